@@ -1,0 +1,22 @@
+"""Guarantees that a membership backend declares and the host relies on."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Capability(enum.Enum):
+    """One guarantee; a backend lists those it gives in ``capabilities``."""
+
+    SHARED = 'shared'
+    """Processes on several machines see the same members. Without it the
+    backend is for one process or one machine only."""
+
+    PERSISTENT = 'persistent'
+    """Members survive a restart of the store."""
+
+    STORE_CLOCK = 'store_clock'
+    """Expiry is judged by the clock of the store, never by a member's."""
+
+    WATCH = 'watch'
+    """The store tells of changes; without it each beat looks for them."""

@@ -1,0 +1,47 @@
+"""The port to Ironic: what the engine asks, whoever answers."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+
+from ironic_ownership.contracts import model
+
+
+class Inventory(abc.ABC):
+    """The nodes that Ironic has.
+
+    Threading: one thread at a time. Blocking: seconds to minutes, so never
+    from the heartbeat thread. Failure: :class:`IronicUnavailableError` for
+    what may pass, :class:`IronicError` for what will not.
+    """
+
+    @abc.abstractmethod
+    def check(self, scope: model.Scope) -> None:
+        """Refuse a server that cannot filter by what the scope names.
+
+        :raises IronicTooOldError: naming the microversion that is needed.
+        """
+
+    @abc.abstractmethod
+    def scan(self, scope: model.Scope) -> Sequence[model.Node]:
+        """List every node in the scope: the whole list or an error.
+
+        Each node comes once. A walk over the pages that fails or has to be
+        started again never yields a part of the list.
+        """
+
+    @abc.abstractmethod
+    def get(self, uuid: str) -> model.Node | None:
+        """Look one node up by its uuid, without any filter.
+
+        :returns: the node, or ``None`` when Ironic answers 404.
+        """
+
+    @abc.abstractmethod
+    def shard_counts(self) -> Mapping[str | None, int]:
+        """Count the nodes of every shard, whatever the credential may list.
+
+        :returns: number of nodes by shard; the key ``None`` holds those
+            without a shard.
+        """

@@ -1,0 +1,305 @@
+"""The words of the domain as immutable values.
+
+Everything that policies, backends and the engine hand to each other is one
+of these. No value here knows where it came from: no IO, no clock, no
+configuration, standard library only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ironic_ownership.contracts import reasons
+
+CONTRACT_VERSION = 1
+"""Version of the plugin contract that this release speaks."""
+
+Value = str | int | float | bool | tuple[str, ...] | None
+"""What one advertised option may hold: JSON can carry it, a set can hold it."""
+
+
+def canonical_host(host: str) -> str:
+    """Return the one spelling under which a service is known everywhere.
+
+    Nova compares host names with regard to case in one place and without it
+    in another, and loses half of the nodes when the case changes.
+
+    :param host: a host name as an operator wrote it.
+    :returns: the name without surrounding white space, in lower case.
+    """
+    return host.strip().lower()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Node:
+    """A bare-metal node as Ironic described it during one scan.
+
+    The fields are Ironic's own; ``conductor_group`` is always lower case
+    and ``properties`` is never changed by anybody.
+    """
+
+    uuid: str
+    name: str | None = None
+    driver: str = ''
+    conductor_group: str = ''
+    shard: str | None = None
+    instance_uuid: str | None = None
+    provision_state: str | None = None
+    target_provision_state: str | None = None
+    power_state: str | None = None
+    target_power_state: str | None = None
+    maintenance: bool = False
+    retired: bool = False
+    reservation: str | None = None
+    resource_class: str | None = None
+    properties: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    traits: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scope:
+    """What a policy lets Ironic filter on the server.
+
+    ``None`` means "not filtered by this"; the empty conductor group is
+    Ironic's default group, a value like any other. ``nothing`` is the scope
+    of policies that contradict each other: it matches no node at all.
+    """
+
+    shard: str | None = None
+    conductor_group: str | None = None
+    nothing: bool = False
+
+    def intersect(self, other: Scope) -> Scope:
+        """Return the scope of the nodes that both scopes match.
+
+        Source: ironic-shards, "Config changes": shard and conductor group
+        add up.
+        """
+        return Scope(
+            shard=other.shard if self.shard is None else self.shard,
+            conductor_group=(
+                other.conductor_group
+                if self.conductor_group is None
+                else self.conductor_group
+            ),
+            nothing=(
+                self.nothing
+                or other.nothing
+                or _differ(self.shard, other.shard)
+                or _differ(self.conductor_group, other.conductor_group)
+            ),
+        )
+
+    def matches(self, shard: str | None, conductor_group: str) -> bool:
+        """Tell whether a node of that shard and group lies in the scope."""
+        return not (
+            self.nothing
+            or (self.shard is not None and self.shard != shard)
+            or (
+                self.conductor_group is not None
+                and self.conductor_group != conductor_group
+            )
+        )
+
+
+def _differ(one: str | None, other: str | None) -> bool:
+    return one is not None and other is not None and one != other
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """One policy as a member runs it: its name and canonical options."""
+
+    name: str
+    options: tuple[tuple[str, Value], ...] = ()
+
+    @classmethod
+    def of(cls, name: str, options: Mapping[str, Value]) -> PolicySettings:
+        """Build settings whose equality does not depend on option order."""
+        return cls(name, tuple(sorted(options.items())))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MemberSettings:
+    """What a member advertises, so that anyone can compute its decisions.
+
+    Two members with equal settings are peers: the same policies, in the same
+    order, with the same options.
+    """
+
+    policies: tuple[PolicySettings, ...] = ()
+    contract_version: int = CONTRACT_VERSION
+
+    def to_json(self) -> str:
+        """Return the settings as one line of JSON, equal for equal settings."""
+        return json.dumps(
+            {
+                'contract_version': self.contract_version,
+                'policies': [
+                    {'name': p.name, 'options': dict(p.options)}
+                    for p in self.policies
+                ],
+            },
+            sort_keys=True,
+            separators=(',', ':'),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> MemberSettings:
+        """Read what :meth:`to_json` wrote, possibly by another release.
+
+        :raises ValueError: if the text is no JSON object of that form.
+        """
+        try:
+            data = json.loads(text)
+            return cls(
+                policies=tuple(
+                    PolicySettings.of(
+                        str(p['name']),
+                        {k: _frozen(v) for k, v in p['options'].items()},
+                    )
+                    for p in data['policies']
+                ),
+                contract_version=int(data['contract_version']),
+            )
+        except (KeyError, TypeError, AttributeError) as exc:
+            raise ValueError(f'not member settings: {text!r}') from exc
+
+
+def _frozen(value: Any) -> Value:
+    return tuple(map(str, value)) if isinstance(value, list) else value
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Member:
+    """A service that the membership backend sees alive.
+
+    ``incarnation`` is new for every start of a process; ``joined_at`` is the
+    store's clock in seconds since the epoch, and only ever compared between
+    members.
+    """
+
+    host: str
+    incarnation: str
+    joined_at: float = 0.0
+    settings: MemberSettings = MemberSettings()
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """An immutable snapshot of the members, ordered by host."""
+
+    members: tuple[Member, ...] = ()
+
+    @classmethod
+    def of(cls, members: Iterable[Member]) -> View:
+        """Build a view that does not depend on the order of its members."""
+        return cls(tuple(sorted(members, key=lambda m: m.host)))
+
+    def get(self, host: str) -> Member | None:
+        """Return the member of that canonical host, or ``None``."""
+        return next((m for m in self.members if m.host == host), None)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The canonical host names of all members."""
+        return frozenset(m.host for m in self.members)
+
+    @property
+    def checksum(self) -> str:
+        """Eight bytes in hex, equal in every process that sees this view."""
+        text = '\n'.join(
+            f'{m.host} {m.incarnation} {m.settings.to_json()}'
+            for m in self.members
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Service:
+    """The row of a compute service; outlives the processes that serve it.
+
+    ``epoch`` only grows: each registration and each fencing raises it, and
+    every write by the host is conditional on the epoch it was given.
+    ``fenced`` says that somebody took the right to write away and that the
+    service has not registered since.
+    """
+
+    host: str
+    epoch: int = 0
+    disabled: bool = False
+    disabled_reason: str | None = None
+    forced_down: bool = False
+    fenced: bool = False
+    settings: MemberSettings = MemberSettings()
+    registered_at: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ComputeNode:
+    """The record that says which service owns a node.
+
+    ``uuid`` is the node's, for ever. ``host`` is ``None`` while nobody owns
+    the node. ``instance_uuid`` is the instance recorded as running on it;
+    ``shard`` and ``conductor_group`` are those last seen by its owner.
+    """
+
+    uuid: str
+    host: str | None = None
+    instance_uuid: str | None = None
+    name: str | None = None
+    driver: str = ''
+    shard: str | None = None
+    conductor_group: str = ''
+    reason: reasons.Reason = reasons.Reason.EXCLUSIVE
+    updated_at: float | None = None
+
+
+class Contest(enum.Enum):
+    """How several live services come to admit the same node."""
+
+    CONFLICT = 'conflict'
+    """The same policies without an assigner: two services, one filter."""
+
+    CONTESTED = 'contested'
+    """Different policies or options: a migration under way, or a mistake."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Decision:
+    """For one node: its owner, or nobody, with a stable reason code.
+
+    ``contenders`` are the hosts whose policies admit the node when they do
+    not agree on one owner; ``contest`` says what kind of disagreement.
+    ``filtered`` marks a node that its owner keeps although the owner's
+    policies admit it no more. ``wanted_by`` is the service that the policies
+    would give the node to while its record keeps it elsewhere.
+    """
+
+    uuid: str
+    owner: str | None
+    reason: reasons.Reason
+    contenders: tuple[str, ...] = ()
+    contest: Contest | None = None
+    filtered: bool = False
+    wanted_by: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the history: who did what to which node, and why."""
+
+    id: int
+    at: float
+    actor: str
+    kind: str
+    node_uuid: str | None = None
+    from_host: str | None = None
+    to_host: str | None = None
+    instance_uuid: str | None = None
+    reason: str | None = None

@@ -1,0 +1,58 @@
+"""How a plugin declares its options: once, for every reader of them.
+
+The configuration file, the generated sample, ``oslo-config-validator`` and
+the documentation are all made from these declarations, so a plugin needs no
+configuration library of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+
+from ironic_ownership.contracts import model
+
+
+class OptionType(enum.Enum):
+    """The types that an option of a plugin can have."""
+
+    STRING = 'string'
+    INTEGER = 'integer'
+    FLOAT = 'float'
+    BOOLEAN = 'boolean'
+    LIST = 'list'
+    """Comma-separated strings; the plugin gets a tuple."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """One option of a plugin.
+
+    :param name: its name in the configuration file, with underscores.
+    :param type: how its text is read.
+    :param help: one or more sentences: meaning, unit, related options.
+    :param default: the value when the operator sets none; ``None`` means
+        "unset".
+    :param required: refuse to start while the option is unset.
+    :param group: the configuration group; empty means the plugin's own,
+        ``policy_<name>`` or ``backend_<name>``.
+    :param aliases: other names that are accepted, without a warning.
+    :param deprecated_names: old names that are accepted, with a warning.
+    :param regex: what the whole text of a string must match.
+    :param minimum: the least number accepted.
+    :param maximum: the greatest number, or the greatest length of a string.
+    :param secret: never show the value in a log.
+    """
+
+    name: str
+    type: OptionType
+    help: str
+    default: model.Value = None
+    required: bool = False
+    group: str = ''
+    aliases: tuple[str, ...] = ()
+    deprecated_names: tuple[str, ...] = ()
+    regex: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    secret: bool = False

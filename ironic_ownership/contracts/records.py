@@ -1,0 +1,161 @@
+"""The port to the records: services, compute nodes, instances and events.
+
+Behind it is our own SQL database; a Nova cell database is to follow. The
+engine sees these values and nothing of SQL.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Collection, Sequence
+
+from ironic_ownership.contracts import model, reasons
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """Become the owner of a node, if its record is still as it was seen.
+
+    :param node: the node, as Ironic described it.
+    :param seen_host: owner on record when the decision was made; ``None``
+        for "no record" and for "nobody".
+    :param seen_epoch: epoch of that owner then. The claim fences the owner
+        in its own transaction, and is refused if the owner has registered
+        anew; not used when nobody owned the node.
+    """
+
+    node: model.Node
+    reason: reasons.Reason
+    seen_host: str | None = None
+    seen_epoch: int | None = None
+
+    @property
+    def uuid(self) -> str:
+        """The node's uuid."""
+        return self.node.uuid
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Release:
+    """Give up a free node that the writer owns."""
+
+    uuid: str
+    reason: reasons.Reason = reasons.Reason.RELEASED
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Update:
+    """Bring the record of an own node up to date with Ironic.
+
+    Opens an instance when one appeared, closes it when it went, replaces it
+    when it changed, and stores name, driver, shard and conductor group.
+    """
+
+    node: model.Node
+
+    @property
+    def uuid(self) -> str:
+        """The node's uuid."""
+        return self.node.uuid
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Forget:
+    """Delete the record of an own node without an instance.
+
+    The row stays behind, marked: a node that returns gets it back.
+    """
+
+    uuid: str
+    reason: reasons.Reason = reasons.Reason.NODE_GONE
+
+
+Change = Claim | Release | Update | Forget
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a batch of changes."""
+
+    applied: tuple[Change, ...] = ()
+    refused: tuple[Change, ...] = ()
+    """Lost a race: the record was no longer as it had been seen."""
+
+
+class Records(abc.ABC):
+    """Services, compute nodes, instances and events.
+
+    Threading: any thread. Blocking: up to the database's time-outs. Failure:
+    :class:`RecordsUnavailableError` when the database does not answer.
+    """
+
+    @abc.abstractmethod
+    def register(self, host: str, settings: model.MemberSettings) -> int:
+        """Create or renew the row of a service and raise its epoch.
+
+        Whatever an earlier process of that host still writes is refused from
+        now on.
+
+        :returns: the new epoch, at least 1.
+        """
+
+    @abc.abstractmethod
+    def advertise(
+        self, host: str, epoch: int, settings: model.MemberSettings
+    ) -> None:
+        """Store changed settings of a registered service.
+
+        :raises FencedError: if the epoch is no longer the current one.
+        """
+
+    @abc.abstractmethod
+    def services(self) -> Sequence[model.Service]:
+        """Return all services, sorted by host. One query."""
+
+    @abc.abstractmethod
+    def compute_nodes(self) -> Sequence[model.ComputeNode]:
+        """Return the compute nodes of all services. One query."""
+
+    @abc.abstractmethod
+    def compute_nodes_near(
+        self, host: str, scope: model.Scope
+    ) -> Sequence[model.ComputeNode]:
+        """Return those of one host, and those last seen in a scope.
+
+        One query, whatever the number of nodes.
+        """
+
+    @abc.abstractmethod
+    def compute_nodes_by_uuid(
+        self, uuids: Collection[str]
+    ) -> Sequence[model.ComputeNode]:
+        """Return those of the given uuids that exist."""
+
+    @abc.abstractmethod
+    def counts(self) -> dict[str | None, tuple[int, int]]:
+        """Count compute nodes by owner: (all, those with an instance)."""
+
+    @abc.abstractmethod
+    def apply(
+        self, host: str, epoch: int, changes: Sequence[Change]
+    ) -> Outcome:
+        """Carry out changes as one transaction.
+
+        Each change is made only if the record is as the change expects it;
+        the others are refused one by one. Every change of an owner or of an
+        instance leaves one event.
+
+        :raises FencedError: if the epoch is no longer the current one of
+            the host, or the host is fenced; then nothing is changed.
+        """
+
+    @abc.abstractmethod
+    def events(
+        self, *, node_uuid: str | None = None, limit: int = 100
+    ) -> Sequence[model.Event]:
+        """Return the newest events, newest first."""
+
+    def close(self) -> None:
+        """Free connections. Idempotent."""
+        return None
