@@ -1,0 +1,150 @@
+"""One child process: started, waited for until it answers, ended by its id."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+
+class LabError(Exception):
+    """A server did not start, or did not do what the lab needs."""
+
+
+def free_port() -> int:
+    """Return a TCP port of 127.0.0.1 that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def answers_tcp(port: int) -> bool:
+    """Tell whether something accepts connections on a port of 127.0.0.1."""
+    with contextlib.suppress(OSError):
+        socket.create_connection(('127.0.0.1', port), timeout=1).close()
+        return True
+    return False
+
+
+class Process:
+    """A child process with its output in a file.
+
+    :param argv: command and arguments.
+    :param log: file that takes standard output and error.
+    :param env: variables to add to the environment.
+    :param user: run as this user, if we may change users; else as ourselves.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        log: pathlib.Path,
+        *,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+        cwd: pathlib.Path | None = None,
+    ) -> None:
+        self.argv = list(argv)
+        self.log = log
+        self._env = {**os.environ, **(env or {})}
+        self._user = user if os.geteuid() == 0 else None
+        self._cwd = cwd
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running child."""
+        if self._child is None:
+            raise LabError(f'{self.argv[0]} was not started')
+        return self._child.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status, or ``None`` while the child runs."""
+        return None if self._child is None else self._child.poll()
+
+    def start(self) -> Process:
+        """Start the child and return at once."""
+        with self.log.open('ab') as output:
+            self._child = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._env,
+                cwd=self._cwd,
+                user=self._user,
+                start_new_session=True,
+            )
+        return self
+
+    def wait_until(
+        self, ready: Callable[[], bool], what: str, *, timeout: float = 60
+    ) -> None:
+        """Wait until a probe succeeds.
+
+        :param ready: the probe.
+        :param what: what is waited for, for the error.
+        :param timeout: seconds.
+        :raises LabError: with the end of the log, if the child ends or the
+            time is up first.
+        """
+        deadline = time.monotonic() + timeout
+        while not ready():
+            if self.returncode is not None:
+                raise LabError(
+                    f'{self.argv[0]} ended with {self.returncode} before '
+                    f'{what}:\n{self.tail()}'
+                )
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f'no {what} within {timeout} s:\n{self.tail()}'
+                )
+            time.sleep(0.05)
+
+    def tail(self, lines: int = 30) -> str:
+        """Return the end of what the child printed."""
+        text = self.log.read_text(errors='replace')
+        return '\n'.join(text.splitlines()[-lines:])
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the child, if it still runs."""
+        if self._child is not None and self._child.poll() is None:
+            self._child.send_signal(number)
+
+    def wait(self, timeout: float = 30) -> int:
+        """Wait for the end of the child.
+
+        :returns: its exit status.
+        :raises LabError: if it still runs after ``timeout`` seconds.
+        """
+        if self._child is None:
+            raise LabError(f'{self.argv[0]} was not started')
+        try:
+            return self._child.wait(timeout)
+        except subprocess.TimeoutExpired as exc:
+            raise LabError(
+                f'{self.argv[0]} still runs after {timeout} s'
+            ) from exc
+
+    def stop(self, *, timeout: float = 20) -> None:
+        """End the child: SIGTERM, and SIGKILL when that does not help."""
+        self.signal(signal.SIGCONT)
+        self.signal(signal.SIGTERM)
+        try:
+            if self._child is not None:
+                self.wait(timeout)
+        except LabError:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the child with SIGKILL."""
+        self.signal(signal.SIGKILL)
+        if self._child is not None:
+            self._child.wait()
