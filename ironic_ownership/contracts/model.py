@@ -274,6 +274,7 @@ class Contest(enum.Enum):
 class Decision:
     """For one node: its owner, or nobody, with a stable reason code.
 
+    A decision does not name its node, so that nodes decided alike share one.
     ``contenders`` are the hosts whose policies admit the node when they do
     not agree on one owner; ``contest`` says what kind of disagreement.
     ``filtered`` marks a node that its owner keeps although the owner's
@@ -281,7 +282,6 @@ class Decision:
     would give the node to while its record keeps it elsewhere.
     """
 
-    uuid: str
     owner: str | None
     reason: reasons.Reason
     contenders: tuple[str, ...] = ()

@@ -1,0 +1,48 @@
+"""The filter for the nodes of one conductor group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ironic_ownership.contracts import model, options, policy
+
+
+class ConductorGroupPolicy(policy.FilterPolicy):
+    """Nodes of the conductor group named by ``[ironic] conductor_group``.
+
+    Ironic stores groups in lower case, so the option is folded; the empty
+    string is Ironic's default group.
+
+    Source: conductor-groups, "Proposed change"; ironic-shards, "Config
+    changes" (the option's new name).
+    """
+
+    contract_version = 1
+    options = (
+        options.Option(
+            'conductor_group',
+            options.OptionType.STRING,
+            'Conductor group whose nodes this service owns, whatever the '
+            'case; the empty string is the default group. Adds up with '
+            'shard_key. Needs the policy "conductor_group" in [ownership] '
+            'policies.',
+            required=True,
+            group='ironic',
+            deprecated_names=('partition_key',),
+            regex=r'[a-zA-Z0-9_.-]*',
+            maximum=255,
+        ),
+    )
+
+    def __init__(self, settings: Mapping[str, model.Value]) -> None:
+        super().__init__(settings)
+        self._group = str(settings['conductor_group']).lower()
+        self._scope = model.Scope(conductor_group=self._group)
+
+    def settings(self) -> Mapping[str, model.Value]:
+        """Return the group in the case in which Ironic stores it."""
+        return {'conductor_group': self._group}
+
+    def scope(self) -> model.Scope:
+        """Return the scope of that group."""
+        return self._scope

@@ -1,0 +1,70 @@
+"""A consistent hash ring whose answers are those of tooz, and so of Nova.
+
+tooz builds a set of all its hosts for each question, so its cost grows with
+the hosts; here most questions are one digest and one look into a table.
+Immutable: there is a fresh ring for each set of hosts.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+from collections.abc import Iterable, Sequence
+
+POINTS_PER_HOST = 32
+_PREFIXES = 1 << 16
+
+
+class Ring:
+    """The points of a set of hosts on the circle of md5 digests.
+
+    :param hosts: canonical host names, at least one.
+    """
+
+    def __init__(self, hosts: Iterable[str]) -> None:
+        points = {
+            point: host for host in sorted(hosts) for point in _points(host)
+        }
+        # Digests of one length order as the numbers that tooz compares.
+        self._digests = sorted(points)
+        # One more owner than digests: past the last one the circle closes.
+        owners = [points[digest] for digest in self._digests]
+        self._owners = [*owners, owners[0]]
+        self._by_prefix = self._owners_by_prefix()
+
+    def owners(self, keys: Iterable[str]) -> Sequence[str]:
+        """Return the host whose point follows the digest of each key."""
+        # Bound outside of the loop: this runs for 100,000 keys at a time.
+        digests, owners, by_prefix = (
+            self._digests,
+            self._owners,
+            self._by_prefix,
+        )
+        md5, find = hashlib.md5, bisect.bisect_right
+        found = []
+        for key in keys:
+            digest = md5(key.encode(), usedforsecurity=False).digest()
+            owner = by_prefix[digest[0] << 8 | digest[1]]
+            found.append(owner or owners[find(digests, digest)])
+        return found
+
+    def _owners_by_prefix(self) -> list[str | None]:
+        # Two leading bytes decide alone wherever no point shares them.
+        table: list[str | None] = []
+        for digest, owner in zip(self._digests, self._owners, strict=False):
+            prefix = digest[0] << 8 | digest[1]
+            table.extend([owner] * (prefix - len(table)))
+            if len(table) == prefix:
+                table.append(None)
+        table.extend([self._owners[-1]] * (_PREFIXES - len(table)))
+        return table
+
+
+def _points(host: str) -> Iterable[bytes]:
+    # tooz feeds the name to one running digest, once to begin with and once
+    # more for each point.
+    name = host.encode()
+    running = hashlib.md5(name, usedforsecurity=False)
+    for _ in range(POINTS_PER_HOST):
+        running.update(name)
+        yield running.digest()

@@ -1,0 +1,39 @@
+"""The filter for the nodes of one shard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ironic_ownership.contracts import model, options, policy
+
+
+class ShardKeyPolicy(policy.FilterPolicy):
+    """Nodes of the shard named by ``[ironic] shard_key``, to the letter.
+
+    Source: ironic-shards, "Proposed change" and "Config changes".
+    """
+
+    contract_version = 1
+    options = (
+        options.Option(
+            'shard_key',
+            options.OptionType.STRING,
+            'Shard whose nodes this service owns, exactly as in Ironic. '
+            'While it is set, nodes are never listed without it. Adds up '
+            'with conductor_group. Needs the policy "shard_key" in '
+            '[ownership] policies, and Ironic API 1.82.',
+            required=True,
+            group='ironic',
+            aliases=('shard',),
+            regex=r'[a-zA-Z0-9_.-]+',
+            maximum=255,
+        ),
+    )
+
+    def __init__(self, settings: Mapping[str, model.Value]) -> None:
+        super().__init__(settings)
+        self._scope = model.Scope(shard=str(settings['shard_key']))
+
+    def scope(self) -> model.Scope:
+        """Return the scope of that shard."""
+        return self._scope
