@@ -1,0 +1,49 @@
+"""The options of the project: what they are called, mean and default to.
+
+Options only. Nothing here reads a value or decides anything, and there is no
+global configuration object: whoever needs one is handed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ironic_ownership.conf import database, default, membership, ownership
+
+PROJECT = 'ironic-ownership'
+_MODULES = (default, ownership, membership, database)
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the core options; plugins and clients bring their own."""
+    log.register_options(conf)
+    for module in _MODULES:
+        module.register_opts(conf)
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the core options by group, for the sample and the validator."""
+    return [(module.GROUP, list(module.OPTS)) for module in _MODULES]
+
+
+def new(argv: Sequence[str], prog: str) -> cfg.ConfigOpts:
+    """Read the configuration files and return the core options.
+
+    :param argv: ``--config-file`` and ``--config-dir`` arguments, if any;
+        without them the usual places below ``/etc`` and the home are tried.
+    :param prog: name of the program, for error messages.
+    :raises cfg.Error: if a file can't be read or a value has no such type.
+    """
+    conf = cfg.ConfigOpts()
+    register_opts(conf)
+    conf(
+        list(argv),
+        project=PROJECT,
+        prog=prog,
+        default_config_files=cfg.find_config_files(PROJECT, PROJECT),
+        default_config_dirs=cfg.find_config_dirs(PROJECT, PROJECT),
+    )
+    return conf

@@ -1,0 +1,38 @@
+"""Options of being a member, the same for every membership backend."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = 'membership'
+OPTS = (
+    cfg.FloatOpt(
+        'heartbeat_interval',
+        default=5,
+        min=0.5,
+        help='Seconds between two heartbeats. Also the time within which '
+        'one call to the membership backend has to end.',
+    ),
+    cfg.FloatOpt(
+        'member_ttl',
+        default=20,
+        min=1.5,
+        help='Seconds after its last heartbeat at which a member is no '
+        'longer alive. At least three times heartbeat_interval. The same '
+        'for all services of a deployment.',
+    ),
+    cfg.FloatOpt(
+        'fence_margin',
+        default=1,
+        min=0.1,
+        help='A service stops acting this many seconds before the others '
+        'may declare it dead: at the start of its last successful heartbeat '
+        '+ member_ttl - fence_margin, by its own monotonic clock. Less than '
+        'member_ttl - heartbeat_interval.',
+    ),
+)
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of this module."""
+    conf.register_opts(OPTS, group=GROUP)

@@ -1,0 +1,60 @@
+"""Options of what the service does about ownership."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = 'ownership'
+OPTS = (
+    cfg.ListOpt(
+        'policies',
+        default=['all'],
+        help='Ownership policies, by entry point in '
+        '"ironic_ownership.policies". A node is eligible when every filter '
+        'admits it; at most one assigner chooses among several eligible '
+        'services. "ironic-ownership policy list" shows those installed.',
+    ),
+    cfg.StrOpt(
+        'backend',
+        default='db',
+        help='Membership backend, by entry point in '
+        '"ironic_ownership.backends". All services of a deployment use the '
+        'same one. "ironic-ownership backend list" shows those installed.',
+    ),
+    cfg.FloatOpt(
+        'refresh_interval',
+        default=60,
+        min=1,
+        help='Seconds between two refreshes, each of which lists the nodes '
+        'in scope and brings the records up to date. A change of the members '
+        'starts one at once.',
+    ),
+    cfg.FloatOpt(
+        'mass_loss_share',
+        default=0.25,
+        min=0,
+        max=1,
+        help='When more than this share of the own nodes is missing from '
+        'Ironic at once, nothing is changed and the loss is reported. '
+        'Related: mass_loss_minimum.',
+    ),
+    cfg.IntOpt(
+        'mass_loss_minimum',
+        default=3,
+        min=0,
+        help='Up to this many missing nodes are never a mass loss, whatever '
+        'their share. Related: mass_loss_share.',
+    ),
+    cfg.FloatOpt(
+        'recheck_interval',
+        default=600,
+        min=1,
+        help='Seconds after which an own node that is not in scope any more '
+        'is looked up in Ironic again by its uuid.',
+    ),
+)
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of this module."""
+    conf.register_opts(OPTS, group=GROUP)

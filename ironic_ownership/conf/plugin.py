@@ -1,0 +1,53 @@
+"""The options of plugins, as oslo.config knows options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_config import cfg, types
+
+from ironic_ownership.contracts import options
+
+
+def to_oslo(option: options.Option) -> cfg.Opt:
+    """Return the declared option of a plugin as one of oslo.config.
+
+    The default and the name carry over; a value that breaks the declared
+    bounds is refused by oslo.config when it is read.
+    """
+    aliases = [cfg.DeprecatedOpt(name) for name in option.aliases]
+    return cfg.Opt(
+        option.name,
+        type=_TYPES[option.type](option),
+        default=_default(option),
+        help=option.help,
+        secret=option.secret,
+        deprecated_opts=[
+            *(cfg.DeprecatedOpt(name) for name in option.deprecated_names),
+            *aliases,
+        ],
+    )
+
+
+def _default(option: options.Option) -> Any:
+    is_list = isinstance(option.default, tuple)
+    return list(option.default or ()) if is_list else option.default
+
+
+def _string(option: options.Option) -> types.ConfigType:
+    length = None if option.maximum is None else int(option.maximum)
+    regex = None if option.regex is None else f'^(?:{option.regex})$'
+    return types.String(regex=regex, max_length=length)
+
+
+def _number(kind: type[types.Number]) -> Any:
+    return lambda option: kind(min=option.minimum, max=option.maximum)
+
+
+_TYPES = {
+    options.OptionType.STRING: _string,
+    options.OptionType.INTEGER: _number(types.Integer),
+    options.OptionType.FLOAT: _number(types.Float),
+    options.OptionType.BOOLEAN: lambda option: types.Boolean(),
+    options.OptionType.LIST: lambda option: types.List(),
+}

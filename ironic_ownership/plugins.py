@@ -1,0 +1,177 @@
+"""Find, load and validate plugins, ours included; say where they are from.
+
+The one importer of stevedore. stevedore logs a plugin that fails to load and
+goes on, and on a clash of names quietly prefers one of them; for a process
+that decides about ownership both are faults that stop it at start.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib.metadata
+import inspect
+from collections.abc import Callable, Iterable
+
+import stevedore
+
+from ironic_ownership.contracts import (
+    backend,
+    exceptions,
+    model,
+    options,
+    policy,
+)
+
+POLICIES = 'ironic_ownership.policies'
+BACKENDS = 'ironic_ownership.backends'
+
+Class = type[policy.Policy] | type[backend.MembershipBackend]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugin:
+    """One installed entry point: what it loads to, or why it does not.
+
+    :param distribution: name and version of the package that brings it.
+    """
+
+    group: str
+    name: str
+    distribution: str | None
+    target: Class | None = None
+    error: exceptions.PluginError | None = None
+
+
+def installed(group: str) -> list[Plugin]:
+    """Return every plugin of a group, loaded or with its error, by name."""
+    names = {entry.name for entry in _entry_points(group)}
+    return [_find(group, name) for name in sorted(names)]
+
+
+def policies(names: Iterable[str]) -> dict[str, type[policy.Policy]]:
+    """Load the named policies.
+
+    :raises ConfigurationError: listing everything wrong with any of them.
+    """
+    found = _load(POLICIES, names)
+    return {k: v for k, v in found.items() if issubclass(v, policy.Policy)}
+
+
+def backend_class(name: str) -> type[backend.MembershipBackend]:
+    """Load the named membership backend.
+
+    :raises ConfigurationError: if it can't be used, saying why.
+    """
+    found = _load(BACKENDS, [name])[name]
+    assert issubclass(found, backend.MembershipBackend)
+    return found
+
+
+def _load(group: str, names: Iterable[str]) -> dict[str, Class]:
+    plugins = [_find(group, name) for name in names]
+    faults = [str(plugin.error) for plugin in plugins if plugin.error]
+    if faults:
+        raise exceptions.ConfigurationError(faults)
+    return {p.name: p.target for p in plugins if p.target is not None}
+
+
+def _find(group: str, name: str) -> Plugin:
+    entries = [e for e in _entry_points(group) if e.name == name]
+    where = ' and '.join(
+        sorted({_distribution(e) or e.value for e in entries})
+    )
+
+    def failed(cause: str, hint: str) -> Plugin:
+        error = exceptions.PluginError(
+            group, name, where or None, cause, hint=hint
+        )
+        return Plugin(group, name, where or None, error=error)
+
+    if not entries:
+        known = ', '.join(sorted({e.name for e in _entry_points(group)}))
+        return failed('not installed', f'Installed are: {known or "none"}')
+    if len(entries) > 1:
+        return failed(
+            'ambiguous: several packages bring this name',
+            'Uninstall all but one of them',
+        )
+    try:
+        target = entries[0].load()
+    except Exception as exc:  # whatever a stranger's module raises
+        cause = f'cannot be loaded: {type(exc).__name__}: {exc}'
+        return failed(cause, 'Repair or uninstall that package')
+    fault = _VALIDATORS[group](target)
+    if fault:
+        return failed(
+            f'breaks the plugin contract: {fault}',
+            'Install a release of that package made for this contract',
+        )
+    return Plugin(group, name, where, target=target)
+
+
+@functools.cache
+def _entry_points(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
+    manager: stevedore.NamedExtensionManager[object] = (
+        stevedore.NamedExtensionManager(group, names=[])
+    )
+    return tuple(manager.list_entry_points())
+
+
+@functools.cache
+def _distributions(group: str) -> dict[tuple[str, str], str]:
+    # stevedore's cache forgets which distribution an entry point is from.
+    return {
+        (entry.name, entry.value): f'{entry.dist.name} {entry.dist.version}'
+        for entry in importlib.metadata.entry_points(group=group)
+        if entry.dist is not None
+    }
+
+
+def _distribution(entry: importlib.metadata.EntryPoint) -> str | None:
+    return _distributions(entry.group).get((entry.name, entry.value))
+
+
+def _contract_fault(target: object, base: type) -> str | None:
+    if not (inspect.isclass(target) and issubclass(target, base)):
+        return f'{target!r} is no subclass of {base.__name__}'
+    version = getattr(target, 'contract_version', None)
+    if not isinstance(version, int):
+        return 'it declares no contract_version'
+    if version != model.CONTRACT_VERSION:
+        return (
+            f'it is written for contract version {version}, this release '
+            f'speaks {model.CONTRACT_VERSION}'
+        )
+    if inspect.isabstract(target):
+        missing = sorted(target.__abstractmethods__)
+        return f'it does not implement {", ".join(missing)}'
+    if hasattr(target, '__len__') or hasattr(target, '__bool__'):
+        return 'it defines __len__ or __bool__'
+    declared = getattr(target, 'options', None)
+    if not isinstance(declared, tuple) or not all(
+        isinstance(option, options.Option) for option in declared
+    ):
+        return 'its options are not a tuple of Option'
+    return None
+
+
+def _policy_fault(target: object) -> str | None:
+    fault = _contract_fault(target, policy.Policy)
+    if fault:
+        return fault
+    assert inspect.isclass(target)
+    kinds = (policy.FilterPolicy, policy.AssignerPolicy)
+    if sum(issubclass(target, kind) for kind in kinds) != 1:
+        return 'it is neither a filter nor an assigner, or both'
+    return None
+
+
+def _backend_fault(target: object) -> str | None:
+    return _contract_fault(target, backend.MembershipBackend)
+
+
+_VALIDATORS: dict[str, Callable[[object], str | None]] = {
+    POLICIES: _policy_fault,
+    BACKENDS: _backend_fault,
+}

@@ -1,0 +1,255 @@
+"""Turn configuration into one validated, frozen snapshot, or list its faults.
+
+oslo.config checks options one by one; what they mean together is checked
+here, all of it, so that an operator sees every fault in one go.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from ironic_ownership import plugins
+from ironic_ownership.conf import default, membership, ownership
+from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.contracts import (
+    backend,
+    exceptions,
+    model,
+    options,
+    policy,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What a host process runs on; intervals are in seconds."""
+
+    host: str
+    policies: tuple[policy.Policy, ...]
+    advertised: model.MemberSettings
+    backend: type[backend.MembershipBackend]
+    backend_settings: Mapping[str, model.Value]
+    heartbeat_interval: float
+    member_ttl: float
+    fence_margin: float
+    refresh_interval: float
+    recheck_interval: float
+    mass_loss_share: float
+    mass_loss_minimum: int
+
+
+def read(conf: cfg.ConfigOpts) -> Settings:
+    """Read and validate the whole configuration.
+
+    :raises ConfigurationError: listing every fault found.
+    """
+    faults: list[str] = []
+    core = _core_values(conf, faults)
+    host = _host(core['host'], faults)
+    policies = _policies(conf, core['policies'], host, faults)
+    backend_class, backend_settings = _backend(conf, core['backend'], faults)
+    _check_intervals(core, faults)
+    if faults or backend_class is None:
+        raise exceptions.ConfigurationError(faults)
+    return Settings(
+        host=host,
+        policies=tuple(policies.values()),
+        advertised=model.MemberSettings(
+            tuple(
+                model.PolicySettings.of(name, policy_.settings())
+                for name, policy_ in policies.items()
+            )
+        ),
+        backend=backend_class,
+        backend_settings=backend_settings,
+        heartbeat_interval=core['heartbeat_interval'],
+        member_ttl=core['member_ttl'],
+        fence_margin=core['fence_margin'],
+        refresh_interval=core['refresh_interval'],
+        recheck_interval=core['recheck_interval'],
+        mass_loss_share=core['mass_loss_share'],
+        mass_loss_minimum=core['mass_loss_minimum'],
+    )
+
+
+def register_plugin(conf: cfg.ConfigOpts, plugin: plugins.Plugin) -> None:
+    """Register the options that a loaded plugin declares."""
+    if plugin.target is None:
+        return
+    for option in plugin.target.options:
+        conf.register_opt(
+            plugin_conf.to_oslo(option), group=group_of(plugin, option)
+        )
+
+
+def group_of(plugin: plugins.Plugin, option: options.Option) -> str:
+    """Return the configuration group of a plugin's option."""
+    kind = 'policy' if plugin.group == plugins.POLICIES else 'backend'
+    return option.group or f'{kind}_{plugin.name}'
+
+
+def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
+    """Read our own options; one that can't be read stands at its default."""
+    values: dict[str, Any] = {}
+    for module in (default, ownership, membership):
+        for opt in module.OPTS:
+            try:
+                values[opt.name] = conf[module.GROUP][opt.name]
+            except (ValueError, cfg.Error) as exc:
+                values[opt.name] = opt.default
+                faults.append(_unreadable(module.GROUP, opt.name, exc))
+    return values
+
+
+def _unreadable(group: str, name: str, exc: Exception) -> str:
+    # oslo.config's text begins with how it stores the place internally.
+    cause = str(exc).rpartition(' is not valid: ')[2]
+    return f'[{group}] {name}: {cause}'
+
+
+def _host(configured: str, faults: list[str]) -> str:
+    host = model.canonical_host(configured)
+    if not host:
+        faults.append(
+            '[DEFAULT] host is empty: name this service, or remove the line'
+        )
+    elif len(host) > 255 or not host.isprintable() or ' ' in host:
+        faults.append(
+            f'[DEFAULT] host = {configured!r}: at most 255 printable '
+            'characters without spaces'
+        )
+    return host
+
+
+def _policies(
+    conf: cfg.ConfigOpts,
+    configured: Sequence[str],
+    host: str,
+    faults: list[str],
+) -> dict[str, policy.Policy]:
+    names = [name.strip() for name in configured]
+    selected: dict[str, policy.Policy] = {}
+    if not names:
+        faults.append(
+            '[ownership] policies is empty: add "policies = all", or remove '
+            'the line'
+        )
+    for name in sorted({n for n in names if names.count(n) > 1}):
+        faults.append(f'[ownership] policies names {name!r} more than once')
+    installed = {p.name: p for p in plugins.installed(plugins.POLICIES)}
+    for plugin in installed.values():
+        try:
+            register_plugin(conf, plugin)
+        except cfg.DuplicateOptError as exc:
+            faults.append(f'policy {plugin.name!r}: {exc}')
+            continue
+        if plugin.name not in names:
+            faults.extend(_unused_options(conf, plugin))
+    for name in dict.fromkeys(names):
+        try:
+            target = plugins.policies([name])[name]
+            values = _values(conf, installed[name], faults)
+            if values is not None:
+                selected[name] = target(values)
+                selected[name].check_host(host)
+        except exceptions.OwnershipError as exc:
+            faults.append(str(exc))
+    assigners = [
+        name
+        for name, policy_ in selected.items()
+        if isinstance(policy_, policy.AssignerPolicy)
+    ]
+    if len(assigners) > 1:
+        faults.append(
+            '[ownership] policies names more than one assigner: '
+            f'{", ".join(assigners)}: keep one of them'
+        )
+    return selected
+
+
+def _unused_options(
+    conf: cfg.ConfigOpts, plugin: plugins.Plugin
+) -> Sequence[str]:
+    declared = plugin.target.options if plugin.target else ()
+    found = []
+    for option in declared:
+        group = group_of(plugin, option)
+        if _is_set(conf, group, option):
+            found.append(
+                f'[{group}] {option.name} is set, but its policy is not '
+                f'selected: add {plugin.name!r} to [ownership] policies, or '
+                'remove that line'
+            )
+    return found
+
+
+def _is_set(
+    conf: cfg.ConfigOpts, group: str, option: options.Option
+) -> bool:
+    try:
+        return _raw(conf, group, option) != option.default
+    except (ValueError, cfg.Error):
+        return True  # unreadable, but certainly set
+
+
+def _backend(
+    conf: cfg.ConfigOpts, configured: str, faults: list[str]
+) -> tuple[type[backend.MembershipBackend] | None, Mapping[str, model.Value]]:
+    name = configured.strip()
+    try:
+        target = plugins.backend_class(name)
+    except exceptions.ConfigurationError as exc:
+        faults.extend(exc.faults)
+        return None, {}
+    plugin = plugins.Plugin(plugins.BACKENDS, name, None, target=target)
+    register_plugin(conf, plugin)
+    return target, _values(conf, plugin, faults) or {}
+
+
+def _values(
+    conf: cfg.ConfigOpts, plugin: plugins.Plugin, faults: list[str]
+) -> dict[str, model.Value] | None:
+    assert plugin.target is not None
+    values: dict[str, model.Value] = {}
+    missing = []
+    for option in plugin.target.options:
+        group = group_of(plugin, option)
+        try:
+            values[option.name] = _raw(conf, group, option)
+        except (ValueError, cfg.Error) as exc:
+            missing.append(_unreadable(group, option.name, exc))
+            continue
+        if option.required and values[option.name] is None:
+            missing.append(
+                f'{plugin.name!r} is selected, but its option is missing: '
+                f'add "{option.name} = ..." to [{group}]'
+            )
+    faults.extend(missing)
+    return None if missing else values
+
+
+def _raw(
+    conf: cfg.ConfigOpts, group: str, option: options.Option
+) -> model.Value:
+    value = conf[group][option.name]
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _check_intervals(core: Mapping[str, Any], faults: list[str]) -> None:
+    beat, ttl = core['heartbeat_interval'], core['member_ttl']
+    margin = core['fence_margin']
+    if ttl < 3 * beat:
+        faults.append(
+            f'[membership] member_ttl = {ttl:g} is less than three times '
+            f'heartbeat_interval = {beat:g}: set it to {3 * beat:g} or more'
+        )
+    elif margin >= ttl - beat:
+        faults.append(
+            f'[membership] fence_margin = {margin:g} leaves no time to act: '
+            f'set it to less than {ttl - beat:g} (member_ttl - '
+            'heartbeat_interval)'
+        )
