@@ -1,0 +1,188 @@
+"""Building and installing, from everything that a user may have at hand."""
+
+import configparser
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+
+import testtools
+
+_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+_TIMEOUT = 600
+
+
+def _run(*argv: object, cwd: pathlib.Path) -> str:
+    """Run a command away from the checkout and return what it printed."""
+    done = subprocess.run(
+        [str(word) for word in argv],
+        cwd=cwd,
+        env={
+            **_environment(),
+            'GIT_AUTHOR_NAME': 'test',
+            'GIT_AUTHOR_EMAIL': 'test@localhost',
+            'GIT_COMMITTER_NAME': 'test',
+            'GIT_COMMITTER_EMAIL': 'test@localhost',
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=_TIMEOUT,
+    )
+    if done.returncode:
+        raise AssertionError(
+            f'{argv} ended with {done.returncode}:\n{done.stdout}'
+        )
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment without what would lead back to the checkout."""
+    leading = {'PYTHONPATH', 'PYTHONHOME', 'PBR_VERSION', 'VIRTUAL_ENV'}
+    return {k: v for k, v in os.environ.items() if k not in leading}
+
+
+def _clone(target: pathlib.Path) -> None:
+    """Clone the checkout without tags, with what is not committed yet."""
+    _run(
+        *('git', 'clone', '--quiet', '--no-tags', '--no-hardlinks'),
+        *(_CHECKOUT, target),
+        cwd=_CHECKOUT,
+    )
+    listed = _run(
+        *('git', 'ls-files', '-z', '--cached', '--others'),
+        '--exclude-standard',
+        cwd=_CHECKOUT,
+    )
+    for name in filter(None, listed.split('\0')):
+        if (_CHECKOUT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(_CHECKOUT / name, target / name)
+        else:
+            (target / name).unlink(missing_ok=True)
+    _run('git', 'add', '--all', cwd=target)
+    _run(
+        *('git', 'commit', '--quiet', '--allow-empty', '--no-verify'),
+        *('--message', 'As it is now'),
+        cwd=target,
+    )
+
+
+class InstallTest(testtools.TestCase):
+    """One clone is built once; each test looks at what came of it."""
+
+    root: pathlib.Path
+    clone: pathlib.Path
+    sdist: pathlib.Path
+    wheel: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.root = pathlib.Path(tempfile.mkdtemp(prefix='ironic-ownership-'))
+        cls.addClassCleanup(shutil.rmtree, cls.root)
+        cls.clone = cls.root / 'clone'
+        _clone(cls.clone)
+        # The sdist from the clone, and the wheel from that sdist.
+        _run(
+            *(sys.executable, '-m', 'build', '--outdir', cls.root / 'dist'),
+            cls.clone,
+            cwd=cls.root,
+        )
+        (cls.sdist,) = (cls.root / 'dist').glob('*.tar.gz')
+        (cls.wheel,) = (cls.root / 'dist').glob('*.whl')
+
+    def _built_from(self, source: pathlib.Path) -> pathlib.Path:
+        target = pathlib.Path(tempfile.mkdtemp(dir=self.root))
+        _run(
+            *(sys.executable, '-m', 'pip', 'wheel', '--no-deps', '--quiet'),
+            *('--wheel-dir', target, source),
+            cwd=self.root,
+        )
+        (wheel,) = target.glob('*.whl')
+        return wheel
+
+    def test_clone_without_tags_installs_as_the_sdist_does(self) -> None:
+        wheel = self._built_from(self.clone)
+        self.assertEqual(self.wheel.name, wheel.name)
+        self.assertEqual(self._files(self.wheel), self._files(wheel))
+
+    def test_unpacked_sdist_without_history_keeps_its_version(self) -> None:
+        with tarfile.open(self.sdist) as archive:
+            archive.extractall(self.root / 'unpacked', filter='data')
+        (source,) = (self.root / 'unpacked').iterdir()
+        self.assertFalse((source / '.git').exists())
+        self.assertTrue((source / 'PKG-INFO').exists())
+        self.assertEqual(self.wheel.name, self._built_from(source).name)
+
+    def test_wheel_has_every_file_of_the_package(self) -> None:
+        tracked = _run('git', 'ls-files', 'ironic_ownership', cwd=self.clone)
+        missing = set(tracked.split()) - self._files(self.wheel)
+        self.assertEqual(set(), missing)
+        self.assertIn('ironic_ownership/py.typed', tracked.split())
+        self.assertTrue(
+            any('/migrations/versions/' in name for name in tracked.split())
+        )
+
+    def test_wheel_has_nothing_beside_the_package(self) -> None:
+        tops = {name.split('/')[0] for name in self._files(self.wheel)}
+        self.assertEqual(
+            {'ironic_ownership'},
+            {top for top in tops if not top.startswith('ironic_ownership-')},
+        )
+
+    def test_fresh_installation_runs_and_has_the_entry_points(self) -> None:
+        venv = self.root / 'venv'
+        python = venv / 'bin' / 'python'
+        _run(sys.executable, '-m', 'venv', venv, cwd=self.root)
+        _run(
+            *(python, '-m', 'pip', 'install', '--quiet', self.wheel),
+            cwd=self.root,
+        )
+        version = self.wheel.name.split('-')[1]
+        project = tomllib.loads((self.clone / 'pyproject.toml').read_text())
+        for program in project['project']['scripts']:
+            said = _run(venv / 'bin' / program, '--version', cwd=self.root)
+            self.assertIn(version, said, program)
+        self.assertEqual(
+            {
+                group: set(entries)
+                for group, entries in project['project'][
+                    'entry-points'
+                ].items()
+            },
+            self._entry_points(),
+        )
+        _run(
+            *(python, '-m', 'pip', 'check'),
+            cwd=self.root,
+        )
+
+    def _entry_points(self) -> dict[str, set[str]]:
+        parser = configparser.ConfigParser(delimiters=('=',))
+        parser.optionxform = str  # type: ignore[assignment,method-assign]
+        (listed,) = (self.root / 'venv').glob(
+            'lib/*/site-packages/ironic_ownership-*/entry_points.txt'
+        )
+        parser.read(listed)
+        return {
+            group: set(parser[group])
+            for group in parser.sections()
+            if group != 'console_scripts'
+        }
+
+    @staticmethod
+    def _files(wheel: pathlib.Path) -> set[str]:
+        with zipfile.ZipFile(wheel) as archive:
+            return {
+                name
+                for name in archive.namelist()
+                # The record of the build itself.
+                if not name.endswith(('/RECORD', '/direct_url.json'))
+            }

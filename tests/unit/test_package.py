@@ -1,0 +1,92 @@
+"""The package as a whole: what it promises to those who import it."""
+
+import ast
+import importlib.metadata
+import importlib.resources
+import pathlib
+import sys
+import tomllib
+
+import testtools
+
+import ironic_ownership
+
+_PACKAGE = pathlib.Path(ironic_ownership.__file__).parent
+_OURS = 'ironic_ownership'
+
+
+def _imported(module: pathlib.Path) -> set[str]:
+    """Return the names of what a module imports, at any depth."""
+    names: set[str] = set()
+    for statement in ast.walk(ast.parse(module.read_text())):
+        if isinstance(statement, ast.Import):
+            names.update(alias.name for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            names.add(statement.module or '')
+    return names
+
+
+class PackageTest(testtools.TestCase):
+    """What holds for the package, whatever is in it."""
+
+    def test_contracts_import_the_standard_library_alone(self) -> None:
+        allowed = sys.stdlib_module_names
+        foreign = {
+            f'{module.name}: {name}'
+            for module in (_PACKAGE / 'contracts').rglob('*.py')
+            for name in _imported(module)
+            if name.split('.')[0] not in allowed
+            and not name.startswith(f'{_OURS}.contracts')
+        }
+        self.assertEqual(set(), foreign)
+
+    def test_contracts_are_not_empty(self) -> None:
+        self.assertIn(
+            'model.py',
+            {path.name for path in (_PACKAGE / 'contracts').iterdir()},
+        )
+
+    def test_package_is_marked_as_typed(self) -> None:
+        marker = importlib.resources.files(ironic_ownership) / 'py.typed'
+        self.assertTrue(marker.is_file())
+
+    def test_every_directory_with_modules_is_a_package(self) -> None:
+        bare = {
+            str(module.parent.relative_to(_PACKAGE))
+            for module in _PACKAGE.rglob('*.py')
+            if not (module.parent / '__init__.py').exists()
+        }
+        self.assertEqual(set(), bare)
+
+
+class EntryPointTest(testtools.TestCase):
+    """The entry points as they are installed."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        distribution = importlib.metadata.distribution('ironic-ownership')
+        self.installed = distribution.entry_points
+
+    def test_every_entry_point_loads(self) -> None:
+        broken = {}
+        for entry_point in self.installed:
+            try:
+                entry_point.load()
+            except (ImportError, AttributeError) as exc:
+                broken[f'{entry_point.group}: {entry_point.name}'] = str(exc)
+        self.assertEqual({}, broken)
+
+    def test_installed_entry_points_are_those_of_the_source(self) -> None:
+        source = _PACKAGE.parent / 'pyproject.toml'
+        project = tomllib.loads(source.read_text())['project']
+        declared = {
+            (group, name, value)
+            for group, entries in {
+                **project['entry-points'],
+                'console_scripts': project['scripts'],
+            }.items()
+            for name, value in entries.items()
+        }
+        self.assertEqual(
+            declared, {(e.group, e.name, e.value) for e in self.installed}
+        )
