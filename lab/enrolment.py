@@ -1,0 +1,187 @@
+"""Nodes for a real Ironic, by the thousand, and what operators do to them.
+
+One node goes through Ironic's API until it is available and powered off. The
+others are copies of its row, written into Ironic's database: a second where
+the API would need an hour. What changes a node later goes through the API,
+except where that needs a conductor of the node's group: the lab runs only one
+conductor, of the default group, and then writes the row as it would.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid as uuid_
+from typing import Any
+
+from lab import ironic, process
+
+TRAITS = ('CUSTOM_LAB', 'HW_CPU_X86_VMX')
+PROPERTIES = {
+    'cpu_arch': 'x86_64',
+    'cpus': '32',
+    'memory_mb': '131072',
+    'local_gb': '960',
+}
+_NO_CONDUCTOR = 'No conductor service registered'
+
+
+class Enrolment:
+    """Adds nodes to one Ironic, and changes and deletes them."""
+
+    def __init__(self, server: ironic.Ironic) -> None:
+        self._ironic = server
+        self._template: dict[str, Any] | None = None
+
+    def enrol(
+        self,
+        count: int,
+        *,
+        shard: str | None = None,
+        conductor_group: str = '',
+        instance_share: float = 0.0,
+        prefix: str = 'node',
+    ) -> list[str]:
+        """Add nodes: available and powered off, or deployed.
+
+        :param count: how many.
+        :param conductor_group: Ironic keeps it in lower case.
+        :param instance_share: which part of them, 0.0 to 1.0, has an
+            instance, is active and powered on; the first ones.
+        :param prefix: of their names, which get a part of the uuid as well.
+        :returns: their uuids, in the order of Ironic's list.
+        """
+        template = self._template or self._make_template()
+        deployed = round(count * instance_share)
+        rows = []
+        for number in range(count):
+            uuid = str(uuid_.uuid4())
+            row = {
+                **template,
+                'uuid': uuid,
+                'name': f'{prefix}-{uuid[:13]}',
+                'shard': shard,
+                'conductor_group': conductor_group.lower(),
+            }
+            if number < deployed:
+                row['instance_uuid'] = str(uuid_.uuid4())
+                row['provision_state'] = 'active'
+                row['power_state'] = 'power on'
+            rows.append(row)
+        self._insert(rows)
+        return [row['uuid'] for row in rows]
+
+    def _insert(self, rows: list[dict[str, Any]]) -> None:
+        if not rows:
+            return
+        columns = list(rows[0])
+        names = ', '.join(columns)
+        values = ', '.join(f':{column}' for column in columns)
+        with self._ironic.sql() as database:
+            for row in rows:
+                new = database.execute(
+                    f'INSERT INTO nodes ({names}) VALUES ({values})', row
+                )
+                database.executemany(
+                    'INSERT INTO node_traits '
+                    '(node_id, trait, version, created_at) '
+                    'VALUES (?, ?, ?, ?)',
+                    [
+                        (new.lastrowid, trait, '1.0', row['created_at'])
+                        for trait in TRAITS
+                    ],
+                )
+
+    def _make_template(self) -> dict[str, Any]:
+        """Bring one real node to available, and keep its row but not it."""
+        request = self._ironic.request
+        uuid = request(
+            'POST',
+            '/nodes',
+            json={
+                'driver': 'fake-hardware',
+                'resource_class': 'baremetal',
+                'properties': PROPERTIES,
+            },
+        )['uuid']
+        for verb, state in (
+            ('manage', 'manageable'),
+            ('provide', 'available'),
+        ):
+            request(
+                'PUT', f'/nodes/{uuid}/states/provision', json={'target': verb}
+            )
+            self._wait(uuid, 'provision_state', state)
+        request(
+            'PUT', f'/nodes/{uuid}/states/power', json={'target': 'power off'}
+        )
+        self._wait(uuid, 'power_state', 'power off')
+        with self._ironic.sql() as database:
+            row = database.execute(
+                'SELECT * FROM nodes WHERE uuid = ?', (uuid,)
+            ).fetchone()
+        request('DELETE', f'/nodes/{uuid}')
+        self._template = {key: row[key] for key in row.keys() if key != 'id'}
+        return self._template
+
+    def _wait(self, uuid: str, field: str, value: str) -> None:
+        deadline = time.monotonic() + 60
+        node: dict[str, Any] = {}
+        while node.get(field) != value or node.get('reservation'):
+            if time.monotonic() > deadline:
+                raise process.LabError(
+                    f'node {uuid}: {field} is {node.get(field)!r} and not '
+                    f'{value!r} after 60 s: {node.get("last_error")}'
+                )
+            time.sleep(0.05)
+            node = self._ironic.request('GET', f'/nodes/{uuid}')
+
+    def set_instance(self, uuid: str, instance_uuid: str | None) -> None:
+        """Put an instance on a node, or take it off."""
+        self._set(uuid, 'instance_uuid', instance_uuid)
+
+    def set_shard(self, uuid: str, shard: str | None) -> None:
+        """Move a node to another shard, or out of all."""
+        self._set(uuid, 'shard', shard)
+
+    def set_conductor_group(self, uuid: str, group: str) -> None:
+        """Move a node to another conductor group; '' is the default one."""
+        self._set(uuid, 'conductor_group', group.lower())
+
+    def set_maintenance(self, uuid: str, maintenance: bool) -> None:
+        """Put a node into maintenance, or take it out."""
+        self._set(uuid, 'maintenance', maintenance)
+
+    def delete(self, uuid: str) -> None:
+        """Delete a node that has no instance.
+
+        :raises LabError: if Ironic refuses.
+        """
+        try:
+            self._ironic.request('DELETE', f'/nodes/{uuid}')
+        except process.LabError as exc:
+            if _NO_CONDUCTOR not in str(exc):
+                raise
+            with self._ironic.sql() as database:
+                database.execute(
+                    'DELETE FROM node_traits WHERE node_id = '
+                    '(SELECT id FROM nodes WHERE uuid = ?)',
+                    (uuid,),
+                )
+                database.execute('DELETE FROM nodes WHERE uuid = ?', (uuid,))
+
+    def _set(self, uuid: str, field: str, value: str | bool | None) -> None:
+        change = (
+            {'op': 'remove', 'path': f'/{field}'}
+            if value is None
+            else {'op': 'add', 'path': f'/{field}', 'value': value}
+        )
+        try:
+            self._ironic.request('PATCH', f'/nodes/{uuid}', json=[change])
+        except process.LabError as exc:
+            if _NO_CONDUCTOR not in str(exc):
+                raise
+            with self._ironic.sql() as database:
+                database.execute(
+                    f'UPDATE nodes SET {field} = ? WHERE uuid = ?',
+                    (value, uuid),
+                )

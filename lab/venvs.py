@@ -1,0 +1,95 @@
+"""Virtual environments for the real servers, made once and kept.
+
+Each server has one of its own, because its libraries must not meet ours. They
+lie under ``.lab`` of the repository, or where IRONIC_OWNERSHIP_LAB says.
+Several processes may ask at the same time: one installs, the others wait. An
+installation that was interrupted lacks its mark and is done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+
+from lab import process
+
+_MARK = 'installed'
+_INSTALL_TIMEOUT = 900
+
+
+def cache() -> pathlib.Path:
+    """Return the directory for what the lab downloads and keeps."""
+    named = os.environ.get('IRONIC_OWNERSHIP_LAB')
+    if named:
+        return pathlib.Path(named).absolute()
+    return pathlib.Path(__file__).resolve().parent.parent / '.lab'
+
+
+def ensure(name: str, requirements: Sequence[str]) -> pathlib.Path:
+    """Return a virtual environment in which the requirements are installed.
+
+    :param name: name of the server, for the directory.
+    :param requirements: as for pip; other ones make another environment.
+    :returns: directory of the environment.
+    :raises LabError: with the end of pip's output, if it cannot be made.
+    """
+    text = '\n'.join([*requirements, sys.version.split()[0]])
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    venv = cache() / f'{name}-{digest}'
+    if (venv / _MARK).exists():
+        return venv
+    with _locked(venv.with_suffix('.lock')):
+        if not (venv / _MARK).exists():
+            _install(venv, requirements)
+    return venv
+
+
+@contextlib.contextmanager
+def _locked(path: pathlib.Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open('w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _install(venv: pathlib.Path, requirements: Sequence[str]) -> None:
+    shutil.rmtree(venv, ignore_errors=True)
+    _run(
+        [sys.executable, '-m', 'venv', str(venv)],
+        'Install the Debian package python3-venv',
+    )
+    _run(
+        [
+            *(str(venv / 'bin' / 'python'), '-m', 'pip', 'install'),
+            *('--quiet', '--disable-pip-version-check', *requirements),
+        ],
+        'Is the package index reachable from here?',
+    )
+    (venv / _MARK).write_text('\n'.join(requirements))
+
+
+def _run(argv: Sequence[str], hint: str) -> None:
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_INSTALL_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise process.LabError(
+            f'{" ".join(argv)}: not done after {_INSTALL_TIMEOUT} s. {hint}'
+        ) from exc
+    if done.returncode:
+        end = '\n'.join(done.stdout.splitlines()[-15:])
+        raise process.LabError(f'{" ".join(argv)}:\n{end}\n{hint}')
