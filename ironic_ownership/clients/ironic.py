@@ -1,0 +1,245 @@
+"""The nodes of a real Ironic: the port of the engine, over openstacksdk.
+
+Asks with raw requests, because the SDK's objects cost fifty times as much.
+It must never turn a failure into a missing node: a scan is the whole list or
+an error, and a node is only gone when Ironic itself says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid as uuid_
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oslo_log import log
+
+from ironic_ownership.clients import ironic_api, ironic_nodes
+from ironic_ownership.contracts import exceptions, inventory, model
+
+if TYPE_CHECKING:
+    from openstack import connection as sdk
+
+LOG = log.getLogger(__name__)
+
+MAX_PAGE_SIZE = 1000
+"""More nodes than these Ironic never puts on one page, as it is shipped."""
+
+WALKS = 5
+"""How often a walk over the pages is begun before the scan gives up."""
+
+_SHARD = 82
+_CONDUCTOR_GROUP = 46
+
+
+class _WalkBrokenError(Exception):
+    """The list changed under the walk: begin again."""
+
+
+class IronicInventory(inventory.Inventory):
+    """The nodes of one Ironic.
+
+    Child nodes (``parent_node`` is set) are not listed, as the server does
+    by default: they are parts of another node and take no instance.
+
+    :param connection: of openstacksdk, with a time-out on its session.
+    :param page_size: nodes asked for at once, 1 to 1000.
+    """
+
+    def __init__(
+        self, connection: sdk.Connection, *, page_size: int = MAX_PAGE_SIZE
+    ) -> None:
+        self._api = ironic_api.IronicAPI(connection)
+        self._page_size = page_size
+
+    def check(self, scope: model.Scope) -> None:
+        """Refuse a server that cannot filter by what the scope names.
+
+        Source: ironic-shards, "Config changes": shards need API 1.82;
+        conductor-groups: the filter needs 1.46.
+
+        :raises IronicTooOldError: naming the microversion that is needed.
+        """
+        self._api.negotiate()
+        self._require(scope)
+
+    def scan(self, scope: model.Scope) -> Sequence[model.Node]:
+        """List every node in the scope: the whole list or an error.
+
+        Exact in the shard, also where the server is not. The walk over the
+        pages begins again when its place in the list was deleted, or when a
+        node comes twice.
+
+        :raises IronicUnavailableError: also if the list does not hold still.
+        """
+        if scope.nothing:
+            return []
+        if scope.conductor_group is not None:
+            scope = dataclasses.replace(
+                scope, conductor_group=scope.conductor_group.lower()
+            )
+        self._require(scope)
+        request_id = f'req-{uuid_.uuid4()}'
+        for number in range(1, WALKS + 1):
+            try:
+                return self._walk(scope, request_id)
+            except _WalkBrokenError as exc:
+                LOG.info(
+                    'The list of nodes changed while it was read (%s), '
+                    'walk %s of %s begins again',
+                    exc,
+                    number,
+                    WALKS,
+                )
+        raise exceptions.IronicUnavailableError(
+            f'The list of nodes changed in each of {WALKS} walks over it',
+            hint='A larger [ironic] page_size needs fewer pages',
+        )
+
+    def get(self, uuid: str) -> model.Node | None:
+        """Look one node up by its uuid, without any filter.
+
+        A credential that may not see the node is told the same 404 as for a
+        node that is gone: Ironic makes no difference.
+
+        :returns: the node, or ``None`` only if Ironic itself says, about
+            this uuid, that it has no such node.
+        """
+        if not ironic_nodes.is_uuid(uuid):
+            raise exceptions.IronicError(f'{uuid!r} is not the uuid of a node')
+        try:
+            data = self._api.get(
+                f'/nodes/{uuid}', [self._fields()], about=uuid
+            )
+        except ironic_api.NotFoundFault:
+            return None
+        node = ironic_nodes.NodeReader().read(data)
+        if node is None or node.uuid.lower() != uuid.lower():
+            raise exceptions.IronicError(
+                f'Ironic answered with something else than the node {uuid}'
+            )
+        return node
+
+    def shard_counts(self) -> Mapping[str | None, int]:
+        """Count the nodes of every shard, whatever the credential may list.
+
+        Ironic calls "no shard" ``None``, as text: a shard of that very name
+        is counted with the nodes that have none.
+
+        :raises IronicTooOldError: if the server does not know shards.
+        """
+        self._require(model.Scope(shard=''))
+        counts: dict[str | None, int] = {}
+        try:
+            for row in self._api.get('/shards')['shards']:
+                name = None if row['name'] == 'None' else str(row['name'])
+                counts[name] = counts.get(name, 0) + int(row['count'])
+        except (KeyError, TypeError, ValueError) as exc:
+            raise exceptions.IronicError(
+                'Ironic answered with something else than a count of shards'
+            ) from exc
+        return counts
+
+    def _require(self, scope: model.Scope) -> None:
+        _ = self._api.minor
+        if scope.shard is not None:
+            self._api.require(_SHARD, 'filter by shard')
+        if scope.conductor_group is not None:
+            self._api.require(_CONDUCTOR_GROUP, 'filter by conductor group')
+
+    def _walk(
+        self, scope: model.Scope, request_id: str
+    ) -> Sequence[model.Node]:
+        reader = ironic_nodes.NodeReader()
+        nodes: dict[str, model.Node] = {}
+        for page in self._pages(scope, request_id):
+            for data in page:
+                node = reader.read(data)
+                if node is None:
+                    continue
+                if node.uuid in nodes:
+                    raise _WalkBrokenError(f'{node.uuid} came twice')
+                nodes[node.uuid] = node
+        inside = [
+            node
+            for node in nodes.values()
+            if scope.matches(node.shard, node.conductor_group)
+        ]
+        outside = len(nodes) - len(inside)
+        if outside:
+            LOG.debug('Ironic listed %s nodes outside of %s', outside, scope)
+        return inside
+
+    def _pages(
+        self, scope: model.Scope, request_id: str
+    ) -> Iterator[list[Any]]:
+        """Give one page after the other, each asked for with every filter.
+
+        The server's own link to the next page only tells that there is one:
+        it lacks the filters.
+        """
+        params = [
+            self._fields(),
+            ('limit', str(self._page_size)),
+            *_filters(scope),
+        ]
+        marker: str | None = None
+        while True:
+            page, more = self._page(params, marker, request_id)
+            yield page
+            if not more:
+                return
+            marker = _last_uuid(page, marker)
+
+    def _page(
+        self,
+        params: ironic_api.Params,
+        marker: str | None,
+        request_id: str,
+    ) -> tuple[list[Any], bool]:
+        if marker is not None:
+            params = [*params, ('marker', marker)]
+        try:
+            body = self._api.get(
+                '/nodes', params, about=marker, request_id=request_id
+            )
+        except ironic_api.NotFoundFault as exc:
+            raise _WalkBrokenError(f'{marker} was deleted') from exc
+        page = body.get('nodes')
+        if not isinstance(page, list):
+            raise exceptions.IronicError(
+                'Ironic answered with something else than a list of nodes'
+            )
+        return page, 'next' in body or len(page) >= self._page_size
+
+    def _fields(self) -> tuple[str, str]:
+        minor = self._api.minor
+        known = [
+            f for f, since in ironic_nodes.FIELDS.items() if since <= minor
+        ]
+        return 'fields', ','.join(known)
+
+
+def _filters(scope: model.Scope) -> list[tuple[str, str]]:
+    """Return the query that lets the server filter.
+
+    A shard is named twice: named once, the server splits it at commas and
+    puts it in lower case; a repeated one it takes as it is.
+    """
+    filters = []
+    if scope.shard is not None:
+        filters += [('shard', scope.shard)] * 2
+    if scope.conductor_group is not None:
+        filters.append(('conductor_group', scope.conductor_group))
+    return filters
+
+
+def _last_uuid(page: Sequence[Any], before: str | None) -> str:
+    """Return the uuid after which the next page begins."""
+    for data in reversed(page):
+        uuid = data.get('uuid') if isinstance(data, dict) else None
+        if ironic_nodes.is_uuid(uuid) and uuid != before:
+            return str(uuid)
+    raise exceptions.IronicError(
+        'A page of nodes has no uuid after which the next one could begin'
+    )
