@@ -1,0 +1,157 @@
+"""Members as rows of an SQL database, alive by the database's own clock.
+
+The engine is this backend's own: a beat never waits for a connection that
+the refresh loop holds. On SQLite all members share one machine, whatever
+``capabilities`` say of the servers.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import ClassVar, TypeVar
+
+from ironic_ownership.backends import deadline
+from ironic_ownership.contracts import (
+    backend,
+    capabilities,
+    exceptions,
+    model,
+    options,
+)
+from ironic_ownership.db import connection, heartbeats, schema
+
+T = TypeVar('T')
+
+_CONNECTIONS = 2
+
+
+class DatabaseBackend(backend.MembershipBackend):
+    """Membership through the ``members`` table.
+
+    A call that is abandoned at its time-out may still come true: that puts
+    off an expiry for the others, and never makes this process think that it
+    is alive.
+    """
+
+    contract_version: ClassVar[int] = 1
+    capabilities: ClassVar[frozenset[capabilities.Capability]] = frozenset(
+        {
+            capabilities.Capability.SHARED,
+            capabilities.Capability.PERSISTENT,
+            capabilities.Capability.STORE_CLOCK,
+        }
+    )
+    options: ClassVar[tuple[options.Option, ...]] = (
+        options.Option(
+            'connection',
+            options.OptionType.STRING,
+            'URL of the database that holds the heartbeat rows. By default '
+            'it is the database of the records, [database] connection. '
+            'Every host has to use the same one.',
+            default='$database.connection',
+            secret=True,
+        ),
+    )
+
+    def __init__(
+        self,
+        settings: Mapping[str, model.Value],
+        *,
+        member_ttl: float,
+        call_timeout: float,
+    ) -> None:
+        super().__init__(
+            settings, member_ttl=member_ttl, call_timeout=call_timeout
+        )
+        self._opening = threading.Lock()
+        self._database: connection.Database | None = None
+        self._host = ''
+        self._incarnation = ''
+
+    def join(
+        self, host: str, incarnation: str, settings: model.MemberSettings
+    ) -> None:
+        """Become a member."""
+        self._host, self._incarnation = host, incarnation
+        self._call(
+            lambda database: heartbeats.join(
+                database, host, incarnation, settings, self.member_ttl
+            )
+        )
+
+    def beat(self) -> None:
+        """Stay a member for another ``member_ttl``."""
+        self._must_be_member(
+            self._call(
+                lambda database: heartbeats.beat(
+                    database, self._host, self._incarnation, self.member_ttl
+                )
+            )
+        )
+
+    def advertise(self, settings: model.MemberSettings) -> None:
+        """Replace the settings that this member advertises."""
+        self._must_be_member(
+            self._call(
+                lambda database: heartbeats.advertise(
+                    database, self._host, self._incarnation, settings
+                )
+            )
+        )
+
+    def leave(self) -> None:
+        """Stop being a member."""
+        self._call(
+            lambda database: heartbeats.leave(
+                database, self._host, self._incarnation
+            )
+        )
+
+    def view(self) -> model.View:
+        """Return the members alive now."""
+        return self._call(heartbeats.alive)
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._opening:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+
+    def _must_be_member(self, found: bool) -> None:
+        if not found:
+            raise exceptions.NotMemberError(
+                f'{self._host or "this process"} is not a member (any more)'
+            )
+
+    def _call(self, work: Callable[[connection.Database], T]) -> T:
+        try:
+            return deadline.call_within(
+                self.call_timeout, lambda: work(self._open())
+            )
+        except (exceptions.RecordsUnavailableError, TimeoutError) as exc:
+            raise exceptions.BackendUnavailableError(
+                f'backend db: {exc}',
+                hint=getattr(exc, 'hint', '')
+                or 'Check that the database runs and is not overloaded',
+            ) from exc
+        except exceptions.RecordsError as exc:
+            raise exceptions.MembershipError(f'backend db: {exc}') from exc
+
+    def _open(self) -> connection.Database:
+        with self._opening:
+            if self._database is None:
+                # Each step gets half, so that the driver gives up before
+                # the caller does.
+                database = connection.open_database(
+                    str(self.settings['connection']),
+                    connect_timeout=self.call_timeout / 2,
+                    statement_timeout=self.call_timeout / 2,
+                    max_pool_size=_CONNECTIONS,
+                    max_overflow=_CONNECTIONS,
+                    pool_timeout=self.call_timeout / 2,
+                )
+                schema.ensure(database)
+                self._database = database
+            return self._database

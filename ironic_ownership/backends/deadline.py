@@ -1,0 +1,43 @@
+"""End a blocking call in time, even one that its driver cannot interrupt.
+
+A server that is frozen rather than gone keeps a PostgreSQL client waiting
+for ever. The abandoned call goes on in its thread; so only calls that do no
+harm when they come true late may be made this way.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar('T')
+
+
+def call_within(seconds: float, work: Callable[[], T]) -> T:
+    """Return what ``work`` returns, or raise what it raises, in time.
+
+    :param seconds: how long to wait.
+    :raises TimeoutError: when the time is up.
+    """
+    answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = (
+        queue.SimpleQueue()
+    )
+
+    def run() -> None:
+        try:
+            answers.put((work(), None))
+        except BaseException as exc:  # noqa: BLE001 - raised by the caller
+            answers.put((None, exc))
+
+    threading.Thread(
+        target=run, name='ironic-ownership-bounded-call', daemon=True
+    ).start()
+    try:
+        result, error = answers.get(timeout=seconds)
+    except queue.Empty as exc:
+        raise TimeoutError(f'no answer within {seconds:g} s') from exc
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]  # no error: it is a T

@@ -1,0 +1,49 @@
+"""The database server's clock, the one clock that all processes share.
+
+Liveness and every timestamp on record are judged by it: a host whose own
+clock is wrong is neither dead nor from the future.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import expression
+
+
+class EpochSeconds(expression.ColumnElement[float]):
+    """Now, in seconds since 1970 (UTC), with fractions of a second.
+
+    The moment the statement is executed, not that of its transaction's
+    start: a transaction may have waited for a lock.
+    """
+
+    type = sqlalchemy.Double()
+    inherit_cache = True
+
+
+@compiler.compiles(EpochSeconds)
+def _other(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    raise NotImplementedError(f'no clock for {visitor.dialect.name}')
+
+
+@compiler.compiles(EpochSeconds, 'sqlite')
+def _sqlite(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    # unixepoch('subsec') needs 3.42; milliseconds are all 'now' has.
+    return "ROUND((julianday('now') - 2440587.5) * 86400.0, 3)"
+
+
+@compiler.compiles(EpochSeconds, 'postgresql')
+def _postgresql(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    return 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)'
+
+
+@compiler.compiles(EpochSeconds, 'mysql', 'mariadb')
+def _mysql(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    # UNIX_TIMESTAMP(NOW()) is ambiguous for an hour a year in local time;
+    # the exponent makes the quotient a double instead of a decimal.
+    return (
+        "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1.0e6)"
+    )

@@ -1,0 +1,140 @@
+"""Open a database through oslo.db and run transactions on it.
+
+Every transaction of this package goes through :class:`Database`: there are
+the retries and the translation of errors. Must not know any table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import sqlalchemy
+from oslo_db import api as db_api
+from oslo_db import exception as db_exc
+from oslo_db.sqlalchemy import engines
+
+from ironic_ownership.db import errors, sessions
+from ironic_ownership.db import url as url_
+
+T = TypeVar('T')
+Work = Callable[[sqlalchemy.Connection], T]
+
+_ENGINE_OPTIONS = (
+    'connection_debug',
+    'connection_parameters',
+    'connection_recycle_time',
+    'connection_trace',
+    'max_overflow',
+    'max_pool_size',
+    'mysql_sql_mode',
+    'mysql_wsrep_sync_wait',
+    'pool_timeout',
+    'sqlite_synchronous',
+)
+
+
+def engine_options(group: Mapping[str, Any]) -> dict[str, Any]:
+    """Pick what :func:`open_database` takes from oslo.db's options.
+
+    ``max_retries`` and ``retry_interval`` are left out on purpose: nothing
+    connects before the first transaction, and who calls decides about
+    trying again.
+
+    :param group: the ``[database]`` group of the configuration.
+    """
+    return {
+        name: group[name]
+        for name in _ENGINE_OPTIONS
+        if name in group and group[name] is not None
+    }
+
+
+class Database:
+    """One database: its engine, and how a transaction on it is run."""
+
+    def __init__(self, engine: sqlalchemy.Engine, *, patience: float) -> None:
+        self.engine = engine
+        self._writer = engine.execution_options(**{sessions.WRITES: True})
+        self._patience = patience
+
+    @property
+    def where(self) -> str:
+        """The URL without its password and query, for messages."""
+        url = self.engine.url.set(query={})
+        return url.render_as_string(hide_password=True)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether this is SQLite: a file that nobody administers."""
+        return self.engine.dialect.name == url_.SQLITE
+
+    def read(self, work: Work[T]) -> T:
+        """Run a transaction that only reads.
+
+        :raises RecordsError: of the family, see :func:`errors.translated`.
+        """
+        with errors.translated(self.where), self.engine.connect() as conn:
+            return work(conn)
+
+    def write(self, work: Work[T]) -> T:
+        """Run a transaction that writes; again, when it lost to another.
+
+        ``work`` starts anew on each attempt, so it must not change anything
+        but the database. It is repeated after a deadlock, and after an
+        insertion that somebody else was faster with.
+
+        :raises RecordsError: of the family, see :func:`errors.translated`.
+        """
+        deadline = time.monotonic() + self._patience
+
+        def worth_repeating(exc: BaseException) -> bool:
+            lost = isinstance(exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry)
+            return lost and time.monotonic() < deadline
+
+        def attempt() -> T:
+            with self._writer.begin() as conn:
+                return work(conn)
+
+        repeated: Callable[[], T] = db_api.wrap_db_retry(
+            max_retries=100,
+            retry_interval=0.02,
+            max_retry_interval=0.5,
+            jitter=True,
+            exception_checker=worth_repeating,
+        )(attempt)
+        with errors.translated(self.where):
+            return repeated()
+
+    def close(self) -> None:
+        """Close the connections that nobody uses. Idempotent."""
+        self.engine.dispose()
+
+
+def open_database(
+    connection: str,
+    *,
+    connect_timeout: float = 10.0,
+    statement_timeout: float = 30.0,
+    **options: Any,
+) -> Database:
+    """Prepare the use of a database; nothing connects yet.
+
+    :param connection: a database URL.
+    :param connect_timeout: seconds that opening a connection may take.
+    :param statement_timeout: seconds that one statement, or waiting for a
+        lock, may take; after that long no transaction is repeated either.
+    :param options: oslo.db's engine options, see :func:`engine_options`.
+    :raises RecordsError: if the URL cannot work.
+    """
+    url = sessions.with_timeouts(
+        url_.read_url(connection),
+        connect=connect_timeout,
+        statement=statement_timeout,
+    )
+    engine = engines.create_engine(
+        url, sqlite_fk=True, max_retries=0, **options
+    )
+    sessions.prepare(engine, statement=statement_timeout)
+    return Database(engine, patience=statement_timeout)

@@ -1,0 +1,77 @@
+"""The questions to the records that need more than one line of SQL.
+
+Statements only: nothing here runs one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import model
+from ironic_ownership.db import tables
+
+T = TypeVar('T')
+
+_nodes, _instances = tables.compute_nodes.c, tables.instances.c
+
+COMPUTE_NODES = (
+    sa.select(
+        _nodes.uuid,
+        _nodes.host,
+        _instances.uuid,
+        _nodes.name,
+        _nodes.driver,
+        _nodes.shard,
+        _nodes.conductor_group,
+        _nodes.reason,
+        _nodes.updated_at,
+    )
+    .select_from(
+        tables.compute_nodes.outerjoin(
+            tables.instances, _instances.open_node_uuid == _nodes.uuid
+        )
+    )
+    .where(_nodes.deleted_at.is_(None))
+)
+"""Every compute node that is not deleted, with its open instance."""
+
+COUNTS = (
+    sa.select(
+        _nodes.host, sa.func.count(), sa.func.count(_instances.open_node_uuid)
+    )
+    .select_from(
+        tables.compute_nodes.outerjoin(
+            tables.instances, _instances.open_node_uuid == _nodes.uuid
+        )
+    )
+    .where(_nodes.deleted_at.is_(None))
+    .group_by(_nodes.host)
+)
+"""Compute nodes by owner: all, and those with an instance."""
+
+_LARGEST = 500
+
+
+def near(host: str, scope: model.Scope) -> sa.Select[Any]:
+    """Select the compute nodes of one host and those last seen in a scope."""
+    mine = _nodes.host == host
+    if scope.nothing:
+        return COMPUTE_NODES.where(mine)
+    filters: list[sa.ColumnElement[bool]] = []
+    if scope.shard is not None:
+        filters.append(_nodes.shard == scope.shard)
+    if scope.conductor_group is not None:
+        filters.append(_nodes.conductor_group == scope.conductor_group)
+    if not filters:
+        return COMPUTE_NODES
+    return COMPUTE_NODES.where(mine | sa.and_(*filters))
+
+
+def parts(values: Collection[T]) -> Iterator[Sequence[T]]:
+    """Cut values into lists that every database takes as parameters."""
+    ordered = list(values)
+    for start in range(0, len(ordered), _LARGEST):
+        yield ordered[start : start + _LARGEST]

@@ -1,0 +1,168 @@
+"""The records on SQL: what the port asks, as transactions.
+
+Source: design.md's laws as the port ``contracts.records`` words them. The
+rules of a change are in ``ledger``, its statements in ``transaction``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import model, records
+from ironic_ownership.db import (
+    connection,
+    ledger,
+    queries,
+    rows,
+    tables,
+    transaction,
+)
+
+_services = tables.services.c
+
+
+class SqlRecords(records.Records):
+    """Services, compute nodes, instances and events in one SQL database.
+
+    :param database: an open database with this release's schema.
+    """
+
+    def __init__(self, database: connection.Database) -> None:
+        self._database = database
+
+    def register(self, host: str, settings: model.MemberSettings) -> int:
+        """Create or renew the row of a service and raise its epoch."""
+
+        def work(conn: sa.Connection) -> int:
+            before = transaction.lock_service(conn, host)
+            now = transaction.now_of(conn)
+            epoch = 1 if before is None else before.epoch + 1
+            values = {
+                'epoch': epoch,
+                'fenced': False,
+                'settings': settings.to_json(),
+                'registered_at': now,
+            }
+            if before is None:
+                conn.execute(
+                    sa.insert(tables.services).values(
+                        host=host, disabled=False, forced_down=False, **values
+                    )
+                )
+            else:
+                conn.execute(
+                    sa.update(tables.services)
+                    .where(_services.host == host)
+                    .values(**values)
+                )
+            conn.execute(
+                sa.insert(tables.events).values(
+                    **ledger.event(
+                        now, host, ledger.SERVICE_REGISTERED, to_host=host
+                    )
+                )
+            )
+            return epoch
+
+        return self._database.write(work)
+
+    def advertise(
+        self, host: str, epoch: int, settings: model.MemberSettings
+    ) -> None:
+        """Store changed settings of a registered service."""
+
+        def work(conn: sa.Connection) -> None:
+            service = transaction.lock_service(conn, host)
+            transaction.check_right(host, epoch, service)
+            conn.execute(
+                sa.update(tables.services)
+                .where(_services.host == host)
+                .values(settings=settings.to_json())
+            )
+
+        self._database.write(work)
+
+    def services(self) -> Sequence[model.Service]:
+        """Return all services, sorted by host. One query."""
+
+        def work(conn: sa.Connection) -> list[model.Service]:
+            found = conn.execute(sa.select(tables.services))
+            return [rows.service(row) for row in found]
+
+        # Databases disagree about the order of letters; Python does not.
+        return sorted(self._database.read(work), key=lambda s: s.host)
+
+    def compute_nodes(self) -> Sequence[model.ComputeNode]:
+        """Return the compute nodes of all services. One query."""
+        return self._select(queries.COMPUTE_NODES)
+
+    def compute_nodes_near(
+        self, host: str, scope: model.Scope
+    ) -> Sequence[model.ComputeNode]:
+        """Return those of one host, and those last seen in a scope."""
+        return [
+            node
+            for node in self._select(queries.near(host, scope))
+            # MariaDB takes 'a' and 'a ' for equal; Ironic and we do not.
+            if node.host == host
+            or scope.matches(node.shard, node.conductor_group)
+        ]
+
+    def compute_nodes_by_uuid(
+        self, uuids: Collection[str]
+    ) -> Sequence[model.ComputeNode]:
+        """Return those of the given uuids that exist."""
+        node_uuid = tables.compute_nodes.c.uuid
+        found: list[model.ComputeNode] = []
+        for some in queries.parts(uuids):
+            found += self._select(
+                queries.COMPUTE_NODES.where(node_uuid.in_(some))
+            )
+        return found
+
+    def _select(
+        self, statement: sa.Select[tuple[object, ...]]
+    ) -> list[model.ComputeNode]:
+        def work(conn: sa.Connection) -> list[model.ComputeNode]:
+            return list(map(rows.compute_node, conn.execute(statement)))
+
+        return self._database.read(work)
+
+    def counts(self) -> dict[str | None, tuple[int, int]]:
+        """Count compute nodes by owner: (all, those with an instance)."""
+
+        def work(
+            conn: sa.Connection,
+        ) -> dict[str | None, tuple[int, int]]:
+            found = conn.execute(queries.COUNTS)
+            return {host: (nodes, used) for host, nodes, used in found}
+
+        return self._database.read(work)
+
+    def apply(
+        self, host: str, epoch: int, changes: Sequence[records.Change]
+    ) -> records.Outcome:
+        """Carry out changes as one transaction."""
+        return self._database.write(
+            lambda conn: transaction.apply(conn, host, epoch, changes)
+        )
+
+    def events(
+        self, *, node_uuid: str | None = None, limit: int = 100
+    ) -> Sequence[model.Event]:
+        """Return the newest events, newest first."""
+        table = tables.events
+        statement = sa.select(table).order_by(table.c.id.desc()).limit(limit)
+        if node_uuid is not None:
+            statement = statement.where(table.c.node_uuid == node_uuid)
+
+        def work(conn: sa.Connection) -> list[model.Event]:
+            return [rows.event(row) for row in conn.execute(statement)]
+
+        return self._database.read(work)
+
+    def close(self) -> None:
+        """Free connections. Idempotent."""
+        self._database.close()

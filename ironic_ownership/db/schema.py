@@ -1,0 +1,148 @@
+"""Bring a database to this release's schema, or say why that is not done.
+
+SQLite is created and upgraded by whoever comes first; a server database
+only by its operator. alembic is imported only when there is something to
+do: every start of a command passes through :func:`ensure`.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.db import connection
+
+if TYPE_CHECKING:
+    import alembic.config
+
+HEAD = '0001'
+"""The newest revision of ``migrations``; a unit test compares them."""
+
+_VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))
+_MIGRATIONS = pathlib.Path(__file__).parent / 'migrations'
+
+
+def version(database: connection.Database) -> str | None:
+    """Return the revision of the schema, or ``None`` without a schema."""
+    return database.read(_version)
+
+
+def _version(conn: sa.Connection) -> str | None:
+    if not sa.inspect(conn).has_table(_VERSIONS.name):
+        return None
+    found: str | None = conn.execute(
+        sa.select(_VERSIONS.c.version_num)
+    ).scalar()
+    return found
+
+
+def ensure(database: connection.Database) -> None:
+    """Make sure that the schema is this release's.
+
+    :raises SchemaError: if it is not, and if it is not ours to change: on a
+        server, or when a newer release made it.
+    """
+    found = version(database)
+    if found == HEAD:
+        return
+    _check_known(database, found)
+    if not database.is_file:
+        what = 'has no schema' if found is None else 'has an old schema'
+        raise exceptions.SchemaError(
+            f'database {database.where} {what}',
+            hint='Run ironic-ownership-dbsync upgrade',
+        )
+    upgrade(database)
+
+
+def upgrade(
+    database: connection.Database, revision: str = 'head'
+) -> str | None:
+    """Carry out the migrations up to a revision.
+
+    Several processes may do so at once on SQLite: the first does the work.
+
+    :returns: the revision afterwards.
+    :raises SchemaError: if a revision is unknown, or the database holds the
+        tables of something else.
+    """
+
+    def work(conn: sa.Connection) -> None:
+        found = _version(conn)
+        _check_known(database, found)
+        if found is None:
+            _check_empty(database, conn)
+        import alembic.command
+
+        alembic.command.upgrade(_config(conn), revision)
+
+    _check_target(revision)
+    database.write(work)
+    return version(database)
+
+
+def stamp(database: connection.Database, revision: str = 'head') -> str | None:
+    """Write a revision into the database without changing any table.
+
+    :returns: the revision afterwards.
+    :raises SchemaError: if this release does not know the revision.
+    """
+
+    def work(conn: sa.Connection) -> None:
+        import alembic.command
+
+        alembic.command.stamp(_config(conn), revision, purge=True)
+
+    _check_target(revision)
+    database.write(work)
+    return version(database)
+
+
+def _config(conn: sa.Connection | None = None) -> alembic.config.Config:
+    import alembic.config
+
+    config = alembic.config.Config()
+    config.set_main_option(
+        'script_location', str(_MIGRATIONS).replace('%', '%%')
+    )
+    config.attributes['connection'] = conn
+    return config
+
+
+def revisions() -> tuple[str, ...]:
+    """Return the revisions that this release knows, oldest first."""
+    import alembic.script
+
+    scripts = alembic.script.ScriptDirectory.from_config(_config())
+    return tuple(s.revision for s in scripts.walk_revisions())[::-1]
+
+
+def _check_target(revision: str) -> None:
+    if revision != 'head' and revision not in revisions():
+        raise exceptions.SchemaError(
+            f'this release does not know the revision {revision!r}',
+            hint=f'It knows: {", ".join(revisions())}, head',
+        )
+
+
+def _check_known(database: connection.Database, found: str | None) -> None:
+    if found is not None and found not in revisions():
+        raise exceptions.SchemaError(
+            f'database {database.where} has the schema {found!r}, which is '
+            'from a newer release or from another program',
+            hint=f'Upgrade ironic-ownership (this one knows up to {HEAD}), '
+            'or correct [database] connection',
+        )
+
+
+def _check_empty(database: connection.Database, conn: sa.Connection) -> None:
+    strangers = set(sa.inspect(conn).get_table_names()) - {_VERSIONS.name}
+    if strangers:
+        raise exceptions.SchemaError(
+            f'database {database.where} has tables of something else, such '
+            f'as {min(strangers)!r}',
+            hint='Give ironic-ownership a database of its own',
+        )

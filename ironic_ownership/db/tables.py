@@ -1,0 +1,110 @@
+"""The tables as this release uses them; their history is in ``migrations``.
+
+Timestamps are seconds since the epoch by the database server's clock. A
+unit test compares these tables with what the migrations make.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+_HOST = sa.String(255)
+_UUID = sa.String(36)
+_SHORT = sa.String(64)
+# Shards compare exactly, so nothing may be folded: neither case nor accents.
+_EXACT: dict[str, Any] = {
+    'mysql_engine': 'InnoDB',
+    'mysql_charset': 'utf8mb4',
+    'mysql_collate': 'utf8mb4_bin',
+}
+# SQLite counts up by itself only in a column of exactly this type.
+_COUNTER = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
+
+services = sa.Table(
+    'services',
+    metadata,
+    sa.Column('host', _HOST, primary_key=True),
+    sa.Column('epoch', sa.BigInteger, nullable=False),
+    sa.Column('disabled', sa.Boolean, nullable=False),
+    sa.Column('disabled_reason', sa.String(255)),
+    sa.Column('forced_down', sa.Boolean, nullable=False),
+    sa.Column('fenced', sa.Boolean, nullable=False),
+    sa.Column('settings', sa.Text, nullable=False),
+    sa.Column('registered_at', sa.Double),
+    **_EXACT,
+)
+
+compute_nodes = sa.Table(
+    'compute_nodes',
+    metadata,
+    # Ironic's uuid of the node, for ever: whoever owns it, and even when
+    # it comes back after it was forgotten.
+    sa.Column('uuid', _UUID, primary_key=True),
+    sa.Column('host', _HOST),
+    sa.Column('name', sa.String(255)),
+    sa.Column('driver', sa.String(255), nullable=False),
+    sa.Column('shard', sa.String(255)),
+    sa.Column('conductor_group', sa.String(255), nullable=False),
+    sa.Column('reason', _SHORT, nullable=False),
+    sa.Column('created_at', sa.Double, nullable=False),
+    sa.Column('updated_at', sa.Double, nullable=False),
+    sa.Column('deleted_at', sa.Double),
+    sa.Index('ix_compute_nodes_host', 'host'),
+    sa.Index('ix_compute_nodes_scope', 'shard', 'conductor_group'),
+    **_EXACT,
+)
+
+instances = sa.Table(
+    'instances',
+    metadata,
+    sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
+    sa.Column('uuid', _UUID, nullable=False),
+    sa.Column(
+        'node_uuid',
+        _UUID,
+        sa.ForeignKey('compute_nodes.uuid', name='fk_instances_node_uuid'),
+        nullable=False,
+    ),
+    # The node's uuid while the instance is open, else null: unique, it
+    # allows one open instance a node on every database.
+    sa.Column('open_node_uuid', _UUID),
+    sa.Column('host', _HOST),
+    sa.Column('created_at', sa.Double, nullable=False),
+    sa.Column('deleted_at', sa.Double),
+    sa.Column('reason', _SHORT),
+    sa.UniqueConstraint('open_node_uuid', name='uq_instances_open_node_uuid'),
+    sa.Index('ix_instances_uuid', 'uuid'),
+    sa.Index('ix_instances_node_uuid', 'node_uuid'),
+    **_EXACT,
+)
+
+events = sa.Table(
+    'events',
+    metadata,
+    sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
+    sa.Column('at', sa.Double, nullable=False),
+    sa.Column('actor', _HOST, nullable=False),
+    sa.Column('kind', _SHORT, nullable=False),
+    sa.Column('node_uuid', _UUID),
+    sa.Column('from_host', _HOST),
+    sa.Column('to_host', _HOST),
+    sa.Column('instance_uuid', _UUID),
+    sa.Column('reason', sa.String(255)),
+    sa.Index('ix_events_node_uuid', 'node_uuid'),
+    **_EXACT,
+)
+
+members = sa.Table(
+    'members',
+    metadata,
+    sa.Column('host', _HOST, primary_key=True),
+    sa.Column('incarnation', sa.String(255), nullable=False),
+    sa.Column('settings', sa.Text, nullable=False),
+    sa.Column('joined_at', sa.Double, nullable=False),
+    sa.Column('expires_at', sa.Double, nullable=False),
+    **_EXACT,
+)

@@ -1,0 +1,184 @@
+"""Carry out a batch of changes inside one transaction.
+
+Lock, let the ledger decide, write: a handful of statements, however many
+changes. Rows are always locked in the same order, services first, so that
+two writers rarely meet in a deadlock. Must not decide anything itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import exceptions, records
+from ironic_ownership.db import clock, ledger, queries, tables
+
+_services = tables.services.c
+_nodes = tables.compute_nodes.c
+_instances = tables.instances.c
+
+
+def apply(
+    conn: sa.Connection,
+    host: str,
+    epoch: int,
+    changes: Sequence[records.Change],
+) -> records.Outcome:
+    """Make the changes that still fit the records.
+
+    :raises FencedError: if the host may not write any more.
+    """
+    applied: list[records.Change] = []
+    refused: list[records.Change] = []
+    for batch in _without_repeats(changes):
+        owners = {c.seen_host for c in batch if isinstance(c, records.Claim)}
+        services = _lock_services(conn, {host, *owners} - {None})
+        check_right(host, epoch, services.get(host))
+        book = _open_ledger(conn, host, services, batch)
+        for change in batch:
+            (applied if book.accept(change) else refused).append(change)
+        _write(conn, book.writes, book.now)
+    return records.Outcome(tuple(applied), tuple(refused))
+
+
+def check_right(
+    host: str, epoch: int, service: ledger.ServiceState | None
+) -> None:
+    """Refuse a writer that is not the last one registered for its host.
+
+    :raises FencedError: saying what happened to the right to write.
+    """
+    if service is None:
+        what = 'its service is not registered'
+    elif service.epoch != epoch:
+        what = f'its epoch is {epoch}, the current one {service.epoch}'
+    elif service.fenced:
+        what = 'another service has fenced it'
+    else:
+        return
+    raise exceptions.FencedError(
+        f'{host} has no right to write: {what}',
+        hint='It has to join and register again',
+    )
+
+
+def lock_service(conn: sa.Connection, host: str) -> ledger.ServiceState | None:
+    """Lock the row of one service until the end of the transaction."""
+    return _lock_services(conn, {host}).get(host)
+
+
+def _without_repeats(
+    changes: Iterable[records.Change],
+) -> Iterable[Sequence[records.Change]]:
+    """Cut changes into batches that name every node once, in order."""
+    batches: list[dict[str, records.Change]] = []
+    times: dict[str, int] = {}
+    for change in changes:
+        place = times.get(change.uuid, 0)
+        times[change.uuid] = place + 1
+        if place == len(batches):
+            batches.append({})
+        batches[place][change.uuid] = change
+    return [list(batch.values()) for batch in batches or [{}]]
+
+
+def _lock_services(
+    conn: sa.Connection, hosts: Collection[str | None]
+) -> dict[str, ledger.ServiceState]:
+    found = conn.execute(
+        sa.select(_services.host, _services.epoch, _services.fenced)
+        .where(_services.host.in_(sorted(map(str, hosts))))
+        .order_by(_services.host)
+        .with_for_update()
+    )
+    return {
+        host: ledger.ServiceState(epoch, bool(fenced))
+        for host, epoch, fenced in found
+    }
+
+
+def _open_ledger(
+    conn: sa.Connection,
+    host: str,
+    services: Mapping[str, ledger.ServiceState],
+    batch: Sequence[records.Change],
+) -> ledger.Ledger:
+    nodes: dict[str, ledger.Row] = {}
+    open_instances: dict[str, str] = {}
+    for uuids in queries.parts(sorted(change.uuid for change in batch)):
+        rows = conn.execute(
+            sa.select(tables.compute_nodes)
+            .where(_nodes.uuid.in_(uuids))
+            .order_by(_nodes.uuid)
+            .with_for_update()
+        )
+        nodes.update((row.uuid, dict(row._mapping)) for row in rows)
+        # Not locked: an instance only changes under its node's lock.
+        for node_uuid, uuid in conn.execute(
+            sa.select(_instances.open_node_uuid, _instances.uuid).where(
+                _instances.open_node_uuid.in_(uuids)
+            )
+        ):
+            open_instances[node_uuid] = uuid
+    now = now_of(conn)
+    return ledger.Ledger(host, now, services, nodes, open_instances)
+
+
+def now_of(conn: sa.Connection) -> float:
+    """Return the database's clock, in seconds since the epoch."""
+    return float(conn.execute(sa.select(clock.EpochSeconds())).scalar_one())
+
+
+def _write(conn: sa.Connection, writes: ledger.Writes, now: float) -> None:
+    for hosts in queries.parts(writes.fenced):
+        conn.execute(
+            sa.update(tables.services)
+            .where(_services.host.in_(hosts))
+            .values(epoch=_services.epoch + 1, fenced=True)
+        )
+    if writes.new_nodes:
+        conn.execute(sa.insert(tables.compute_nodes), writes.new_nodes)
+    if writes.nodes:
+        conn.execute(_NODE_UPDATE, _renamed(writes.nodes))
+    for uuids in queries.parts(writes.closed_on):
+        conn.execute(
+            sa.update(tables.instances)
+            .where(_instances.open_node_uuid.in_(uuids))
+            .values(open_node_uuid=None, deleted_at=now)
+        )
+    for uuids in queries.parts(writes.moved_on):
+        conn.execute(
+            sa.update(tables.instances)
+            .where(_instances.open_node_uuid.in_(uuids))
+            .values(
+                host=sa.select(_nodes.host)
+                .where(_nodes.uuid == _instances.node_uuid)
+                .scalar_subquery()
+            )
+        )
+    if writes.new_instances:
+        conn.execute(sa.insert(tables.instances), writes.new_instances)
+    if writes.events:
+        conn.execute(sa.insert(tables.events), writes.events)
+
+
+_KEY = 'node_to_update'
+_CHANGING = [
+    column.name
+    for column in _nodes
+    if column.name not in ('uuid', 'created_at')
+]
+_NODE_UPDATE = (
+    sa.update(tables.compute_nodes)
+    .where(_nodes.uuid == sa.bindparam(_KEY))
+    .values({name: sa.bindparam(name) for name in _CHANGING})
+)
+
+
+def _renamed(rows: Iterable[ledger.Row]) -> list[dict[str, Any]]:
+    return [
+        {_KEY: row['uuid'], **{name: row[name] for name in _CHANGING}}
+        for row in rows
+    ]

@@ -1,0 +1,133 @@
+"""Judge a database URL before anything connects to it.
+
+The driver's own errors for a mistyped path or a file of another kind are
+late and hard to read. Must not open a connection, and must never put a
+password into a message.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import sqlalchemy
+from sqlalchemy import exc as sa_exc
+
+from ironic_ownership.contracts import exceptions
+
+SQLITE = 'sqlite'
+POSTGRESQL = 'postgresql'
+MYSQL = frozenset({'mysql', 'mariadb'})
+
+_MAGIC = b'SQLite format 3\x00'
+_EXAMPLE = (
+    'Set [database] connection to a URL such as '
+    'sqlite:////var/lib/ironic-ownership/records.sqlite or '
+    'mysql+pymysql://user:password@host/ironic_ownership'
+)
+_EXTRAS = {'mysql': 'mysql', 'mariadb': 'mysql', 'postgresql': 'postgresql'}
+
+
+def read_url(connection: str) -> sqlalchemy.URL:
+    """Return the URL of a database that could be opened.
+
+    :param connection: the text of ``[database] connection``.
+    :raises RecordsError: if it is malformed, names a driver that is not
+        installed, or a file that cannot be a database.
+    """
+    try:
+        url = sqlalchemy.make_url(connection)
+        dialect = url.get_dialect()
+    except (sa_exc.ArgumentError, ValueError) as exc:
+        # The text is not shown: an unreadable URL may hold a password.
+        raise exceptions.RecordsError(
+            '[database] connection is not a database URL', hint=_EXAMPLE
+        ) from exc
+    except (sa_exc.NoSuchModuleError, ImportError) as exc:
+        raise _missing_driver(connection) from exc
+    try:
+        dialect.import_dbapi()
+    except ImportError as exc:
+        raise _missing_driver(connection) from exc
+    if url.get_backend_name() == SQLITE:
+        _check_file(url)
+    elif url.get_backend_name() not in {POSTGRESQL, *MYSQL}:
+        raise exceptions.RecordsError(
+            f'[database] connection: {url.get_backend_name()} is not a '
+            'supported database',
+            hint='Use SQLite, PostgreSQL or MariaDB',
+        )
+    return url
+
+
+def _missing_driver(connection: str) -> exceptions.RecordsError:
+    scheme = connection.partition(':')[0]
+    extra = _EXTRAS.get(scheme.partition('+')[0])
+    hint = (
+        f'Install it: pip install "ironic-ownership[{extra}]"'
+        if extra
+        else _EXAMPLE
+    )
+    return exceptions.RecordsError(
+        f'[database] connection: no driver is installed for {scheme!r}',
+        hint=hint,
+    )
+
+
+def _check_file(url: sqlalchemy.URL) -> None:
+    name = url.database
+    if not name or name == ':memory:' or 'mode=memory' in name:
+        raise exceptions.RecordsError(
+            '[database] connection: a database in memory is shared with no '
+            'other process',
+            hint='Name a file: sqlite:////path/to/records.sqlite',
+        )
+    if name.startswith('file:'):
+        return
+    path = pathlib.Path(name)
+    try:
+        if path.exists():
+            _check_content(path)
+        else:
+            _check_directory(path)
+    except OSError as exc:
+        raise _file_error(
+            path,
+            f'it cannot be read ({exc.strerror})',
+            'Give this user read and write access to the file and its '
+            'directory',
+        ) from exc
+
+
+def _check_content(path: pathlib.Path) -> None:
+    if not path.is_file():
+        raise _file_error(path, 'it is not a regular file', _EXAMPLE)
+    with path.open('rb') as file:
+        start = file.read(len(_MAGIC))
+    # An empty file is what SQLite itself leaves before the first write.
+    if start not in (b'', _MAGIC):
+        raise _file_error(
+            path, 'it is not an SQLite database', 'Name another file'
+        )
+
+
+def _check_directory(path: pathlib.Path) -> None:
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise _file_error(
+            path, 'its directory does not exist', f'Create {parent}'
+        )
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise _file_error(
+            path,
+            'it does not exist and its directory is not writable',
+            f'Give this user write access to {parent}',
+        )
+
+
+def _file_error(
+    path: pathlib.Path, what: str, hint: str
+) -> exceptions.RecordsError:
+    return exceptions.RecordsError(
+        f'[database] connection: {path}: {what}', hint=hint
+    )
