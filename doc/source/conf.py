@@ -1,0 +1,25 @@
+"""Sphinx configuration of the documentation; warnings are errors."""
+
+extensions = [
+    'openstackdocstheme',
+    'sphinx.ext.autodoc',
+    'oslo_config.sphinxext',
+    'cliff.sphinxext',
+    'stevedore.sphinxext',
+]
+project = 'ironic-ownership'
+copyright = 'ironic-ownership developers'
+root_doc = 'index'
+html_theme = 'openstackdocs'
+pygments_style = 'native'
+
+# The theme asks the history and OpenStack's servers for nothing.
+openstackdocs_auto_name = False
+openstackdocs_auto_version = False
+openstackdocs_use_storyboard = False
+version = release = ''
+
+autodoc_member_order = 'bysource'
+autodoc_typehints = 'description'
+autodoc_typehints_format = 'short'
+autoprogram_cliff_application = 'ironic-ownership'
