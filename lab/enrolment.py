@@ -120,7 +120,8 @@ class Enrolment:
                 'SELECT * FROM nodes WHERE uuid = ?', (uuid,)
             ).fetchone()
         request('DELETE', f'/nodes/{uuid}')
-        self._template = {key: row[key] for key in row.keys() if key != 'id'}
+        self._template = dict(row)
+        del self._template['id']
         return self._template
 
     def _wait(self, uuid: str, field: str, value: str) -> None:

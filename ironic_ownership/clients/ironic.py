@@ -12,9 +12,10 @@ import uuid as uuid_
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership.clients import ironic_api, ironic_nodes
+from ironic_ownership.clients import ironic_api, ironic_nodes, session
 from ironic_ownership.contracts import exceptions, inventory, model
 
 if TYPE_CHECKING:
@@ -27,6 +28,21 @@ MAX_PAGE_SIZE = 1000
 
 WALKS = 5
 """How often a walk over the pages is begun before the scan gives up."""
+
+GROUP = 'ironic'
+SERVICE_TYPE = 'baremetal'
+OPTS = (
+    cfg.IntOpt(
+        'page_size',
+        default=MAX_PAGE_SIZE,
+        min=1,
+        max=MAX_PAGE_SIZE,
+        help='How many nodes to ask Ironic for at once. A larger page means '
+        'fewer requests, a smaller one shorter requests; see timeout, in '
+        'seconds, which each of them has to keep. Ironic itself gives no '
+        'more than its own [api] max_limit.',
+    ),
+)
 
 _SHARD = 82
 _CONDUCTOR_GROUP = 46
@@ -243,3 +259,28 @@ def _last_uuid(page: Sequence[Any], before: str | None) -> str:
     raise exceptions.IronicError(
         'A page of nodes has no uuid after which the next one could begin'
     )
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of the client, after the files were read."""
+    conf.register_opts(OPTS, group=GROUP)
+    session.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the options by group, for the sample and the validator."""
+    return [(GROUP, [*OPTS, *session.list_opts(SERVICE_TYPE)])]
+
+
+def open_inventory(conf: cfg.ConfigOpts) -> IronicInventory:
+    """Build the inventory from ``[ironic]``; nothing is sent yet.
+
+    :raises ConfigurationError: if a value has not the type of its option.
+    :raises IronicError: naming the line that is missing or wrong.
+    """
+    try:
+        register_opts(conf)
+        connection = session.connect(conf, GROUP, service_type=SERVICE_TYPE)
+        return IronicInventory(connection, page_size=conf[GROUP].page_size)
+    except cfg.Error as exc:
+        raise exceptions.ConfigurationError([f'[{GROUP}] {exc}']) from exc

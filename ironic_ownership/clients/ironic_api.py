@@ -2,11 +2,13 @@
 
 Knows versions, faults and what is not Ironic at all; knows nothing of nodes.
 
-A request is tried again once, after half a second, when the connection fails
-(a kept connection that the server has closed looks like that), and never
-because of a status: keystoneauth would sleep as long as ``Retry-After`` says,
-and openstacksdk 15 seconds. Who asked tries again later. Redirects are not
-followed, because keystoneauth drops the filters from them.
+A request is tried again once, at once, when the connection fails: a kept
+connection that the server has closed looks like that. It is never tried again
+after a time-out or because of a status: keystoneauth would sleep as long as
+``Retry-After`` says, and openstacksdk 15 seconds. Who asked tries again later.
+Redirects are not followed, because keystoneauth drops the filters from them.
+The versions are read here and not by the SDK's discovery, which takes a
+server that is down for one that is not Ironic.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
+from ironic_ownership.clients import ironic_faults
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -35,19 +38,6 @@ FIELDS_FILTER = 8
 NEWEST_NEEDED = 82
 """Minor version that knows every field and filter that is used here."""
 
-_ENDPOINT_HINT = (
-    "Let [ironic] endpoint_override be the URL of Ironic's API, such as "
-    'http://ironic.example.org:6385'
-)
-_HINTS = {
-    401: 'Check the credentials in [ironic]',
-    403: 'The user in [ironic] needs the system-scoped reader role',
-    404: _ENDPOINT_HINT,
-    406: 'Was Ironic downgraded? The next request asks for its versions',
-}
-_VERSION_HEADER = 'X-OpenStack-Ironic-API-Version'
-_MAY_PASS = frozenset((408, 425, 429))
-
 
 class NotFoundFault(exceptions.IronicError):
     """Ironic itself says that it does not have the node that was named."""
@@ -60,7 +50,9 @@ class IronicAPI:
     """
 
     def __init__(self, connection: sdk.Connection) -> None:
-        self._connection = connection
+        # Not connection.baremetal, which begins with discovery.
+        self._adapter = connection.config.get_session_client('baremetal')
+        self._adapter._connection = connection
         self._prefix: str | None = None
         self._minor = 0
         self._server_maximum = 0
@@ -73,7 +65,7 @@ class IronicAPI:
         """
         self._prefix = None
         answer = self._send('/', (), None, None)
-        document = self._json(answer, '/')
+        document = self._json(answer)
         prefix, low, high = _versions(document, answer.headers)
         self._server_maximum = high
         self._minor = max(low, min(high, NEWEST_NEEDED))
@@ -122,9 +114,9 @@ class IronicAPI:
         """
         path = self._ready() + path
         answer = self._send(path, params, self._minor, request_id)
-        if about is not None and _says_not_found(answer, about):
+        if about is not None and ironic_faults.says_not_found(answer, about):
             raise NotFoundFault(f'Ironic does not have the node {about}')
-        return self._json(answer, path)
+        return self._json(answer)
 
     def _ready(self) -> str:
         if self._prefix is None:
@@ -138,33 +130,23 @@ class IronicAPI:
         minor: int | None,
         request_id: str | None,
     ) -> requests.Response:
-        import openstack.exceptions
         from keystoneauth1 import exceptions as ksa
 
         started = time.monotonic()
         try:
-            answer: requests.Response = self._connection.baremetal.get(
-                path,
-                params=list(params),
-                headers={'Accept': 'application/json'},
-                microversion=None if minor is None else f'1.{minor}',
-                global_request_id=request_id,
-                raise_exc=False,
-                redirect=False,
-                connect_retries=1,
-                status_code_retries=0,
-                log=False,
-            )
+            answer = self._request(path, params, minor, request_id)
         except (ksa.ConnectionError, ksa.HttpServerError) as exc:
-            raise _connection_error(exc) from exc
-        except (
-            ksa.ClientException,
-            openstack.exceptions.SDKException,
-        ) as exc:
+            raise ironic_faults.connection_error(exc) from exc
+        except ksa.ClientException as exc:
             raise exceptions.IronicError(
-                f'Ironic cannot be asked: {_one_line(exc)}',
-                hint=_ENDPOINT_HINT
-                + ', and check auth_type and the credentials',
+                f'Ironic cannot be asked: {ironic_faults.one_line(exc)}',
+                hint='Check auth_type, the credentials and '
+                'endpoint_override in [ironic]',
+            ) from exc
+        except OSError as exc:
+            raise exceptions.IronicError(
+                f'Ironic cannot be asked: {ironic_faults.one_line(exc)}',
+                hint='Check cafile, certfile and keyfile in [ironic]',
             ) from exc
         LOG.debug(
             'GET %s %s: %s, %s bytes, %.3f s, %s',
@@ -177,17 +159,48 @@ class IronicAPI:
         )
         return answer
 
-    def _json(self, answer: requests.Response, path: str) -> dict[str, Any]:
+    def _request(
+        self,
+        path: str,
+        params: Params,
+        minor: int | None,
+        request_id: str | None,
+    ) -> requests.Response:
+        from keystoneauth1 import exceptions as ksa
+
+        def get() -> requests.Response:
+            answer: requests.Response = self._adapter.get(
+                path,
+                params=list(params),
+                headers={'Accept': 'application/json'},
+                microversion=None if minor is None else f'1.{minor}',
+                global_request_id=request_id,
+                raise_exc=False,
+                redirect=False,
+                connect_retries=0,
+                status_code_retries=0,
+                log=False,
+            )
+            return answer
+
+        try:
+            return get()
+        except ksa.ConnectTimeout:
+            raise
+        except ksa.ConnectFailure:
+            return get()
+
+    def _json(self, answer: requests.Response) -> dict[str, Any]:
         if answer.status_code != 200:
             if answer.status_code == 406:
                 self._prefix = None
-            raise _status_error(answer, path)
+            raise ironic_faults.status_error(answer)
         try:
             data = json.loads(answer.content)
         except (ValueError, RecursionError) as exc:
-            raise _not_ironic(answer, path, 'no JSON') from exc
+            raise ironic_faults.not_ironic(answer, 'no JSON') from exc
         if not isinstance(data, dict):
-            raise _not_ironic(answer, path, 'no JSON object')
+            raise ironic_faults.not_ironic(answer, 'no JSON object')
         return data
 
 
@@ -198,11 +211,16 @@ def _versions(
 
     The document is that of the root, or of ``/v1`` itself.
     """
+    default = document.get('default_version')
     if document.get('id') == 'v1':
-        prefix, version = '', document.get('version')
+        prefix, entry = '', {}
+    elif isinstance(default, dict) and default.get('id') == 'v1':
+        prefix, entry = '/v1', default
     else:
-        prefix, version = '/v1', document.get('default_version')
-    entry = version if isinstance(version, dict) else {}
+        raise exceptions.IronicError(
+            'What answers in the place of Ironic is something else',
+            hint=ironic_faults.ENDPOINT_HINT,
+        )
     low = _minor(
         headers.get('X-OpenStack-Ironic-API-Minimum-Version')
         or entry.get('min_version')
@@ -215,7 +233,7 @@ def _versions(
         raise exceptions.IronicError(
             'What answers in the place of Ironic does not say which API '
             'versions it speaks',
-            hint=_ENDPOINT_HINT,
+            hint=ironic_faults.ENDPOINT_HINT,
         )
     return prefix, low, high
 
@@ -223,68 +241,3 @@ def _versions(
 def _minor(version: object) -> int | None:
     found = re.fullmatch(r'1\.([0-9]+)', str(version))
     return int(found[1]) if found else None
-
-
-def _says_not_found(answer: requests.Response, uuid: str) -> bool:
-    """Tell Ironic's own "no such node" from every other 404."""
-    return (
-        answer.status_code == 404
-        and _VERSION_HEADER in answer.headers
-        and uuid.lower() in _fault(answer).lower()
-    )
-
-
-def _fault(answer: requests.Response) -> str:
-    """Return the text of Ironic's fault; empty if the body is no fault."""
-    try:
-        message = json.loads(answer.content)['error_message']
-        if isinstance(message, str):
-            message = json.loads(message)
-        return str(message.get('faultstring') or message.get('description'))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return ''
-
-
-def _status_error(
-    answer: requests.Response, path: str
-) -> exceptions.IronicError:
-    status = answer.status_code
-    text = _fault(answer) or answer.reason or ''
-    message = f'Ironic answered {status} to GET {path}: {text[:300]}'
-    if status >= 500 or status in _MAY_PASS:
-        return exceptions.IronicUnavailableError(message)
-    if 300 <= status < 400:
-        place = answer.headers.get('Location', 'nowhere')
-        return exceptions.IronicError(
-            f'{answer.url.partition("?")[0]} redirects to {place}',
-            hint=_ENDPOINT_HINT,
-        )
-    return exceptions.IronicError(message, hint=_HINTS.get(status, ''))
-
-
-def _not_ironic(
-    answer: requests.Response, path: str, what: str
-) -> exceptions.IronicError:
-    kind = answer.headers.get('Content-Type', 'unknown type')
-    return exceptions.IronicError(
-        f'The answer to GET {path} is {what} but {len(answer.content)} bytes '
-        f'of {kind}',
-        hint=_ENDPOINT_HINT,
-    )
-
-
-def _connection_error(exc: Exception) -> exceptions.IronicError:
-    from keystoneauth1 import exceptions as ksa
-
-    if isinstance(exc, ksa.SSLError):
-        return exceptions.IronicError(
-            f'No secure connection to Ironic: {_one_line(exc)}',
-            hint='Let [ironic] cafile name the certificate of its authority',
-        )
-    return exceptions.IronicUnavailableError(
-        f'Ironic does not answer: {_one_line(exc)}'
-    )
-
-
-def _one_line(exc: Exception) -> str:
-    return ' '.join(str(exc).split())[:300]

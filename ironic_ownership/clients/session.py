@@ -1,0 +1,146 @@
+"""From a group of the configuration to a connection of openstacksdk.
+
+The options are keystoneauth's own, for any service. Nothing is sent here: a
+service that is down must not keep a process from being built.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
+
+from ironic_ownership.contracts import exceptions
+
+if TYPE_CHECKING:
+    from openstack import connection as sdk
+
+TIMEOUT = 60.0
+"""Seconds that one request may take unless the operator says otherwise."""
+
+_SAMPLE_PLUGINS = ('password', 'v3applicationcredential', 'none')
+_NOT_USED = frozenset(
+    (
+        'version',
+        'min-version',
+        'max-version',
+        'connect-retries',
+        'connect-retry-delay',
+        'status-code-retries',
+        'status-code-retry-delay',
+        'retriable-status-codes',
+    )
+)
+
+
+def register_opts(
+    conf: cfg.ConfigOpts, group: str, *, service_type: str
+) -> None:
+    """Register the options of one service, after the files were read.
+
+    :param group: the group of the service, such as ``ironic``.
+    :param service_type: its type in Keystone's catalogue.
+    """
+    from keystoneauth1 import loading
+
+    conf.register_opts(_own_opts(service_type), group=group)
+    loading.register_auth_conf_options(conf, group)
+
+
+def list_opts(service_type: str) -> list[cfg.Opt]:
+    """Return the options of one service for the sample and the validator."""
+    from keystoneauth1 import loading
+
+    opts = {
+        opt.dest: opt
+        for opt in (
+            *loading.get_auth_common_conf_options(),
+            *_own_opts(service_type),
+        )
+        if opt.name not in _NOT_USED
+    }
+    for plugin in _SAMPLE_PLUGINS:
+        for opt in loading.get_auth_plugin_conf_options(plugin):
+            opts.setdefault(opt.dest, opt)
+    return list(opts.values())
+
+
+def _own_opts(service_type: str) -> list[cfg.Opt]:
+    from keystoneauth1 import loading
+
+    opts: list[cfg.Opt] = [
+        *loading.get_session_conf_options(),
+        *loading.get_adapter_conf_options(include_deprecated=False),
+    ]
+    cfg.set_defaults(opts, timeout=TIMEOUT, service_type=service_type)
+    return opts
+
+
+def connect(
+    conf: cfg.ConfigOpts, group: str, *, service_type: str
+) -> sdk.Connection:
+    """Build a connection to one service from its group.
+
+    :raises IronicError: naming the line that is missing or wrong.
+    :raises cfg.Error: if a value has not the type of its option.
+    """
+    import openstack.connection
+    from keystoneauth1 import exceptions as ksa
+    from keystoneauth1 import loading
+
+    register_opts(conf, group, service_type=service_type)
+    _check_url(conf, group, 'endpoint_override')
+    try:
+        auth = loading.load_auth_from_conf_options(conf, group)
+        if auth is None:
+            raise _auth_error(group, 'auth_type is not set')
+        session = loading.load_session_from_conf_options(
+            conf, group, auth=auth
+        )
+    except ksa.ClientException as exc:
+        raise _auth_error(group, ' '.join(str(exc).split())) from exc
+    _check_endpoint(conf, group)
+    return openstack.connection.Connection(
+        session=session, oslo_conf=conf, service_types=[service_type]
+    )
+
+
+def _check_endpoint(conf: cfg.ConfigOpts, group: str) -> None:
+    section = conf[group].auth_section or group
+    if conf[section].auth_type != 'none' or conf[group].endpoint_override:
+        return
+    _check_url(conf, section, 'endpoint')
+    if not conf[section].endpoint:
+        raise exceptions.IronicError(
+            f'[{group}] endpoint_override is not set, and without Keystone '
+            '(auth_type = none) nothing else says where the service is',
+            hint='Add a line such as endpoint_override = '
+            'http://ironic.example.org:6385',
+        )
+
+
+def _check_url(conf: cfg.ConfigOpts, group: str, name: str) -> None:
+    url: Any = conf[group][name]
+    if not url:
+        return
+    try:
+        parts = urllib.parse.urlsplit(url)
+        good = parts.scheme in ('http', 'https') and bool(parts.hostname)
+        good = good and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or any(c.isspace() for c in url):
+        raise exceptions.IronicError(
+            f'[{group}] {name} = {url} is not a URL',
+            hint='Write it as http://host:port or https://host:port',
+        )
+
+
+def _auth_error(group: str, what: str) -> exceptions.IronicError:
+    return exceptions.IronicError(
+        f'The credentials in [{group}] cannot be used: {what}',
+        hint='Add auth_type = password with auth_url, username, password, '
+        'user_domain_name and system_scope = all; or, without Keystone, '
+        'auth_type = none and endpoint_override',
+    )
