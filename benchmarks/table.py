@@ -1,0 +1,66 @@
+"""One way to show a comparison, and to say whether it meets its target."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+from collections.abc import Sequence
+
+_HEAD = ('measure', 'ours', 'peer', 'ratio', 'target', '')
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One measure of ours beside the same measure of a peer.
+
+    :param measure: what was measured, how often, and against which peer.
+    :param ours: our figure, in ``unit``.
+    :param peer: the peer's figure, in ``unit``.
+    :param unit: what both figures count.
+    :param target: the greatest ratio of ours to the peer's that is good.
+    """
+
+    measure: str
+    ours: float
+    peer: float
+    unit: str
+    target: float
+
+    @property
+    def ratio(self) -> float:
+        """Ours as a share of the peer's."""
+        return self.ours / self.peer
+
+    @property
+    def met(self) -> bool:
+        """Whether the target is met."""
+        return self.ratio <= self.target
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row as text, column by column."""
+        return (
+            self.measure,
+            f'{self.ours:.4g} {self.unit}',
+            f'{self.peer:.4g} {self.unit}',
+            f'{self.ratio:.3f}',
+            f'<= {self.target:g}',
+            'met' if self.met else 'MISSED',
+        )
+
+
+def show(title: str, rows: Sequence[Row]) -> int:
+    """Print a table of rows.
+
+    :returns: an exit code: 0 if every target is met, else 1.
+    """
+    lines = [_HEAD, *(row.cells() for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    print(
+        f'\n{title} (Python {platform.python_version()}, '
+        f'{os.cpu_count()} CPUs)'
+    )
+    for line in lines:
+        cells = zip(line, widths, strict=True)
+        print('  '.join(f'{c:<{w}}' for c, w in cells).rstrip())
+    return 0 if all(row.met for row in rows) else 1
