@@ -12,6 +12,7 @@ import functools
 import importlib.metadata
 import inspect
 from collections.abc import Callable, Iterable
+from typing import cast
 
 import stevedore
 
@@ -55,7 +56,7 @@ def policies(names: Iterable[str]) -> dict[str, type[policy.Policy]]:
     :raises ConfigurationError: listing everything wrong with any of them.
     """
     found = _load(POLICIES, names)
-    return {k: v for k, v in found.items() if issubclass(v, policy.Policy)}
+    return cast('dict[str, type[policy.Policy]]', found)
 
 
 def backend_class(name: str) -> type[backend.MembershipBackend]:
@@ -64,8 +65,7 @@ def backend_class(name: str) -> type[backend.MembershipBackend]:
     :raises ConfigurationError: if it can't be used, saying why.
     """
     found = _load(BACKENDS, [name])[name]
-    assert issubclass(found, backend.MembershipBackend)
-    return found
+    return cast('type[backend.MembershipBackend]', found)
 
 
 def _load(group: str, names: Iterable[str]) -> dict[str, Class]:
@@ -98,7 +98,7 @@ def _find(group: str, name: str) -> Plugin:
         )
     try:
         target = entries[0].load()
-    except Exception as exc:  # whatever a stranger's module raises
+    except Exception as exc:  # noqa: BLE001 - a stranger's module
         cause = f'cannot be loaded: {type(exc).__name__}: {exc}'
         return failed(cause, 'Repair or uninstall that package')
     fault = _VALIDATORS[group](target)
@@ -132,9 +132,13 @@ def _distribution(entry: importlib.metadata.EntryPoint) -> str | None:
     return _distributions(entry.group).get((entry.name, entry.value))
 
 
-def _contract_fault(target: object, base: type) -> str | None:
-    if not (inspect.isclass(target) and issubclass(target, base)):
-        return f'{target!r} is no subclass of {base.__name__}'
+def _contract_fault(target: object, *bases: type) -> str | None:
+    if not (
+        inspect.isclass(target)
+        and sum(issubclass(target, base) for base in bases) == 1
+    ):
+        one_of = ' or '.join(base.__name__ for base in bases)
+        return f'{target!r} is no subclass of {one_of}'
     version = getattr(target, 'contract_version', None)
     if not isinstance(version, int):
         return 'it declares no contract_version'
@@ -144,7 +148,7 @@ def _contract_fault(target: object, base: type) -> str | None:
             f'speaks {model.CONTRACT_VERSION}'
         )
     if inspect.isabstract(target):
-        missing = sorted(target.__abstractmethods__)
+        missing = sorted(getattr(target, '__abstractmethods__', ()))
         return f'it does not implement {", ".join(missing)}'
     if hasattr(target, '__len__') or hasattr(target, '__bool__'):
         return 'it defines __len__ or __bool__'
@@ -157,14 +161,7 @@ def _contract_fault(target: object, base: type) -> str | None:
 
 
 def _policy_fault(target: object) -> str | None:
-    fault = _contract_fault(target, policy.Policy)
-    if fault:
-        return fault
-    assert inspect.isclass(target)
-    kinds = (policy.FilterPolicy, policy.AssignerPolicy)
-    if sum(issubclass(target, kind) for kind in kinds) != 1:
-        return 'it is neither a filter nor an assigner, or both'
-    return None
+    return _contract_fault(target, policy.FilterPolicy, policy.AssignerPolicy)
 
 
 def _backend_fault(target: object) -> str | None:

@@ -15,13 +15,10 @@ from oslo_config import cfg
 from ironic_ownership import plugins
 from ironic_ownership.conf import default, membership, ownership
 from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import (
-    backend,
-    exceptions,
-    model,
-    options,
-    policy,
-)
+from ironic_ownership.contracts import backend as backend_
+from ironic_ownership.contracts import exceptions, model, options, policy
+
+Backend = tuple[type[backend_.MembershipBackend], Mapping[str, model.Value]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +28,6 @@ class Settings:
     host: str
     policies: tuple[policy.Policy, ...]
     advertised: model.MemberSettings
-    backend: type[backend.MembershipBackend]
-    backend_settings: Mapping[str, model.Value]
     heartbeat_interval: float
     member_ttl: float
     fence_margin: float
@@ -51,9 +46,9 @@ def read(conf: cfg.ConfigOpts) -> Settings:
     core = _core_values(conf, faults)
     host = _host(core['host'], faults)
     policies = _policies(conf, core['policies'], host, faults)
-    backend_class, backend_settings = _backend(conf, core['backend'], faults)
+    _backend(conf, core['backend'], faults)
     _check_intervals(core, faults)
-    if faults or backend_class is None:
+    if faults:
         raise exceptions.ConfigurationError(faults)
     return Settings(
         host=host,
@@ -64,8 +59,6 @@ def read(conf: cfg.ConfigOpts) -> Settings:
                 for name, policy_ in policies.items()
             )
         ),
-        backend=backend_class,
-        backend_settings=backend_settings,
         heartbeat_interval=core['heartbeat_interval'],
         member_ttl=core['member_ttl'],
         fence_margin=core['fence_margin'],
@@ -76,29 +69,49 @@ def read(conf: cfg.ConfigOpts) -> Settings:
     )
 
 
-def register_plugin(conf: cfg.ConfigOpts, plugin: plugins.Plugin) -> None:
-    """Register the options that a loaded plugin declares."""
-    if plugin.target is None:
-        return
-    for option in plugin.target.options:
+def backend(conf: cfg.ConfigOpts) -> Backend:
+    """Read the membership backend and its options, and nothing else.
+
+    :returns: its class, and a value for each option it declares.
+    :raises ConfigurationError: if it can't be used.
+    """
+    faults: list[str] = []
+    chosen = _backend(conf, conf.ownership.backend, faults)
+    if chosen is None:
+        raise exceptions.ConfigurationError(faults)
+    return chosen
+
+
+def register_plugin(
+    conf: cfg.ConfigOpts, name: str, target: plugins.Class
+) -> None:
+    """Register the options that a loaded plugin declares.
+
+    :raises cfg.DuplicateOptError: if two plugins declare one option
+        differently.
+    """
+    for option in target.options:
         conf.register_opt(
-            plugin_conf.to_oslo(option), group=group_of(plugin, option)
+            plugin_conf.to_oslo(option),
+            group=group_of(name, target, option),
         )
 
 
-def group_of(plugin: plugins.Plugin, option: options.Option) -> str:
+def group_of(name: str, target: plugins.Class, option: options.Option) -> str:
     """Return the configuration group of a plugin's option."""
-    kind = 'policy' if plugin.group == plugins.POLICIES else 'backend'
-    return option.group or f'{kind}_{plugin.name}'
+    kind = 'policy' if issubclass(target, policy.Policy) else 'backend'
+    return option.group or f'{kind}_{name}'
 
 
 def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
     """Read our own options; one that can't be read stands at its default."""
     values: dict[str, Any] = {}
     for module in (default, ownership, membership):
+        in_default = module.GROUP == default.GROUP
+        group = conf if in_default else conf[module.GROUP]
         for opt in module.OPTS:
             try:
-                values[opt.name] = conf[module.GROUP][opt.name]
+                values[opt.name] = group[opt.name]
             except (ValueError, cfg.Error) as exc:
                 values[opt.name] = opt.default
                 faults.append(_unreadable(module.GROUP, opt.name, exc))
@@ -140,19 +153,11 @@ def _policies(
         )
     for name in sorted({n for n in names if names.count(n) > 1}):
         faults.append(f'[ownership] policies names {name!r} more than once')
-    installed = {p.name: p for p in plugins.installed(plugins.POLICIES)}
-    for plugin in installed.values():
-        try:
-            register_plugin(conf, plugin)
-        except cfg.DuplicateOptError as exc:
-            faults.append(f'policy {plugin.name!r}: {exc}')
-            continue
-        if plugin.name not in names:
-            faults.extend(_unused_options(conf, plugin))
+    _register_policies(conf, names, faults)
     for name in dict.fromkeys(names):
         try:
             target = plugins.policies([name])[name]
-            values = _values(conf, installed[name], faults)
+            values = _values(conf, name, target, faults)
             if values is not None:
                 selected[name] = target(values)
                 selected[name].check_host(host)
@@ -171,25 +176,38 @@ def _policies(
     return selected
 
 
+def _register_policies(
+    conf: cfg.ConfigOpts, selected: Sequence[str], faults: list[str]
+) -> None:
+    """Register the options of all policies; refuse those of no use."""
+    for plugin in plugins.installed(plugins.POLICIES):
+        if plugin.target is None:
+            continue
+        try:
+            register_plugin(conf, plugin.name, plugin.target)
+        except cfg.DuplicateOptError as exc:
+            faults.append(f'policy {plugin.name!r}: {exc}')
+            continue
+        if plugin.name not in selected:
+            faults.extend(_unused_options(conf, plugin.name, plugin.target))
+
+
 def _unused_options(
-    conf: cfg.ConfigOpts, plugin: plugins.Plugin
+    conf: cfg.ConfigOpts, name: str, target: plugins.Class
 ) -> Sequence[str]:
-    declared = plugin.target.options if plugin.target else ()
     found = []
-    for option in declared:
-        group = group_of(plugin, option)
+    for option in target.options:
+        group = group_of(name, target, option)
         if _is_set(conf, group, option):
             found.append(
                 f'[{group}] {option.name} is set, but its policy is not '
-                f'selected: add {plugin.name!r} to [ownership] policies, or '
-                'remove that line'
+                f'selected: add {name!r} to [ownership] policies, or remove '
+                'that line'
             )
     return found
 
 
-def _is_set(
-    conf: cfg.ConfigOpts, group: str, option: options.Option
-) -> bool:
+def _is_set(conf: cfg.ConfigOpts, group: str, option: options.Option) -> bool:
     try:
         return _raw(conf, group, option) != option.default
     except (ValueError, cfg.Error):
@@ -198,26 +216,28 @@ def _is_set(
 
 def _backend(
     conf: cfg.ConfigOpts, configured: str, faults: list[str]
-) -> tuple[type[backend.MembershipBackend] | None, Mapping[str, model.Value]]:
+) -> Backend | None:
     name = configured.strip()
     try:
         target = plugins.backend_class(name)
     except exceptions.ConfigurationError as exc:
         faults.extend(exc.faults)
-        return None, {}
-    plugin = plugins.Plugin(plugins.BACKENDS, name, None, target=target)
-    register_plugin(conf, plugin)
-    return target, _values(conf, plugin, faults) or {}
+        return None
+    register_plugin(conf, name, target)
+    values = _values(conf, name, target, faults)
+    return None if values is None else (target, values)
 
 
 def _values(
-    conf: cfg.ConfigOpts, plugin: plugins.Plugin, faults: list[str]
+    conf: cfg.ConfigOpts,
+    name: str,
+    target: plugins.Class,
+    faults: list[str],
 ) -> dict[str, model.Value] | None:
-    assert plugin.target is not None
     values: dict[str, model.Value] = {}
     missing = []
-    for option in plugin.target.options:
-        group = group_of(plugin, option)
+    for option in target.options:
+        group = group_of(name, target, option)
         try:
             values[option.name] = _raw(conf, group, option)
         except (ValueError, cfg.Error) as exc:
@@ -225,7 +245,7 @@ def _values(
             continue
         if option.required and values[option.name] is None:
             missing.append(
-                f'{plugin.name!r} is selected, but its option is missing: '
+                f'{name!r} is selected, but its option is missing: '
                 f'add "{option.name} = ..." to [{group}]'
             )
     faults.extend(missing)

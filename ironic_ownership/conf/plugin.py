@@ -30,8 +30,8 @@ def to_oslo(option: options.Option) -> cfg.Opt:
 
 
 def _default(option: options.Option) -> Any:
-    is_list = isinstance(option.default, tuple)
-    return list(option.default or ()) if is_list else option.default
+    value = option.default
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _string(option: options.Option) -> types.ConfigType:
@@ -40,7 +40,7 @@ def _string(option: options.Option) -> types.ConfigType:
     return types.String(regex=regex, max_length=length)
 
 
-def _number(kind: type[types.Number]) -> Any:
+def _number(kind: type[types.Integer] | type[types.Float]) -> Any:
     return lambda option: kind(min=option.minimum, max=option.maximum)
 
 

@@ -71,6 +71,12 @@ class PluginError(OwnershipError):
         super().__init__(f'{group}: {name!r}{where}: {cause}', hint=hint)
 
 
+class PluginFaultError(OwnershipError):
+    """A plugin raised, or answered what its contract does not allow."""
+
+    code = 'plugin_fault'
+
+
 class MembershipError(OwnershipError):
     """Root of what a membership backend raises."""
 

@@ -20,7 +20,7 @@ CONTRACT_VERSION = 1
 """Version of the plugin contract that this release speaks."""
 
 Value = str | int | float | bool | tuple[str, ...] | None
-"""What one advertised option may hold: JSON can carry it, a set can hold it."""
+"""What an advertised option may hold: JSON carries it, a set holds it."""
 
 
 def canonical_host(host: str) -> str:
@@ -136,7 +136,7 @@ class MemberSettings:
     contract_version: int = CONTRACT_VERSION
 
     def to_json(self) -> str:
-        """Return the settings as one line of JSON, equal for equal settings."""
+        """Return one line of JSON, equal for equal settings."""
         return json.dumps(
             {
                 'contract_version': self.contract_version,

@@ -57,7 +57,7 @@ SUMMARY: dict[Reason, str] = {
     Reason.ASSIGNED: "chosen by the services' assigner",
     Reason.ADOPTED: 'first seen with an instance, adopted',
     Reason.INSTANCE_STAYS: 'has an instance: stays until it is moved',
-    Reason.RECORD_KEEPS: 'its record names this service: only a move changes it',
+    Reason.RECORD_KEEPS: 'on record with this service: only a move changes it',
     Reason.CONFLICT_FIRST: 'several services share a filter: the first keeps',
     Reason.CONTESTED_KEEPS: 'services disagree: the owner on record keeps it',
     Reason.CONTESTED_UNOWNED: 'services disagree: nobody claims it',

@@ -8,8 +8,14 @@ Immutable: there is a fresh ring for each set of hosts.
 from __future__ import annotations
 
 import bisect
-import hashlib
 from collections.abc import Iterable, Sequence
+
+try:
+    # Half the time of OpenSSL's for a key as short as a uuid, and at hand
+    # where a security policy takes md5 away: nothing secret is hashed here.
+    from _md5 import md5  # type: ignore[import-not-found]
+except ImportError:  # a Python built without it
+    from hashlib import md5
 
 POINTS_PER_HOST = 32
 _PREFIXES = 1 << 16
@@ -40,13 +46,13 @@ class Ring:
             self._owners,
             self._by_prefix,
         )
-        md5, find = hashlib.md5, bisect.bisect_right
-        found = []
-        for key in keys:
-            digest = md5(key.encode(), usedforsecurity=False).digest()
-            owner = by_prefix[digest[0] << 8 | digest[1]]
-            found.append(owner or owners[find(digests, digest)])
-        return found
+        find = bisect.bisect_right
+        return [
+            by_prefix[digest[0] << 8 | digest[1]]
+            or owners[find(digests, digest)]
+            for key in keys
+            if (digest := md5(key.encode()).digest())
+        ]
 
     def _owners_by_prefix(self) -> list[str | None]:
         # Two leading bytes decide alone wherever no point shares them.
@@ -64,7 +70,7 @@ def _points(host: str) -> Iterable[bytes]:
     # tooz feeds the name to one running digest, once to begin with and once
     # more for each point.
     name = host.encode()
-    running = hashlib.md5(name, usedforsecurity=False)
+    running = md5(name)
     for _ in range(POINTS_PER_HOST):
         running.update(name)
         yield running.digest()

@@ -1,0 +1,32 @@
+"""The arguments that every executable takes to find its configuration."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--config-file`` and ``--config-dir``."""
+    parser.add_argument(
+        '--config-file',
+        action='append',
+        default=[],
+        metavar='FILE',
+        help='configuration file; may be repeated, the last value counts '
+        '(default: ironic-ownership.conf in the usual places, such as '
+        '/etc/ironic-ownership)',
+    )
+    parser.add_argument(
+        '--config-dir',
+        action='append',
+        default=[],
+        metavar='DIR',
+        help='directory whose *.conf files are read after the files',
+    )
+
+
+def chosen(args: argparse.Namespace) -> list[str]:
+    """Return the parsed arguments in the form that oslo.config reads."""
+    files = (('--config-file', path) for path in args.config_file)
+    directories = (('--config-dir', path) for path in args.config_dir)
+    return [word for pair in (*files, *directories) for word in pair]

@@ -1,0 +1,86 @@
+"""``ironic-ownership-host``: the process that owns nodes."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ironic_ownership import conf as conf_
+from ironic_ownership import version, wiring
+from ironic_ownership.cmd import config_files
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine import host as host_
+
+LOG = log.getLogger(__name__)
+
+PROG = 'ironic-ownership-host'
+STOP_SIGNALS = frozenset((signal.SIGTERM, signal.SIGINT))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the host process until it is told to stop.
+
+    :returns: 0 after a clean stop, 1 if it can't start or go on.
+    """
+    files = _parse(argv)
+    # Before the first thread, so that all of them leave signals to us.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        conf = conf_.new(files, PROG)
+        log.setup(conf, PROG)
+        wired = wiring.Wiring(conf)
+        try:
+            _serve(wired.host())
+        finally:
+            wired.close()
+    except (exceptions.OwnershipError, cfg.Error) as exc:
+        sys.stderr.write(f'{PROG}: error: {exc}\n')
+        return 1
+    return 0
+
+
+def _parse(argv: Sequence[str] | None) -> list[str]:
+    parser = argparse.ArgumentParser(
+        prog=PROG,
+        description='Join the membership, own the nodes that the configured '
+        'policies give to this service, and keep the records true, until '
+        'SIGTERM.',
+        epilog='Without options, ironic-ownership.conf is looked for in the '
+        'usual places, such as /etc/ironic-ownership.',
+    )
+    parser.add_argument('--version', action='version', version=version.text())
+    config_files.add_arguments(parser)
+    return config_files.chosen(parser.parse_args(argv))
+
+
+def _serve(host: host_.Host) -> None:
+    """Run the host until a signal or its own end.
+
+    Signals are waited for, not handled: a handler could interrupt the very
+    code whose lock it needs.
+    """
+    failures: list[exceptions.OwnershipError] = []
+
+    def run() -> None:
+        try:
+            host.run()
+        except exceptions.OwnershipError as exc:
+            failures.append(exc)
+
+    worker = threading.Thread(target=run, name='host')
+    worker.start()
+    while worker.is_alive():
+        caught = signal.sigtimedwait(STOP_SIGNALS, 0.5)
+        if caught is not None:
+            LOG.info('stopping: %s', signal.Signals(caught.si_signo).name)
+            host.stop()
+            break
+    worker.join()
+    if failures:
+        raise failures[0]

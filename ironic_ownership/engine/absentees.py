@@ -1,0 +1,121 @@
+"""Where are the own nodes that a scan did not list?
+
+A node is out of scope because somebody changed its shard or group, or it is
+gone. Only Ironic's answer about the very uuid tells, so each is looked up;
+the answer is remembered, and asked for again after a while.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+
+from ironic_ownership.contracts import inventory, model
+from ironic_ownership.engine import deletion, fence
+
+LOOKUPS_A_ROUND = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """When to ask again, and how much loss is too much to believe."""
+
+    recheck_interval: float
+    mass_loss_share: float
+    mass_loss_minimum: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Findings:
+    """What became of the own nodes that were not listed.
+
+    :param elsewhere: nodes that Ironic has, outside of the scope, as just
+        looked up.
+    :param gone: uuids for which Ironic just answered 404.
+    :param unexplained: number of those not accounted for, the gone ones
+        included.
+    """
+
+    elsewhere: tuple[model.Node, ...] = ()
+    gone: tuple[str, ...] = ()
+    unexplained: int = 0
+    mass_loss: bool = False
+
+
+class Absentees:
+    """The memory of one service about its own nodes that are not listed.
+
+    Threading: the refresh thread only.
+    """
+
+    def __init__(
+        self,
+        source: inventory.Inventory,
+        limits: Limits,
+        clock: fence.Clock = fence.monotonic,
+    ) -> None:
+        self._source = source
+        self._limits = limits
+        self._clock = clock
+        self._recheck_at: dict[str, float] = {}
+        self._gone: set[str] = set()
+
+    def examine(self, missing: Collection[str], owned: int) -> Findings:
+        """Look up those of the missing nodes that are due.
+
+        :param missing: uuids of own nodes that the scan did not list.
+        :param owned: number of own nodes on record.
+        :raises IronicError: if a look-up fails; what was learned before is
+            kept.
+        """
+        self._forget_all_but(missing)
+        elsewhere, gone = [], []
+        for uuid in self._due(missing):
+            node = self._source.get(uuid)
+            self._recheck_at[uuid] = (
+                self._clock() + self._limits.recheck_interval
+            )
+            if node is None:
+                self._gone.add(uuid)
+                gone.append(uuid)
+            else:
+                self._gone.discard(uuid)
+                elsewhere.append(node)
+            if self._is_mass_loss(len(self._gone), owned):
+                break  # no need to ask for the rest of them
+        explained = self._recheck_at.keys() - self._gone
+        unexplained = len(set(missing) - explained)
+        return Findings(
+            tuple(elsewhere),
+            tuple(gone),
+            unexplained,
+            self._is_mass_loss(unexplained, owned),
+        )
+
+    def ask_again(self, uuids: Collection[str]) -> None:
+        """Make sure that the next round looks these up again."""
+        for uuid in uuids:
+            self._recheck_at.pop(uuid, None)
+            self._gone.discard(uuid)
+
+    def _is_mass_loss(self, missing: int, owned: int) -> bool:
+        return deletion.is_mass_loss(
+            missing,
+            owned,
+            self._limits.mass_loss_share,
+            self._limits.mass_loss_minimum,
+        )
+
+    def _due(self, missing: Collection[str]) -> list[str]:
+        now = self._clock()
+        due = [
+            uuid
+            for uuid in sorted(missing)
+            if self._recheck_at.get(uuid, now) <= now
+        ]
+        return due[:LOOKUPS_A_ROUND]
+
+    def _forget_all_but(self, missing: Collection[str]) -> None:
+        for uuid in self._recheck_at.keys() - set(missing):
+            del self._recheck_at[uuid]
+        self._gone &= set(missing)

@@ -1,0 +1,139 @@
+"""What the operator reads of a service's work: each change, each trouble once.
+
+Says things and remembers what it said; changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from oslo_log import log
+
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts import records as records_
+from ironic_ownership.engine import (
+    absentees,
+    deletion,
+    notices,
+    plan,
+    roster,
+)
+
+LOG = log.getLogger(__name__)
+
+
+class Journal:
+    """The log of one service's refreshes.
+
+    Threading: the refresh thread only.
+    """
+
+    def __init__(self, host: str, notices_: notices.Notices) -> None:
+        self._host = host
+        self._notices = notices_
+        self._withholding: set[str] = set()
+
+    def changed(self, change: records_.Change) -> None:
+        """Log one change that was carried out: one line a change."""
+        match change:
+            case records_.Claim():
+                self._owner_changed(
+                    change.uuid, change.seen_host, self._host, change.reason
+                )
+            case records_.Release() | records_.Forget():
+                self._owner_changed(
+                    change.uuid, self._host, None, change.reason
+                )
+            case records_.Update():
+                LOG.info(
+                    'node %s: record updated, instance %s',
+                    change.uuid,
+                    change.node.instance_uuid or 'none',
+                )
+
+    def planned(self, made: plan.Plan) -> None:
+        """Warn of the nodes that need an operator."""
+        for owner, uuids in sorted(made.withheld.items()):
+            self._notices.report(
+                f'withheld {owner}',
+                f'{len(uuids)} nodes that {self._host} should own are on '
+                f'record with {owner}, for example {uuids[0]}. Stop {owner} '
+                'and move them: ironic-ownership compute node move '
+                f'{uuids[0]} --service {self._host}',
+            )
+        for owner in self._withholding - made.withheld.keys():
+            self._notices.clear(
+                f'withheld {owner}', f'no more nodes withheld by {owner}'
+            )
+        self._withholding = set(made.withheld)
+        self._some('contested', made.contested, 'admitted by several services')
+        self._some('filtered', made.filtered, 'owned here, but out of scope')
+
+    def decides_with(self, services: roster.Roster) -> None:
+        """Warn of a deprecated assigner that really shares nodes."""
+        group = services.group_of.get(self._host)
+        assigner = group.policies.assigner if group else None
+        if group is None or assigner is None or not assigner.deprecated:
+            return
+        if len(group.peers) > 1:
+            self._notices.report(
+                'deprecated',
+                f'nodes are shared among {len(group.peers)} peers, which is '
+                f'deprecated: {assigner.deprecated}',
+            )
+
+    def is_forced_down(self, row: model.Service | None) -> bool:
+        """Tell whether the own service is forced down, and say so once."""
+        if row is not None and row.forced_down:
+            self._notices.report(
+                'forced_down',
+                f'service {self._host} is forced down: it changes nothing '
+                'until that is taken back',
+            )
+            return True
+        self._notices.clear('forced_down', 'no longer forced down')
+        return False
+
+    def is_mass_loss(self, found: absentees.Findings, owned: int) -> bool:
+        """Tell whether too many own nodes are missing, and say so once."""
+        if found.mass_loss:
+            self._notices.report(
+                'mass_loss',
+                f'{found.unexplained} of {owned} own nodes are missing from '
+                'Ironic at once: nothing is changed. Check Ironic and this '
+                "service's credential; see [ownership] mass_loss_share",
+            )
+            return True
+        self._notices.clear('mass_loss', 'no mass loss any more')
+        return False
+
+    def kept_records(self, gates: Iterable[deletion.Gate]) -> None:
+        """Warn of records that a gate protects from deletion."""
+        self._notices.report(
+            'kept',
+            'records of nodes that Ironic answers 404 for are kept, refused '
+            f'by: {", ".join(sorted(gates))}',
+        )
+
+    def _owner_changed(
+        self,
+        uuid: str,
+        before: str | None,
+        after: str | None,
+        reason: reasons.Reason,
+    ) -> None:
+        LOG.info(
+            'node %s: owner %s -> %s, reason %s',
+            uuid,
+            before or 'nobody',
+            after or 'nobody',
+            reason.value,
+        )
+
+    def _some(self, condition: str, uuids: Sequence[str], what: str) -> None:
+        if uuids:
+            self._notices.report(
+                condition, f'{len(uuids)} nodes {what}, as {uuids[0]}'
+            )
+        else:
+            self._notices.clear(condition, f'no more nodes {what}')

@@ -1,0 +1,183 @@
+"""One refresh: snapshot, decide, plan, apply, report."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Sequence
+
+from oslo_log import log
+
+from ironic_ownership.contracts import (
+    backend,
+    exceptions,
+    inventory,
+    model,
+)
+from ironic_ownership.contracts import records as records_
+from ironic_ownership.engine import (
+    absentees,
+    decide,
+    deletion,
+    fence,
+    journal,
+    plan,
+    policy_set,
+    roster,
+    snapshot,
+)
+
+LOG = log.getLogger(__name__)
+
+BATCH = 500
+"""Changes in one transaction: short enough for others to get their turn."""
+
+
+@dataclasses.dataclass
+class Report:
+    """What one refresh saw and did.
+
+    :param nodes: nodes in scope.
+    :param owned: of these, on record as owned by this service before.
+    :param refused: changes that lost a race; the next refresh decides anew.
+    :param waiting: nodes whose live owner has to release them first.
+    """
+
+    nodes: int = 0
+    owned: int = 0
+    applied: int = 0
+    refused: int = 0
+    waiting: int = 0
+    mass_loss: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Ports:
+    """What a refresh reads from and writes to."""
+
+    records: records_.Records
+    source: inventory.Inventory
+    backend: backend.MembershipBackend
+    interpret: policy_set.Interpreter
+
+
+class Refresher:
+    """Brings the records of one service up to date, again and again.
+
+    Threading: the refresh thread only.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        scope: model.Scope,
+        ports: Ports,
+        fence_: fence.Fence,
+        journal_: journal.Journal,
+        absentees_: absentees.Absentees,
+    ) -> None:
+        self._host = host
+        self._scope = scope
+        self._ports = ports
+        self._fence = fence_
+        self._journal = journal_
+        self._absentees = absentees_
+
+    def refresh(self) -> Report:
+        """Make the records of this service true, as far as it may.
+
+        :raises FencedError: if this service may not act, or no longer; what
+            was not written yet stays as it was.
+        :raises OwnershipError: if something can't be read or written.
+        """
+        self._fence.epoch()
+        seen = snapshot.take(
+            self._host,
+            self._scope,
+            self._ports.records,
+            self._ports.source,
+            self._ports.backend,
+        )
+        report = Report(nodes=len(seen.nodes))
+        own = {u for u, r in seen.records.items() if r.host == self._host}
+        report.owned = len(own)
+        if self._journal.is_forced_down(seen.services.get(self._host)):
+            return report
+        missing = own.difference(node.uuid for node in seen.nodes)
+        found = self._absentees.examine(missing, len(own))
+        if self._journal.is_mass_loss(found, len(own)):
+            report.mass_loss = True
+            return report
+        made = self._plan(seen, found)
+        made.changes.extend(self._forgets(seen, found))
+        report.waiting = made.waiting
+        self._journal.planned(made)
+        self._apply(made.changes, report)
+        return report
+
+    def _plan(
+        self, seen: snapshot.Snapshot, found: absentees.Findings
+    ) -> plan.Plan:
+        nodes = [*seen.nodes, *found.elsewhere]
+        services = roster.Roster.of(
+            seen.view, seen.services.values(), self._ports.interpret
+        )
+        self._journal.decides_with(services)
+        return plan.plan(
+            self._host,
+            nodes,
+            decide.decide(nodes, seen.records, services),
+            seen.records,
+            seen.services,
+            services,
+        )
+
+    def _apply(
+        self, changes: Iterable[records_.Change], report: Report
+    ) -> None:
+        remaining = iter(changes)
+        while batch := list(itertools.islice(remaining, BATCH)):
+            outcome = self._ports.records.apply(
+                self._host, self._fence.epoch(), batch
+            )
+            report.applied += len(outcome.applied)
+            report.refused += len(outcome.refused)
+            for change in outcome.applied:
+                self._journal.changed(change)
+
+    def _forgets(
+        self, seen: snapshot.Snapshot, found: absentees.Findings
+    ) -> Sequence[records_.Change]:
+        """Return deletions of the records whose every gate is passed."""
+        if not found.gone:
+            return ()
+        sees_all = self._sees_all_nodes(seen)
+        forgets, kept = [], set()
+        for uuid in found.gone:
+            evidence = deletion.Evidence(
+                node_is_gone=True,
+                instance_uuid=seen.records[uuid].instance_uuid,
+                mass_loss=found.mass_loss,
+                sees_all_nodes=sees_all,
+            )
+            failed = deletion.failed_gates(evidence)
+            kept.update(failed)
+            if not failed:
+                forgets.append(records_.Forget(uuid))
+        if kept:
+            self._journal.kept_records(kept)
+        return forgets
+
+    def _sees_all_nodes(self, seen: snapshot.Snapshot) -> bool | None:
+        try:
+            counts = self._ports.source.shard_counts()
+            scope = deletion.scope_to_count(self._scope)
+            listed = (
+                len(seen.nodes)
+                if scope == self._scope
+                else len(self._ports.source.scan(scope))
+            )
+        except exceptions.IronicError as exc:
+            LOG.debug('cannot judge what the credential sees: %s', exc)
+            return None
+        return deletion.sees_all(counts, scope.shard, listed)

@@ -1,0 +1,59 @@
+"""Read everything that one refresh decides from, in the order that is safe.
+
+Services come before the view: an owner that is not alive in the view had at
+most the epoch read before, so a claim can tell when it came back. Records
+come before the nodes: an instance that is on record and no longer in Ironic
+is really gone. The view comes last, for it is about who may act now.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from ironic_ownership.contracts import backend, inventory, model
+from ironic_ownership.contracts import records as records_
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """One moment, as one service saw it.
+
+    :param nodes: all nodes in the service's scope.
+    :param records: by uuid: those of the nodes, and the service's own.
+    :param services: by host.
+    """
+
+    nodes: Sequence[model.Node]
+    records: Mapping[str, model.ComputeNode]
+    services: Mapping[str, model.Service]
+    view: model.View
+
+
+def take(
+    host: str,
+    scope: model.Scope,
+    records: records_.Records,
+    source: inventory.Inventory,
+    backend_: backend.MembershipBackend,
+) -> Snapshot:
+    """Read services, records, nodes and view.
+
+    :raises OwnershipError: if any of them can't be read; then there is no
+        snapshot at all.
+    """
+    services = {service.host: service for service in records.services()}
+    known = _by_uuid(records.compute_nodes_near(host, scope))
+    nodes = source.scan(scope)
+    # A record can be far from its node: its owner has not seen yet that the
+    # node came into this scope.
+    strangers = [node.uuid for node in nodes if node.uuid not in known]
+    if strangers:
+        known |= _by_uuid(records.compute_nodes_by_uuid(strangers))
+    return Snapshot(nodes, known, services, backend_.view())
+
+
+def _by_uuid(
+    records: Iterable[model.ComputeNode],
+) -> dict[str, model.ComputeNode]:
+    return {record.uuid: record for record in records}

@@ -1,0 +1,16 @@
+"""Which release this is; nothing else, so that asking costs nothing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+DISTRIBUTION = 'ironic-ownership'
+
+
+def text() -> str:
+    """Return the name and version of the installed distribution."""
+    try:
+        number = importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        number = 'not installed'
+    return f'{DISTRIBUTION} {number}'

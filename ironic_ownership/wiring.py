@@ -1,0 +1,216 @@
+"""The composition root: from configuration to objects that work together.
+
+The one place that knows every implementation. Everything is made when it is
+first asked for, and imported then, so that a command pays only for what it
+uses.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from ironic_ownership import conf as conf_
+from ironic_ownership import plugins, settings
+from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.contracts import (
+    backend,
+    exceptions,
+    inventory,
+    model,
+)
+from ironic_ownership.contracts import records as records_
+from ironic_ownership.engine import policy_set
+
+if TYPE_CHECKING:
+    from ironic_ownership.db import connection
+    from ironic_ownership.engine import host
+
+
+class Wiring:
+    """The objects of one process, wired by its configuration.
+
+    :param conf: a parsed configuration with the core options.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+
+    @functools.cached_property
+    def settings(self) -> settings.Settings:
+        """The validated configuration of a host process.
+
+        :raises ConfigurationError: listing every fault.
+        """
+        return settings.read(self._conf)
+
+    @functools.cached_property
+    def _database(self) -> connection.Database:
+        from ironic_ownership.db import connection
+
+        group = self._conf.database
+        return connection.open_database(
+            group.connection, **connection.engine_options(group)
+        )
+
+    @functools.cached_property
+    def records(self) -> records_.Records:
+        """The records, whose schema nobody has looked at yet.
+
+        :raises RecordsError: if the connection's URL can't work.
+        """
+        from ironic_ownership.db import records as sql
+
+        return sql.SqlRecords(self._database)
+
+    def ready_records(self) -> records_.Records:
+        """Return the records with this release's schema in place.
+
+        An SQLite database is created and upgraded on the way.
+
+        :raises RecordsError: if the database can't be used.
+        """
+        from ironic_ownership.db import schema
+
+        schema.ensure(self._database)
+        return self.records
+
+    @functools.cached_property
+    def backend(self) -> backend.MembershipBackend:
+        """The membership backend, not joined.
+
+        :raises ConfigurationError: if it can't be used.
+        """
+        target, values = settings.backend(self._conf)
+        return target(
+            values,
+            member_ttl=self._conf.membership.member_ttl,
+            call_timeout=self._conf.membership.heartbeat_interval,
+        )
+
+    @functools.cached_property
+    def inventory(self) -> inventory.Inventory:
+        """The client of Ironic; nothing is asked yet.
+
+        :raises IronicError: if its options can't work.
+        """
+        from ironic_ownership.clients import ironic
+
+        return ironic.open_inventory(self._conf)
+
+    @functools.cached_property
+    def scope(self) -> model.Scope:
+        """The scope of the policies configured here.
+
+        :raises ConfigurationError: if they can't be used.
+        """
+        return policy_set.PolicySet.of(self.settings.policies).scope
+
+    def host(self) -> host.Host:
+        """Build the host process of this configuration.
+
+        :raises OwnershipError: if any part of it can't work.
+        """
+        from ironic_ownership.engine import (
+            absentees,
+            fence,
+            journal,
+            membership,
+            notices,
+            refresh,
+        )
+        from ironic_ownership.engine import host as host_
+
+        chosen = self.settings
+        fence_ = fence.Fence(chosen.member_ttl, chosen.fence_margin)
+        notices_ = notices.Notices()
+        wake = threading.Event()
+        refresher = refresh.Refresher(
+            chosen.host,
+            self.scope,
+            refresh.Ports(
+                self.records, self.inventory, self.backend, interpret
+            ),
+            fence_,
+            journal.Journal(chosen.host, notices_),
+            absentees.Absentees(
+                self.inventory,
+                absentees.Limits(
+                    chosen.recheck_interval,
+                    chosen.mass_loss_share,
+                    chosen.mass_loss_minimum,
+                ),
+            ),
+        )
+        return host_.Host(
+            membership.Membership(
+                membership.Identity(chosen.host, chosen.advertised),
+                self.backend,
+                self.records,
+                fence_,
+                notices_,
+                on_change=wake.set,
+            ),
+            refresher,
+            fence_,
+            notices_,
+            wake,
+            prepare=self._prepare,
+            heartbeat_interval=chosen.heartbeat_interval,
+            refresh_interval=chosen.refresh_interval,
+            member_ttl=chosen.member_ttl,
+        )
+
+    def close(self) -> None:
+        """Free what was opened. Idempotent."""
+        for name in ('backend', '_database'):
+            opened = self.__dict__.get(name)
+            if opened is not None:
+                opened.close()
+
+    def _prepare(self) -> None:
+        self.ready_records()
+        self.inventory.check(self.scope)
+
+
+def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
+    """Read the settings that a member advertises.
+
+    :returns: its policies, or ``None`` if this process can't know what they
+        mean: another contract version, or a policy that is not installed.
+    """
+    if advertised.contract_version != model.CONTRACT_VERSION:
+        return None
+    try:
+        classes = plugins.policies(p.name for p in advertised.policies)
+        return policy_set.PolicySet.of(
+            classes[p.name](dict(p.options)) for p in advertised.policies
+        )
+    except (exceptions.OwnershipError, KeyError):
+        return None
+
+
+def list_opts() -> Sequence[tuple[str, Sequence[cfg.Opt]]]:
+    """Return all options, those of the installed plugins included.
+
+    For the sample configuration, the validator and the documentation.
+    """
+    from ironic_ownership.clients import ironic
+
+    found = [*conf_.list_opts(), *ironic.list_opts()]
+    for group in (plugins.POLICIES, plugins.BACKENDS):
+        for plugin in plugins.installed(group):
+            if plugin.target is None:
+                continue
+            found.extend(
+                (
+                    settings.group_of(plugin.name, plugin.target, option),
+                    [plugin_conf.to_oslo(option)],
+                )
+                for option in plugin.target.options
+            )
+    return found
