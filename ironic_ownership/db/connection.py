@@ -133,6 +133,10 @@ def open_database(
         connect=connect_timeout,
         statement=statement_timeout,
     )
+    options.setdefault('mysql_sql_mode', 'TRADITIONAL')
+    if url.get_backend_name() == url_.SQLITE:
+        # Files have no pool, and oslo.db hands this one on all the same.
+        options.pop('pool_timeout', None)
     engine = engines.create_engine(
         url, sqlite_fk=True, max_retries=0, **options
     )

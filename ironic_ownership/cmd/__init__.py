@@ -1,0 +1,1 @@
+"""The executables: each reads its arguments, calls one room, and exits."""

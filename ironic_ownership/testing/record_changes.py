@@ -1,0 +1,129 @@
+"""Update, release and forget, in every implementation of the records."""
+
+# ruff: noqa: D102 - the name of a test states the law
+
+from __future__ import annotations
+
+from ironic_ownership.contracts import records as port
+from ironic_ownership.testing import records
+
+
+class ChangeContract(records.RecordsContract):
+    """Update, release, forget, and what a batch promises."""
+
+    def test_only_the_owner_updates_releases_and_forgets(self) -> None:
+        one, two = self.register('host1'), self.register('host2')
+        self.assert_applied('host1', one, records.claim(1))
+        self.assert_refused(
+            'host2',
+            two,
+            port.Update(records.node(1, name='other')),
+            port.Release(records.uuid(1)),
+            port.Forget(records.uuid(1)),
+        )
+
+    def test_node_without_a_record_is_only_claimed(self) -> None:
+        epoch = self.register('host1')
+        self.assert_refused(
+            'host1',
+            epoch,
+            port.Update(records.node(1)),
+            port.Release(records.uuid(1)),
+            port.Forget(records.uuid(1)),
+        )
+
+    def test_update_stores_what_changed_in_ironic(self) -> None:
+        epoch = self.register('host1')
+        self.assert_applied('host1', epoch, records.claim(1))
+        changed = records.node(
+            1, name=None, driver='d2', shard='s2', conductor_group='g2'
+        )
+        self.assert_applied('host1', epoch, port.Update(changed))
+        found = self.find(1)
+        assert found is not None
+        self.assertEqual(
+            (None, 'd2', 's2', 'g2', 'host1'),
+            (
+                found.name,
+                found.driver,
+                found.shard,
+                found.conductor_group,
+                found.host,
+            ),
+        )
+        self.assertEqual(['owner_changed'], self.kinds(1))
+
+    def test_repeated_update_changes_nothing(self) -> None:
+        epoch = self.register('host1')
+        update = port.Update(records.node(1, instance_uuid=records.uuid(901)))
+        self.assert_applied('host1', epoch, records.claim(1), update)
+        before = self.state()
+        self.assert_applied('host1', epoch, update)
+        self.assertEqual(before, self.state())
+
+    def test_released_node_keeps_its_record(self) -> None:
+        epoch = self.register('host1')
+        self.assert_applied(
+            'host1', epoch, records.claim(1), port.Release(records.uuid(1))
+        )
+        self.assertIsNone(self.owner(1))
+        last = self.records.events(node_uuid=records.uuid(1))[0]
+        self.assertEqual(
+            ('owner_changed', 'host1', None, 'released'),
+            (last.kind, last.from_host, last.to_host, last.reason),
+        )
+        self.assert_refused('host1', epoch, port.Release(records.uuid(1)))
+
+    def test_forgotten_node_is_gone_with_one_event(self) -> None:
+        epoch = self.register('host1')
+        self.assert_applied(
+            'host1', epoch, records.claim(1), port.Forget(records.uuid(1))
+        )
+        self.assertIsNone(self.find(1))
+        self.assertEqual({}, self.records.counts())
+        self.assertEqual([], list(self.records.compute_nodes()))
+        self.assertEqual(['owner_changed', 'node_forgotten'], self.kinds(1))
+        self.assert_refused('host1', epoch, port.Forget(records.uuid(1)))
+
+    def test_forgotten_node_that_returns_gets_its_record_back(self) -> None:
+        one, two = self.register('host1'), self.register('host2')
+        self.assert_applied(
+            'host1', one, records.claim(1), port.Forget(records.uuid(1))
+        )
+        self.assert_refused(
+            'host2', two, records.claim(1, seen_host='host1', seen_epoch=one)
+        )
+        self.assert_applied('host2', two, records.claim(1, name='again'))
+        found = self.find(1)
+        assert found is not None
+        self.assertEqual(('host2', 'again'), (found.host, found.name))
+        self.assertEqual(
+            ['owner_changed', 'node_forgotten', 'owner_changed'],
+            self.kinds(1),
+        )
+
+    def test_changes_of_one_node_in_a_batch_follow_each_other(self) -> None:
+        epoch = self.register('host1')
+        self.assert_applied(
+            'host1',
+            epoch,
+            records.claim(1),
+            port.Update(records.node(1, instance_uuid=records.uuid(901))),
+            port.Update(records.node(1)),
+            port.Release(records.uuid(1)),
+            records.claim(1),
+            port.Forget(records.uuid(1)),
+        )
+        self.assertIsNone(self.find(1))
+        self.assertEqual(6, len(self.kinds(1)))
+
+    def test_events_come_newest_first_and_limited(self) -> None:
+        epoch = self.register('host1')
+        for number in (1, 2, 3):
+            self.assert_applied('host1', epoch, records.claim(number))
+        newest = self.records.events(limit=2)
+        self.assertEqual(
+            [records.uuid(3), records.uuid(2)],
+            [event.node_uuid for event in newest],
+        )
+        self.assertGreaterEqual(newest[0].at, newest[1].at)

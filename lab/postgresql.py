@@ -1,0 +1,150 @@
+"""A private PostgreSQL server.
+
+PostgreSQL refuses to run as root, so root hands it to the user of the
+Debian package. Its directory has to be reachable for that user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import psycopg2
+
+from lab import process
+
+_USER = 'postgres'
+_BINARIES = pathlib.Path('/usr/lib/postgresql')
+
+
+class PostgreSQL:
+    """One server with a data directory of its own.
+
+    :param directory: an existing directory for all that the server writes.
+    """
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.port = process.free_port()
+        self._directory = directory
+        self._data = directory / 'data'
+        self._process: process.Process | None = None
+
+    def start(self) -> PostgreSQL:
+        """Create the data directory, if need be, and start the server."""
+        if not self._data.exists():
+            self._initialise()
+        self._process = process.Process(
+            [
+                str(_binary('postgres')),
+                *('-D', str(self._data)),
+                *('-p', str(self.port)),
+                *('-k', str(self._directory)),
+                *('-c', 'listen_addresses=127.0.0.1'),
+                *('-c', 'max_connections=200'),
+                # Nothing here has to survive a power cut.
+                *('-c', 'fsync=off'),
+            ],
+            self._directory / 'postgresql.log',
+            user=_USER,
+            cwd=self._directory,
+        ).start()
+        self._process.wait_until(self._answers, 'answer of PostgreSQL')
+        return self
+
+    def stop(self) -> None:
+        """Stop the server; clients are disconnected."""
+        if self._process is not None:
+            # SIGTERM would wait until the last client has gone.
+            self._process.signal(signal.SIGINT)
+            self._process.stop()
+            self._process = None
+
+    def restart(self) -> None:
+        """Stop the server and start it again on the same port."""
+        self.stop()
+        self.start()
+
+    def freeze(self) -> None:
+        """Let the server answer nothing, its connections staying open."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """End what :meth:`freeze` began."""
+        self._signal_all(signal.SIGCONT)
+
+    def create_database(self, name: str) -> str:
+        """Create a database.
+
+        :returns: its SQLAlchemy URL.
+        """
+        with contextlib.closing(self._connect()) as connection:
+            connection.autocommit = True
+            connection.cursor().execute(f'CREATE DATABASE "{name}"')
+        return f'postgresql+psycopg2://{_USER}@127.0.0.1:{self.port}/{name}'
+
+    def _connect(self) -> psycopg2.extensions.connection:
+        return psycopg2.connect(
+            host='127.0.0.1', port=self.port, user=_USER, dbname=_USER
+        )
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(psycopg2.OperationalError):
+            self._connect().close()
+            return True
+        return False
+
+    def _signal_all(self, number: int) -> None:
+        if self._process is None:
+            raise process.LabError('PostgreSQL does not run')
+        # Each connection has a process of its own, all in one session.
+        parent = self._process.pid
+        children = pathlib.Path(
+            f'/proc/{parent}/task/{parent}/children'
+        ).read_text()
+        for pid in [parent, *map(int, children.split())]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def _initialise(self) -> None:
+        if os.geteuid() == 0:
+            shutil.chown(self._directory, _USER)
+        initialised = subprocess.run(
+            [
+                str(_binary('initdb')),
+                *('-D', str(self._data)),
+                *('-U', _USER),
+                '--auth=trust',
+                '--encoding=UTF8',
+                '--locale=C',
+                '--no-sync',
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self._directory,
+            user=_USER if os.geteuid() == 0 else None,
+        )
+        if initialised.returncode:
+            raise process.LabError(f'initdb: {initialised.stderr}')
+
+
+def _binary(name: str) -> pathlib.Path:
+    """Find a program of the newest PostgreSQL on this machine.
+
+    :raises LabError: if there is none.
+    """
+    # Debian keeps them out of PATH, one directory for each release.
+    releases = [p for p in _BINARIES.glob('*/bin') if (p / name).exists()]
+    if releases:
+        return max(releases, key=lambda p: float(p.parent.name)) / name
+    found = shutil.which(name)
+    if found is None:
+        raise process.LabError(
+            f'{name} is not installed: install the Debian package postgresql '
+            '(see bindep.txt)'
+        )
+    return pathlib.Path(found)

@@ -1,0 +1,47 @@
+"""The fake inventory keeps the laws of the real one."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+
+import testtools
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.testing import inventory
+
+
+class FakeInventoryTest(inventory.InventoryContract, testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.inventory = inventory.FakeInventory()
+
+    def enrol(
+        self, count, *, shard=None, conductor_group='', instance_share=0.0
+    ):
+        nodes = [
+            model.Node(
+                str(uuid.uuid4()), shard=shard, conductor_group=conductor_group
+            )
+            for _ in range(count)
+        ]
+        for number in range(round(count * instance_share)):
+            nodes[number] = dataclasses.replace(
+                nodes[number], instance_uuid=str(uuid.uuid4())
+            )
+        self.inventory.put(*nodes)
+        return [node.uuid for node in nodes]
+
+    def delete(self, uuid):
+        del self.inventory.nodes[uuid]
+
+    def make_unavailable(self):
+        self.inventory.fail_with = exceptions.IronicUnavailableError('down')
+
+    def test_one_method_can_fail_alone_and_calls_are_kept(self):
+        self.inventory.failures['get'] = exceptions.IronicError('odd')
+        self.assertEqual([], self.inventory.scan(model.Scope()))
+        self.assertRaises(exceptions.IronicError, self.inventory.get, 'a')
+        self.assertEqual(
+            [('scan', model.Scope()), ('get', 'a')], self.inventory.calls
+        )

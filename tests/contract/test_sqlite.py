@@ -1,0 +1,61 @@
+"""The db backend and the records keep their contracts on SQLite."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+from ironic_ownership.testing import (
+    backend,
+    record_changes,
+    record_claims,
+    record_instances,
+    record_queries,
+    record_services,
+)
+from tests.contract import database
+
+
+class _OnSqlite(unittest.TestCase):
+    def fresh_url(self) -> str:
+        directory = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, directory)
+        return f'sqlite:///{directory}/records.sqlite'
+
+
+class TestBackend(
+    _OnSqlite, database.BackendOnDatabase, backend.BackendContract
+):
+    pass
+
+
+class TestServices(
+    _OnSqlite, database.RecordsOnDatabase, record_services.ServiceContract
+):
+    pass
+
+
+class TestClaims(
+    _OnSqlite, database.RecordsOnDatabase, record_claims.ClaimContract
+):
+    pass
+
+
+class TestInstances(
+    _OnSqlite, database.RecordsOnDatabase, record_instances.InstanceContract
+):
+    pass
+
+
+class TestChanges(
+    _OnSqlite, database.RecordsOnDatabase, record_changes.ChangeContract
+):
+    pass
+
+
+class TestQueries(
+    _OnSqlite, database.RecordsOnDatabase, record_queries.QueryContract
+):
+    pass

@@ -1,0 +1,80 @@
+"""Real database servers for the tests: one of each kind a test process.
+
+A server starts when the first test asks for it and ends with the process;
+every test gets a fresh database. A missing server is an error, not a skip.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Callable
+
+from lab import mariadb, postgresql
+
+Server = postgresql.PostgreSQL | mariadb.MariaDB
+
+_numbers = itertools.count(1)
+_servers: dict[str, Server] = {}
+
+
+def temporary_directory(kind: str) -> pathlib.Path:
+    """Return a new directory that disappears with the process."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix=f'ironic-ownership-{kind}-'))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+def _server(kind: str, build: Callable[[pathlib.Path], Server]) -> Server:
+    if kind not in _servers:
+        server = build(temporary_directory(kind))
+        # Registered after the directory's removal, so it runs before it.
+        atexit.register(server.stop)
+        server.start()
+        _servers[kind] = server
+    return _servers[kind]
+
+
+class Sqlite:
+    """A file a test."""
+
+    def fresh(self) -> str:
+        """Return the URL of a database that does not exist yet."""
+        directory = temporary_directory('sqlite')
+        return f'sqlite:///{directory}/records.sqlite'
+
+
+class PostgreSQL:
+    """The test process's PostgreSQL."""
+
+    @property
+    def server(self) -> postgresql.PostgreSQL:
+        """The server, started if it was not."""
+        found = _server('postgresql', postgresql.PostgreSQL)
+        assert isinstance(found, postgresql.PostgreSQL)
+        return found
+
+    def fresh(self) -> str:
+        """Return the URL of a new and empty database."""
+        return self.server.create_database(f'test{next(_numbers)}')
+
+
+class MariaDB:
+    """The test process's MariaDB."""
+
+    @property
+    def server(self) -> mariadb.MariaDB:
+        """The server, started if it was not."""
+        found = _server('mariadb', mariadb.MariaDB)
+        assert isinstance(found, mariadb.MariaDB)
+        return found
+
+    def fresh(self) -> str:
+        """Return the URL of a new and empty database."""
+        return self.server.create_database(f'test{next(_numbers)}')
+
+
+SQLITE, POSTGRESQL, MARIADB = Sqlite(), PostgreSQL(), MariaDB()
