@@ -145,11 +145,14 @@ class InstallTest(testtools.TestCase):
             *(python, '-m', 'pip', 'install', '--quiet', self.wheel),
             cwd=self.root,
         )
-        version = self.wheel.name.split('-')[1]
         project = tomllib.loads((self.clone / 'pyproject.toml').read_text())
         for program in project['project']['scripts']:
-            said = _run(venv / 'bin' / program, '--version', cwd=self.root)
-            self.assertIn(version, said, program)
+            said = _run(venv / 'bin' / program, '--help', cwd=self.root)
+            self.assertIn('--config-file', said, program)
+        said = _run(
+            venv / 'bin' / 'ironic-ownership', '--version', cwd=self.root
+        )
+        self.assertIn(self.wheel.name.split('-')[1], said)
         self.assertEqual(
             {
                 group: set(entries)
