@@ -20,6 +20,9 @@ _MODULES = (default, ownership, membership, database)
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register the core options; plugins and clients bring their own."""
     log.register_options(conf)
+    log.set_defaults(
+        default_log_levels=[*log.get_default_log_levels(), 'alembic=WARN']
+    )
     for module in _MODULES:
         module.register_opts(conf)
 

@@ -1,4 +1,4 @@
-"""Where are the own nodes that a scan did not list?
+"""Own nodes that a scan did not list, and where they turn out to be.
 
 A node is out of scope because somebody changed its shard or group, or it is
 gone. Only Ironic's answer about the very uuid tells, so each is looked up;

@@ -57,7 +57,7 @@ class Journal:
             self._notices.report(
                 f'withheld {owner}',
                 f'{len(uuids)} nodes that {self._host} should own are on '
-                f'record with {owner}, for example {uuids[0]}. Stop {owner} '
+                f'record with {owner}, as is {uuids[0]}. Stop {owner} '
                 'and move them: ironic-ownership compute node move '
                 f'{uuids[0]} --service {self._host}',
             )

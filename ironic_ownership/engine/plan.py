@@ -54,8 +54,20 @@ def plan(
         elif decision.owner == host:
             _plan_claim(made, node, decision, owner, services, roster)
         elif decision.wanted_by == host and owner is not None:
-            made.withheld.setdefault(owner, []).append(node.uuid)
+            if _needs_a_move(host, owner, roster):
+                made.withheld.setdefault(owner, []).append(node.uuid)
     return made
+
+
+def _needs_a_move(host: str, owner: str, roster: roster_.Roster) -> bool:
+    """Tell whether an operator should move a node from its owner.
+
+    Among peers a deployed node that stays with a live one is as it should
+    be; with a dead one nobody can manage it.
+    """
+    group = roster.group_of.get(host)
+    among_peers = group is not None and group.rebalancing
+    return not (among_peers and owner in roster.alive)
 
 
 def _plan_own(
