@@ -1,0 +1,190 @@
+"""``ironic-ownership-dbsync`` as an operator runs it, on every database."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.db import connection, schema
+from tests.functional import databases
+
+
+def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command with a configuration file that names the database."""
+    file = databases.temporary_directory('conf') / 'ironic-ownership.conf'
+    file.write_text(f'[database]\nconnection = {url}\n')
+    return call('--config-file', str(file), *arguments)
+
+
+def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, '-m', 'ironic_ownership.cmd.dbsync', *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=pathlib.Path(__file__).parents[2],
+    )
+
+
+class _Case(unittest.TestCase):
+    def assert_done(
+        self, found: subprocess.CompletedProcess[str], output: str
+    ) -> None:
+        self.assertEqual(
+            (0, f'{output}\n', ''),
+            (found.returncode, found.stdout, found.stderr),
+        )
+
+    def assert_refused(
+        self, found: subprocess.CompletedProcess[str], *words: str
+    ) -> None:
+        self.assertEqual((1, ''), (found.returncode, found.stdout))
+        self.assertEqual(1, len(found.stderr.splitlines()), found.stderr)
+        for word in words:
+            self.assertIn(word, found.stderr)
+
+
+class _Dbsync:
+    """Laws that hold on every database; ``fresh_url`` says which."""
+
+    def test_upgrade_makes_the_schema_and_is_repeatable(self) -> None:
+        url = self.fresh_url()
+        self.assert_done(run(url, 'version'), 'none')
+        self.assert_done(run(url, 'upgrade'), schema.HEAD)
+        self.assert_done(run(url, 'version'), schema.HEAD)
+        self.assert_done(run(url, 'upgrade'), schema.HEAD)
+        database = connection.open_database(url)
+        self.addCleanup(database.close)
+        schema.ensure(database)
+
+    def test_stamp_writes_the_revision_and_no_table(self) -> None:
+        url = self.fresh_url()
+        self.assert_done(run(url, 'stamp', '--revision', '0001'), '0001')
+        database = connection.open_database(url)
+        self.addCleanup(database.close)
+        tables = database.read(lambda c: sa.inspect(c).get_table_names())
+        self.assertEqual(['alembic_version'], tables)
+
+    def test_unknown_revision_is_refused(self) -> None:
+        for command in ('upgrade', 'stamp'):
+            url = self.fresh_url()
+            self.assert_refused(
+                run(url, command, '--revision', '0099'), '0099', '0001'
+            )
+            self.assert_done(run(url, 'version'), 'none')
+
+    def test_database_of_a_newer_release_is_left_alone(self) -> None:
+        url = self.fresh_url()
+        run(url, 'upgrade')
+        database = connection.open_database(url)
+        self.addCleanup(database.close)
+        database.write(
+            lambda conn: conn.execute(
+                sa.text("UPDATE alembic_version SET version_num = 'f00'")
+            )
+        )
+        self.assert_refused(run(url, 'upgrade'), 'f00', 'newer release')
+        with self.assertRaises(exceptions.SchemaError) as caught:
+            schema.ensure(database)
+        self.assertIn('newer release', str(caught.exception))
+        self.assert_done(run(url, 'version'), 'f00')
+
+    def test_tables_of_something_else_are_left_alone(self) -> None:
+        url = self.fresh_url()
+        database = connection.open_database(url)
+        self.addCleanup(database.close)
+        database.write(
+            lambda conn: conn.execute(sa.text('CREATE TABLE nodes (id INT)'))
+        )
+        self.assert_refused(run(url, 'upgrade'), 'nodes')
+        tables = database.read(lambda c: sa.inspect(c).get_table_names())
+        self.assertEqual(['nodes'], tables)
+
+
+class _Server:
+    def test_server_is_not_upgraded_behind_its_operators_back(self) -> None:
+        database = connection.open_database(self.fresh_url())
+        self.addCleanup(database.close)
+        with self.assertRaises(exceptions.SchemaError) as caught:
+            schema.ensure(database)
+        self.assertIn('ironic-ownership-dbsync upgrade', str(caught.exception))
+        self.assertIsNone(schema.version(database))
+
+
+class TestDbsyncOnSqlite(_Dbsync, _Case):
+    def fresh_url(self) -> str:
+        return databases.SQLITE.fresh()
+
+
+class TestDbsyncOnPostgreSQL(_Dbsync, _Server, _Case):
+    def fresh_url(self) -> str:
+        return databases.POSTGRESQL.fresh()
+
+
+class TestDbsyncOnMariaDB(_Dbsync, _Server, _Case):
+    def fresh_url(self) -> str:
+        return databases.MARIADB.fresh()
+
+
+class TestBadInput(_Case):
+    def test_missing_directory(self) -> None:
+        found = run('sqlite:////nonexistent/dir/a.sqlite', 'upgrade')
+        self.assert_refused(found, '/nonexistent/dir', 'does not exist')
+
+    def test_file_of_another_kind_is_not_touched(self) -> None:
+        file = databases.temporary_directory('odd') / 'a.sqlite'
+        file.write_text("these are somebody's notes")
+        self.assert_refused(run(f'sqlite:///{file}', 'upgrade'), str(file))
+        self.assertEqual("these are somebody's notes", file.read_text())
+
+    def test_directory_as_file(self) -> None:
+        path = databases.temporary_directory('odd')
+        self.assert_refused(run(f'sqlite:///{path}', 'version'), str(path))
+
+    def test_malformed_url_is_refused_without_showing_it(self) -> None:
+        found = run('secret:hunter2@host', 'version')
+        self.assert_refused(found, '[database] connection')
+        self.assertNotIn('hunter2', found.stderr)
+
+    def test_database_in_memory(self) -> None:
+        self.assert_refused(run('sqlite://', 'upgrade'), 'memory')
+
+    def test_missing_driver_names_what_to_install(self) -> None:
+        found = run('mysql+mysqldb://u:hunter2@127.0.0.1/x', 'version')
+        self.assert_refused(found, 'mysqldb', 'pip install')
+        self.assertNotIn('hunter2', found.stderr)
+
+    def test_unsupported_database(self) -> None:
+        self.assert_refused(run('oracle://u:p@127.0.0.1/x', 'version'))
+
+    def test_no_server_there(self) -> None:
+        for driver in ('mysql+pymysql', 'postgresql+psycopg2'):
+            found = run(f'{driver}://u:hunter2@127.0.0.1:1/x', 'upgrade')
+            self.assert_refused(found, '127.0.0.1', 'does not answer')
+            self.assertNotIn('hunter2', found.stderr)
+
+    def test_database_that_does_not_exist(self) -> None:
+        for kind in (databases.POSTGRESQL, databases.MARIADB):
+            url = kind.fresh() + 'missing'
+            self.assert_refused(run(url, 'upgrade'), 'missing')
+
+    def test_missing_configuration_file(self) -> None:
+        found = call('--config-file', '/nonexistent.conf', 'version')
+        self.assert_refused(found, '/nonexistent.conf')
+
+    def test_wrong_usage_exits_with_2(self) -> None:
+        for arguments in ((), ('downgrade',), ('version', '--revision', '1')):
+            found = call(*arguments)
+            self.assertEqual(2, found.returncode)
+            self.assertNotIn('Traceback', found.stderr)
+
+    def test_help_teaches(self) -> None:
+        found = call('--help')
+        self.assertEqual(0, found.returncode)
+        for word in ('upgrade', 'stamp', 'version', 'examples'):
+            self.assertIn(word, found.stdout)

@@ -1,0 +1,115 @@
+"""Members expire by the clock of the database, in real time."""
+
+from __future__ import annotations
+
+import time
+import unittest
+
+import sqlalchemy as sa
+
+from ironic_ownership.backends import db
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.db import clock, connection, schema, tables
+from tests.functional import databases
+
+
+class _Heartbeats:
+    """Laws that hold on every database; ``fresh_url`` says which."""
+
+    def setUp(self) -> None:
+        super().setUp()  # type: ignore[misc]
+        self.url = self.fresh_url()
+        self.database = connection.open_database(self.url)
+        self.addCleanup(self.database.close)
+        schema.upgrade(self.database)
+
+    def member(self, ttl: float) -> db.DatabaseBackend:
+        made = db.DatabaseBackend(
+            {'connection': self.url}, member_ttl=ttl, call_timeout=10
+        )
+        self.addCleanup(made.close)
+        return made
+
+    def now(self) -> float:
+        return self.database.read(
+            lambda conn: conn.execute(
+                sa.select(clock.EpochSeconds())
+            ).scalar_one()
+        )
+
+    def test_clock_is_in_seconds_since_1970_with_fractions(self) -> None:
+        # Server and test share one machine, whatever its time zone is.
+        before = time.time() - 0.01
+        now = self.now()
+        self.assertIsInstance(now, float)
+        self.assertLess(before, now)
+        self.assertLess(now, time.time() + 0.01)
+        samples = {self.now() % 1 for _ in range(5)}
+        self.assertNotEqual({0.0}, samples)
+
+    def test_clock_moves_within_a_transaction(self) -> None:
+        def work(conn: sa.Connection) -> float:
+            statement = sa.select(clock.EpochSeconds())
+            first = conn.execute(statement).scalar_one()
+            time.sleep(0.05)
+            return conn.execute(statement).scalar_one() - first
+
+        self.assertGreater(self.database.read(work), 0.02)
+
+    def test_silent_member_expires_and_beating_one_does_not(self) -> None:
+        silent, beating = self.member(0.5), self.member(0.5)
+        watcher = self.member(0.5)
+        silent.join('host1', 'one', model.MemberSettings())
+        beating.join('host2', 'two', model.MemberSettings())
+        while 'host1' in watcher.view().hosts:
+            beating.beat()
+            time.sleep(0.02)
+        self.assertEqual({'host2'}, watcher.view().hosts)
+        with self.assertRaises(exceptions.NotMemberError):
+            silent.beat()
+
+    def test_expiry_lies_one_ttl_after_the_beat(self) -> None:
+        member = self.member(30)
+        member.join('host1', 'one', model.MemberSettings())
+        before = self.now()
+        member.beat()
+        after = self.now()
+        expires = self.database.read(
+            lambda conn: conn.execute(
+                sa.select(tables.members.c.expires_at)
+            ).scalar_one()
+        )
+        self.assertLessEqual(before + 30 - 0.01, expires)
+        self.assertLessEqual(expires, after + 30 + 0.01)
+
+    def test_unreadable_settings_do_not_hide_the_members(self) -> None:
+        for host in ('host1', 'host2'):
+            self.member(30).join(host, host, model.MemberSettings())
+        for text in ('{', '[]', '{"contract_version": 9}', 'null'):
+            self.database.write(
+                lambda conn, text=text: conn.execute(
+                    sa.update(tables.members)
+                    .where(tables.members.c.host == 'host1')
+                    .values(settings=text)
+                )
+            )
+            view = self.member(30).view()
+            self.assertEqual({'host1', 'host2'}, view.hosts)
+            self.assertEqual(
+                model.MemberSettings((), 0), view.get('host1').settings
+            )
+
+
+class TestHeartbeatsOnSqlite(_Heartbeats, unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.SQLITE.fresh()
+
+
+class TestHeartbeatsOnPostgreSQL(_Heartbeats, unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.POSTGRESQL.fresh()
+
+
+class TestHeartbeatsOnMariaDB(_Heartbeats, unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.MARIADB.fresh()

@@ -1,0 +1,87 @@
+"""A database that stops, freezes or comes back under the records' feet."""
+
+from __future__ import annotations
+
+import unittest
+
+from ironic_ownership.backends import db
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts import records as port
+from ironic_ownership.db import connection, records, schema
+from tests.functional import databases
+
+NODE = model.Node('00000000-0000-0000-0000-000000000001')
+
+
+class _Outages:
+    """Laws that hold on every server; ``kind`` says which."""
+
+    kind: databases.PostgreSQL | databases.MariaDB
+
+    def setUp(self) -> None:
+        super().setUp()  # type: ignore[misc]
+        self.url = self.kind.fresh()
+        database = connection.open_database(self.url)
+        self.addCleanup(database.close)
+        schema.upgrade(database)
+        self.records = records.SqlRecords(database)
+        self.member = db.DatabaseBackend(
+            {'connection': self.url}, member_ttl=120, call_timeout=4
+        )
+        self.addCleanup(self.member.close)
+
+    def test_stopped_server_is_unavailable_then_all_goes_on(self) -> None:
+        server = self.kind.server
+        epoch = self.records.register('host1', model.MemberSettings())
+        self.member.join('host1', 'one', model.MemberSettings())
+        server.stop()
+        try:
+            with self.assertRaises(
+                exceptions.RecordsUnavailableError
+            ) as caught:
+                self.records.compute_nodes()
+            self.assertNotEqual('', caught.exception.hint)
+            self.assertNotIn('\n', str(caught.exception))
+            claim = port.Claim(NODE, reasons.Reason.EXCLUSIVE)
+            with self.assertRaises(exceptions.RecordsUnavailableError):
+                self.records.apply('host1', epoch, [claim])
+            with self.assertRaises(exceptions.RecordsUnavailableError):
+                self.records.register('host1', model.MemberSettings())
+            for call in (self.member.beat, self.member.view):
+                with self.assertRaises(exceptions.BackendUnavailableError):
+                    call()
+        finally:
+            server.start()
+        self.member.beat()
+        self.assertEqual({'host1'}, self.member.view().hosts)
+        self.assertEqual(
+            1, len(self.records.apply('host1', epoch, [claim]).applied)
+        )
+
+    def test_restart_between_two_calls_is_not_noticed(self) -> None:
+        epoch = self.records.register('host1', model.MemberSettings())
+        self.member.join('host1', 'one', model.MemberSettings())
+        self.kind.server.restart()
+        self.member.beat()
+        claim = port.Claim(NODE, reasons.Reason.EXCLUSIVE)
+        outcome = self.records.apply('host1', epoch, [claim])
+        self.assertEqual((claim,), outcome.applied)
+
+    def test_frozen_server_does_not_hold_the_heartbeat(self) -> None:
+        self.member.join('host1', 'one', model.MemberSettings())
+        self.kind.server.freeze()
+        try:
+            for call in (self.member.beat, self.member.view):
+                with self.assertRaises(exceptions.BackendUnavailableError):
+                    call()
+        finally:
+            self.kind.server.thaw()
+        self.member.beat()
+
+
+class TestOutagesOfPostgreSQL(_Outages, unittest.TestCase):
+    kind = databases.POSTGRESQL
+
+
+class TestOutagesOfMariaDB(_Outages, unittest.TestCase):
+    kind = databases.MARIADB

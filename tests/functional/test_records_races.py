@@ -1,0 +1,209 @@
+"""Several real processes at once on one database: nothing lost or doubled."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import multiprocessing
+import unittest
+
+from ironic_ownership.backends import db
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts import records as port
+from ironic_ownership.db import connection, records, schema
+from tests.functional import databases
+
+NODES = 200
+WORKERS = 4
+BATCH = 25
+
+
+def uuid(number: int) -> str:
+    return f'00000000-0000-0000-0000-{number:012d}'
+
+
+def _open(url: str) -> records.SqlRecords:
+    return records.SqlRecords(connection.open_database(url))
+
+
+def claim_all(url: str, host: str, start: int) -> list[str]:
+    """Claim every node, beginning somewhere else than the others."""
+    access = _open(url)
+    epoch = access.register(host, model.MemberSettings())
+    numbers = [(start + n) % NODES for n in range(NODES)]
+    won = []
+    for first in range(0, NODES, BATCH):
+        changes = [
+            port.Claim(model.Node(uuid(n)), reasons.Reason.ASSIGNED)
+            for n in numbers[first : first + BATCH]
+        ]
+        outcome = access.apply(host, epoch, changes)
+        won += [change.uuid for change in outcome.applied]
+    access.close()
+    return won
+
+
+def take_from_dead(url: str, host: str, epoch: int) -> list[str]:
+    """Take every node from the host that all others think dead."""
+    access = _open(url)
+    own = access.register(host, model.MemberSettings())
+    changes = [
+        port.Claim(model.Node(uuid(n)), reasons.Reason.ASSIGNED, 'dead', epoch)
+        for n in range(NODES)
+    ]
+    won = []
+    for first in range(0, NODES, BATCH):
+        outcome = access.apply(host, own, changes[first : first + BATCH])
+        won += [change.uuid for change in outcome.applied]
+    access.close()
+    return won
+
+
+def work_and_beat(url: str, host: str, rounds: int) -> tuple[int, int]:
+    """Beat, claim and release own nodes: each has to succeed."""
+    member = db.DatabaseBackend(
+        {'connection': url}, member_ttl=60, call_timeout=30
+    )
+    member.join(host, f'one of {host}', model.MemberSettings())
+    access = _open(url)
+    epoch = access.register(host, model.MemberSettings())
+    mine = [model.Node(uuid(int(host[4:]) * 1000 + n)) for n in range(5)]
+    applied = 0
+    for _ in range(rounds):
+        member.beat()
+        for changes in (
+            [port.Claim(node, reasons.Reason.EXCLUSIVE) for node in mine],
+            [port.Release(node.uuid) for node in mine],
+        ):
+            applied += len(access.apply(host, epoch, changes).applied)
+    seen = len(member.view().members)
+    member.close()
+    access.close()
+    return applied, seen
+
+
+def race_for_schema(url: str) -> str | None:
+    database = connection.open_database(url)
+    schema.ensure(database)
+    return schema.version(database)
+
+
+def join_once(url: str, incarnation: str) -> bool:
+    member = db.DatabaseBackend(
+        {'connection': url}, member_ttl=60, call_timeout=30
+    )
+    try:
+        member.join('host1', incarnation, model.MemberSettings())
+    except exceptions.MemberExistsError:
+        return False
+    finally:
+        member.close()
+    return True
+
+
+class _Races:
+    """Laws that hold on every database; ``fresh_url`` says which."""
+
+    def setUp(self) -> None:
+        super().setUp()  # type: ignore[misc]
+        self.url = self.fresh_url()
+        database = connection.open_database(self.url)
+        self.addCleanup(database.close)
+        schema.upgrade(database)
+        self.records = records.SqlRecords(database)
+        self.pool = concurrent.futures.ProcessPoolExecutor(
+            WORKERS, multiprocessing.get_context('spawn')
+        )
+        self.addCleanup(self.pool.shutdown)
+
+    def run_all(self, work, *arguments):
+        futures = [self.pool.submit(work, self.url, *a) for a in arguments]
+        return [future.result(timeout=120) for future in futures]
+
+    def owners_by_event(self) -> collections.Counter:
+        return collections.Counter(
+            event.node_uuid
+            for event in self.records.events(limit=100_000)
+            if event.kind == 'owner_changed'
+        )
+
+    def test_each_node_is_claimed_exactly_once(self) -> None:
+        won = self.run_all(
+            claim_all,
+            *((f'host{n}', n * NODES // WORKERS) for n in range(WORKERS)),
+        )
+        everything = [one for some in won for one in some]
+        self.assertEqual(sorted(map(uuid, range(NODES))), sorted(everything))
+        for number, some in enumerate(won):
+            owned = {
+                n.uuid
+                for n in self.records.compute_nodes()
+                if n.host == f'host{number}'
+            }
+            self.assertEqual(set(some), owned)
+        self.assertEqual({1}, set(self.owners_by_event().values()))
+
+    def test_nodes_of_a_dead_host_are_taken_once_and_it_is_fenced(
+        self,
+    ) -> None:
+        epoch = self.records.register('dead', model.MemberSettings())
+        self.records.apply(
+            'dead',
+            epoch,
+            [
+                port.Claim(model.Node(uuid(n)), reasons.Reason.ASSIGNED)
+                for n in range(NODES)
+            ],
+        )
+        won = self.run_all(
+            take_from_dead, *((f'host{n}', epoch) for n in range(WORKERS))
+        )
+        everything = [one for some in won for one in some]
+        self.assertEqual(sorted(map(uuid, range(NODES))), sorted(everything))
+        dead = next(s for s in self.records.services() if s.host == 'dead')
+        self.assertEqual((True, epoch + 1), (dead.fenced, dead.epoch))
+        self.assertEqual({2}, set(self.owners_by_event().values()))
+
+    def test_no_write_and_no_beat_is_lost_under_load(self) -> None:
+        rounds = 20
+        outcomes = self.run_all(
+            work_and_beat, *((f'host{n}', rounds) for n in range(WORKERS))
+        )
+        self.assertEqual(
+            [rounds * 10] * WORKERS, [applied for applied, _ in outcomes]
+        )
+        changes = self.owners_by_event()
+        self.assertEqual({rounds * 2}, set(changes.values()))
+        self.assertEqual(WORKERS * 5, len(changes))
+
+    def test_of_processes_that_join_as_one_host_one_wins(self) -> None:
+        joined = self.run_all(
+            join_once, *((f'number{n}',) for n in range(WORKERS))
+        )
+        self.assertEqual(1, sum(joined))
+
+
+class TestRacesOnSqlite(_Races, unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.SQLITE.fresh()
+
+
+class TestRacesOnPostgreSQL(_Races, unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.POSTGRESQL.fresh()
+
+
+class TestRacesOnMariaDB(_Races, unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.MARIADB.fresh()
+
+
+class TestSqliteSchemaRace(unittest.TestCase):
+    def test_processes_that_start_at_once_all_find_the_schema(self) -> None:
+        with concurrent.futures.ProcessPoolExecutor(
+            WORKERS, multiprocessing.get_context('spawn')
+        ) as pool:
+            for _ in range(5):
+                url = databases.SQLITE.fresh()
+                found = list(pool.map(race_for_schema, [url] * WORKERS))
+                self.assertEqual([schema.HEAD] * WORKERS, found)

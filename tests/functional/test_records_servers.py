@@ -1,0 +1,103 @@
+"""The contracts of records and membership on real database servers.
+
+The same suites run on SQLite in ``tests/contract``.
+"""
+
+from __future__ import annotations
+
+import unittest
+
+from ironic_ownership.testing import (
+    backend,
+    record_changes,
+    record_claims,
+    record_instances,
+    record_queries,
+    record_services,
+)
+from tests.contract import database
+from tests.functional import databases
+
+
+class _OnPostgreSQL(unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.POSTGRESQL.fresh()
+
+
+class _OnMariaDB(unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.MARIADB.fresh()
+
+
+class TestBackendOnPostgreSQL(
+    _OnPostgreSQL, database.BackendOnDatabase, backend.BackendContract
+):
+    pass
+
+
+class TestBackendOnMariaDB(
+    _OnMariaDB, database.BackendOnDatabase, backend.BackendContract
+):
+    pass
+
+
+class TestServicesOnPostgreSQL(
+    _OnPostgreSQL, database.RecordsOnDatabase, record_services.ServiceContract
+):
+    pass
+
+
+class TestServicesOnMariaDB(
+    _OnMariaDB, database.RecordsOnDatabase, record_services.ServiceContract
+):
+    pass
+
+
+class TestClaimsOnPostgreSQL(
+    _OnPostgreSQL, database.RecordsOnDatabase, record_claims.ClaimContract
+):
+    pass
+
+
+class TestClaimsOnMariaDB(
+    _OnMariaDB, database.RecordsOnDatabase, record_claims.ClaimContract
+):
+    pass
+
+
+class TestInstancesOnPostgreSQL(
+    _OnPostgreSQL,
+    database.RecordsOnDatabase,
+    record_instances.InstanceContract,
+):
+    pass
+
+
+class TestInstancesOnMariaDB(
+    _OnMariaDB, database.RecordsOnDatabase, record_instances.InstanceContract
+):
+    pass
+
+
+class TestChangesOnPostgreSQL(
+    _OnPostgreSQL, database.RecordsOnDatabase, record_changes.ChangeContract
+):
+    pass
+
+
+class TestChangesOnMariaDB(
+    _OnMariaDB, database.RecordsOnDatabase, record_changes.ChangeContract
+):
+    pass
+
+
+class TestQueriesOnPostgreSQL(
+    _OnPostgreSQL, database.RecordsOnDatabase, record_queries.QueryContract
+):
+    pass
+
+
+class TestQueriesOnMariaDB(
+    _OnMariaDB, database.RecordsOnDatabase, record_queries.QueryContract
+):
+    pass
