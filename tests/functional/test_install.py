@@ -14,6 +14,7 @@ import zipfile
 import testtools
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+_GIT_CONFIG = pathlib.Path(__file__).with_name('gitconfig')
 _TIMEOUT = 600
 
 
@@ -22,13 +23,7 @@ def _run(*argv: object, cwd: pathlib.Path) -> str:
     done = subprocess.run(
         [str(word) for word in argv],
         cwd=cwd,
-        env={
-            **_environment(),
-            'GIT_AUTHOR_NAME': 'test',
-            'GIT_AUTHOR_EMAIL': 'test@localhost',
-            'GIT_COMMITTER_NAME': 'test',
-            'GIT_COMMITTER_EMAIL': 'test@localhost',
-        },
+        env=_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -43,9 +38,14 @@ def _run(*argv: object, cwd: pathlib.Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without what would lead back to the checkout."""
+    """Return the environment without what would lead back to the checkout.
+
+    git has no configuration but ours: a name for the commit, and trust in a
+    checkout of another user.
+    """
     leading = {'PYTHONPATH', 'PYTHONHOME', 'PBR_VERSION', 'VIRTUAL_ENV'}
-    return {k: v for k, v in os.environ.items() if k not in leading}
+    kept = {k: v for k, v in os.environ.items() if k not in leading}
+    return {**kept, 'GIT_CONFIG_GLOBAL': str(_GIT_CONFIG)}
 
 
 def _clone(target: pathlib.Path) -> None:
