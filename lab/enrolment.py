@@ -40,6 +40,7 @@ class Enrolment:
         conductor_group: str = '',
         instance_share: float = 0.0,
         prefix: str = 'node',
+        same_every_time: bool = False,
     ) -> list[str]:
         """Add nodes: available and powered off, or deployed.
 
@@ -48,13 +49,19 @@ class Enrolment:
         :param instance_share: which part of them, 0.0 to 1.0, has an
             instance, is active and powered on; the first ones.
         :param prefix: of their names, which get a part of the uuid as well.
+        :param same_every_time: take uuids that follow from the prefix and
+            the number, so that a hash ring has the same answers in each run.
         :returns: their uuids, in the order of Ironic's list.
         """
         template = self._template or self._make_template()
         deployed = round(count * instance_share)
         rows = []
         for number in range(count):
-            uuid = str(uuid_.uuid4())
+            uuid = str(
+                uuid_.uuid5(uuid_.NAMESPACE_DNS, f'{prefix}-{number}')
+                if same_every_time
+                else uuid_.uuid4()
+            )
             row = {
                 **template,
                 'uuid': uuid,
@@ -169,6 +176,12 @@ class Enrolment:
                     (uuid,),
                 )
                 database.execute('DELETE FROM nodes WHERE uuid = ?', (uuid,))
+
+    def clear(self) -> None:
+        """Take every node out of the database, whatever is on it."""
+        with self._ironic.sql() as database:
+            database.execute('DELETE FROM node_traits')
+            database.execute('DELETE FROM nodes')
 
     def _set(self, uuid: str, field: str, value: str | bool | None) -> None:
         change = (

@@ -8,7 +8,9 @@ writer at a time: Ironic on SQLite answers parallel writes with errors.
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
+import signal
 import sqlite3
 import threading
 import types
@@ -151,16 +153,20 @@ class Ironic:
 
     def stop(self) -> None:
         """Stop Ironic; its nodes stay on disk."""
-        self._ended('stop')
+        if self._process is not None:
+            self._process.stop()
+        self.kill()
 
     def kill(self) -> None:
         """Kill Ironic, as a crash would."""
-        self._ended('kill')
-
-    def _ended(self, how: str) -> None:
         running, self._process = self._process, None
-        if running is not None:
-            getattr(running, how)()
+        if running is None:
+            return
+        # The worker is a child of the process that we started, and would
+        # go on answering for a while.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.kill()
 
     def connection(self) -> sdk.Connection:
         """Return a connection of openstacksdk to this Ironic."""

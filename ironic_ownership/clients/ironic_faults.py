@@ -21,7 +21,6 @@ ENDPOINT_HINT = (
 _HINTS = {
     401: 'Check the credentials in [ironic]',
     403: 'The user in [ironic] needs the system-scoped reader role',
-    404: ENDPOINT_HINT,
     406: 'Was Ironic downgraded? The next request asks for its versions',
 }
 _VERSION_HEADER = 'X-OpenStack-Ironic-API-Version'
@@ -63,10 +62,11 @@ def status_error(answer: requests.Response) -> exceptions.IronicError:
     if 300 <= status < 400:
         place = answer.headers.get('Location', 'nowhere')
         return exceptions.IronicError(
-            f'{_url(answer)} redirects to {place}',
-            hint=ENDPOINT_HINT,
+            f'{_url(answer)} redirects to {place}', hint=ENDPOINT_HINT
         )
-    return exceptions.IronicError(message, hint=_HINTS.get(status, ''))
+    return exceptions.IronicError(
+        message, hint=_HINTS.get(status, ENDPOINT_HINT)
+    )
 
 
 def not_ironic(answer: requests.Response, what: str) -> exceptions.IronicError:

@@ -127,7 +127,7 @@ def _text(value: object) -> str | None:
 
 
 def _instance(value: object) -> str | None:
-    return _text(value) or (str(value) if value else None)
+    return str(value) if value else None
 
 
 def _flag(value: object) -> bool:

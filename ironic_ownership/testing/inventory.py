@@ -5,13 +5,23 @@ the contract: whatever it can do, the real client is proven to do by the same
 suite, :class:`InventoryContract`, run against a real Ironic.
 """
 
+# ruff: noqa: D102 - the name of a test states the law
+
 from __future__ import annotations
 
+import unittest
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.contracts import inventory, model
+from ironic_ownership.contracts import exceptions, inventory, model
+
+if TYPE_CHECKING:
+    _Case = unittest.TestCase
+else:
+    _Case = object
+
+MISSING = '00000000-0000-4000-8000-00000000dead'
 
 
 class FakeInventory(inventory.Inventory):
@@ -62,3 +72,131 @@ class FakeInventory(inventory.Inventory):
         failure = self.failures.get(method, self.fail_with)
         if failure is not None:
             raise failure
+
+
+class InventoryContract(_Case):
+    """What every inventory does; mixed into a test case that makes one.
+
+    Each test begins with an empty Ironic.
+    """
+
+    inventory: inventory.Inventory
+
+    def enrol(
+        self,
+        count: int,
+        *,
+        shard: str | None = None,
+        conductor_group: str = '',
+        instance_share: float = 0.0,
+    ) -> list[str]:
+        """Give Ironic more nodes and return their uuids."""
+        raise NotImplementedError
+
+    def delete(self, uuid: str) -> None:
+        """Take a node from Ironic."""
+        raise NotImplementedError
+
+    def make_unavailable(self) -> None:
+        """Let Ironic fail for the rest of the test."""
+        raise NotImplementedError
+
+    def _uuids(self, scope: model.Scope) -> list[str]:
+        return sorted(node.uuid for node in self.inventory.scan(scope))
+
+    def test_scan_without_a_filter_lists_each_node_once(self) -> None:
+        uuids = self.enrol(5) + self.enrol(4, shard='a', conductor_group='g')
+        self.assertEqual(sorted(uuids), self._uuids(model.Scope()))
+
+    def test_empty_ironic_is_an_empty_list(self) -> None:
+        self.assertEqual([], self._uuids(model.Scope()))
+
+    def test_shard_is_matched_with_regard_to_case(self) -> None:
+        self.enrol(2)
+        upper = self.enrol(3, shard='Rack1')
+        lower = self.enrol(4, shard='rack1')
+        for shard, uuids in (('Rack1', upper), ('rack1', lower)):
+            scope = model.Scope(shard=shard)
+            self.assertEqual(sorted(uuids), self._uuids(scope))
+        self.assertEqual([], self._uuids(model.Scope(shard='RACK1')))
+
+    def test_shard_with_commas_and_blanks_is_one_shard(self) -> None:
+        self.enrol(1, shard='a')
+        odd = self.enrol(1, shard='a, b&c=d')
+        self.assertEqual(odd, self._uuids(model.Scope(shard='a, b&c=d')))
+
+    def test_empty_group_is_the_default_group_and_not_every_group(
+        self,
+    ) -> None:
+        default = self.enrol(3)
+        other = self.enrol(2, conductor_group='g1')
+        self.assertEqual(
+            sorted(default), self._uuids(model.Scope(conductor_group=''))
+        )
+        self.assertEqual(
+            sorted(other), self._uuids(model.Scope(conductor_group='g1'))
+        )
+
+    def test_shard_and_group_add_up(self) -> None:
+        both = self.enrol(2, shard='a', conductor_group='g')
+        self.enrol(2, shard='a')
+        self.enrol(2, conductor_group='g')
+        scope = model.Scope(shard='a', conductor_group='g')
+        self.assertEqual(sorted(both), self._uuids(scope))
+
+    def test_scope_of_nothing_lists_nothing(self) -> None:
+        self.enrol(2)
+        self.assertEqual([], self._uuids(model.Scope(nothing=True)))
+
+    def test_lookup_is_not_filtered(self) -> None:
+        for shard, group in ((None, ''), ('a', 'g'), ('B', '')):
+            (uuid,) = self.enrol(1, shard=shard, conductor_group=group)
+            node = self.inventory.get(uuid)
+            self.assertIsNotNone(node)
+            assert node is not None
+            self.assertEqual(
+                (uuid, shard, group),
+                (node.uuid, node.shard, node.conductor_group),
+            )
+
+    def test_lookup_and_scan_describe_a_node_alike(self) -> None:
+        self.enrol(2, shard='a', instance_share=0.5)
+        nodes = self.inventory.scan(model.Scope())
+        self.assertEqual(1, sum(bool(n.instance_uuid) for n in nodes))
+        for node in nodes:
+            self.assertEqual(node, self.inventory.get(node.uuid))
+
+    def test_missing_and_deleted_nodes_are_none(self) -> None:
+        first, second = self.enrol(2)
+        self.assertIsNone(self.inventory.get(MISSING))
+        self.delete(first)
+        self.assertIsNone(self.inventory.get(first))
+        self.assertIsNotNone(self.inventory.get(second))
+
+    def test_counts_cover_every_shard_and_none(self) -> None:
+        self.assertEqual({}, dict(self.inventory.shard_counts()))
+        self.enrol(3)
+        self.enrol(2, shard='Rack1', conductor_group='g')
+        self.enrol(1, shard='rack1')
+        self.assertEqual(
+            {None: 3, 'Rack1': 2, 'rack1': 1},
+            dict(self.inventory.shard_counts()),
+        )
+
+    def test_every_scope_is_accepted(self) -> None:
+        self.inventory.check(model.Scope())
+        self.inventory.check(model.Scope(shard='a', conductor_group='g'))
+
+    def test_outage_is_an_error_and_never_an_answer(self) -> None:
+        (uuid,) = self.enrol(1, shard='a')
+        self.inventory.scan(model.Scope())
+        self.make_unavailable()
+        for ask in (
+            lambda: self.inventory.scan(model.Scope()),
+            lambda: self.inventory.scan(model.Scope(shard='a')),
+            lambda: self.inventory.get(uuid),
+            lambda: self.inventory.get(MISSING),
+            self.inventory.shard_counts,
+            lambda: self.inventory.check(model.Scope()),
+        ):
+            self.assertRaises(exceptions.IronicUnavailableError, ask)

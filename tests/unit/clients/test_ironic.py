@@ -1,0 +1,342 @@
+"""Walks over the pages, versions and answers that are not what was asked."""
+
+from __future__ import annotations
+
+import time
+
+import testtools
+
+from ironic_ownership.clients import ironic as client
+from ironic_ownership.contracts import exceptions, model
+from tests.unit.clients import played
+
+EVERYTHING = model.Scope()
+
+
+class PlayedTestCase(testtools.TestCase):
+    def play(self, *args, **kwargs):
+        ironic = played.PlayedIronic(*args, **kwargs)
+        self.addCleanup(ironic.stop)
+        return ironic
+
+    def refused(self, kind, call, *args):
+        error = self.assertRaises(kind, call, *args)
+        self.assertIs(kind, type(error))
+        self.assertNotIn('\n', str(error))
+        return error
+
+
+class WalkTest(PlayedTestCase):
+    def test_walk_ends_with_the_list_whatever_its_length(self):
+        for count in (0, 1, 6, 7, 8, 13, 14, 15):
+            ironic = self.play(count)
+            nodes = played.open_inventory(ironic.url, page_size=7).scan(
+                EVERYTHING
+            )
+            self.assertEqual(
+                [played.uuid(i) for i in range(count)],
+                [n.uuid for n in nodes],
+            )
+
+    def test_server_that_gives_smaller_pages_gives_the_whole_list(self):
+        ironic = self.play(10, max_limit=3)
+        inventory = played.open_inventory(ironic.url, page_size=7)
+        self.assertEqual(10, len(inventory.scan(EVERYTHING)))
+
+    def test_deleted_marker_begins_again(self):
+        ironic = self.play(10)
+
+        def delete():
+            marker = ironic.requests[-1][1]['marker'][0]
+            ironic.nodes.remove({'uuid': marker})
+            return ironic.list(ironic.requests[-1][1])
+
+        ironic.lists[2] = delete
+        inventory = played.open_inventory(ironic.url, page_size=4)
+        self.assertEqual(9, len(inventory.scan(EVERYTHING)))
+
+    def test_node_that_comes_twice_begins_again(self):
+        ironic = self.play(10)
+        ironic.lists[2] = lambda: ironic.list({'limit': ['4']})
+        inventory = played.open_inventory(ironic.url, page_size=4)
+        self.assertEqual(10, len(inventory.scan(EVERYTHING)))
+        self.assertEqual(
+            2 + 3, sum(path == '/v1/nodes' for path, _ in ironic.requests)
+        )
+
+    def test_server_that_ignores_the_marker_is_given_up(self):
+        ironic = self.play(10)
+        for number in range(1, 100):
+            ironic.lists[number] = lambda: ironic.list({'limit': ['4']})
+        inventory = played.open_inventory(ironic.url, page_size=4)
+        self.refused(
+            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+        )
+        self.assertEqual(1 + 2 * client.WALKS, len(ironic.requests))
+
+    def test_failing_second_page_gives_no_part_of_the_list(self):
+        unavailable = exceptions.IronicUnavailableError
+        for answer, kind in (
+            (played.fault(500, 'boom'), unavailable),
+            (played.fault(503, 'busy'), unavailable),
+            (played.page('slow down', 429), unavailable),
+            (played.page('<html>Bad Gateway', 502), unavailable),
+            (played.page('<html>Not Found', 404), exceptions.IronicError),
+            (played.fault(404, 'Not Found'), exceptions.IronicError),
+            (played.fault(401, 'who?'), exceptions.IronicError),
+            (played.fault(403, 'no'), exceptions.IronicError),
+            (played.fault(400, 'what?'), exceptions.IronicError),
+            (played.fault(406, 'version'), exceptions.IronicError),
+            (played.page('{"nodes": [{"uuid": "0'), exceptions.IronicError),
+            (played.page(''), exceptions.IronicError),
+            (played.page('[]'), exceptions.IronicError),
+            (played.page('{}'), exceptions.IronicError),
+            (played.page('{"nodes": {}}'), exceptions.IronicError),
+            (played.page('{"nodes": null}'), exceptions.IronicError),
+            (
+                played.page('{"nodes": [], "next": "x"}'),
+                exceptions.IronicError,
+            ),
+            (played.page('[' * 100000), exceptions.IronicError),
+            (played.page('<html>Sign in'), exceptions.IronicError),
+        ):
+            ironic = self.play(10)
+            ironic.lists[2] = lambda answer=answer: answer
+            inventory = played.open_inventory(ironic.url, page_size=4)
+            self.refused(kind, inventory.scan, EVERYTHING)
+
+    def test_body_that_breaks_off_is_an_outage(self):
+        ironic = self.play(10)
+        ironic.lists[2] = lambda: (
+            200,
+            {'Content-Length': '1000'},
+            b'{"nodes": []}',
+        )
+        inventory = played.open_inventory(ironic.url, page_size=4)
+        self.refused(
+            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+        )
+
+    def test_answer_that_is_too_slow_is_an_outage(self):
+        ironic = self.play(10)
+
+        def slow():
+            time.sleep(2)
+            return ironic.list({'limit': ['4']})
+
+        ironic.lists[2] = slow
+        inventory = played.open_inventory(ironic.url, page_size=4, timeout=0.2)
+        self.refused(
+            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+        )
+        # Asked once: two time-outs would block twice as long.
+        self.assertEqual(3, len(ironic.requests))
+
+    def test_retry_after_of_an_hour_is_not_waited_for(self):
+        ironic = self.play(10)
+        status, headers, body = played.fault(503, 'busy')
+        busy = status, {**headers, 'Retry-After': '3600'}, body
+        ironic.lists[1] = lambda: busy
+        inventory = played.open_inventory(ironic.url)
+        self.refused(
+            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+        )
+
+    def test_redirect_is_not_followed_because_it_loses_the_filters(self):
+        ironic = self.play(10)
+        ironic.lists[1] = lambda: (
+            301,
+            {'Location': f'{ironic.url}/v1/nodes/'},
+            b'',
+        )
+        inventory = played.open_inventory(ironic.url)
+        self.refused(
+            exceptions.IronicError, inventory.scan, model.Scope(shard='a')
+        )
+        self.assertEqual(2, len(ironic.requests))
+
+    def test_odd_nodes_do_not_stop_the_others(self):
+        ironic = self.play(4)
+        ironic.nodes += [None, [], {}, {'uuid': None}, {'uuid': 'x'}, 7]
+        ironic.nodes += [{'uuid': played.uuid(9), 'properties': None}]
+        for size in (7, 11, 1000):
+            inventory = played.open_inventory(ironic.url, page_size=size)
+            self.assertEqual(5, len(inventory.scan(EVERYTHING)))
+
+    def test_page_without_any_uuid_is_no_end_of_the_list(self):
+        ironic = self.play(3)
+        ironic.nodes[1:1] = [None, None, None]
+        inventory = played.open_inventory(ironic.url, page_size=2)
+        self.refused(exceptions.IronicError, inventory.scan, EVERYTHING)
+
+    def test_nodes_outside_of_the_scope_are_dropped(self):
+        ironic = self.play()
+        ironic.nodes = [
+            {'uuid': played.uuid(1), 'shard': 'a', 'conductor_group': 'G'},
+            {'uuid': played.uuid(2), 'shard': 'A', 'conductor_group': 'g'},
+            {'uuid': played.uuid(3), 'shard': None, 'conductor_group': 'g'},
+            {'uuid': played.uuid(4), 'shard': 'a', 'conductor_group': ''},
+        ]
+        inventory = played.open_inventory(ironic.url)
+        for scope, numbers in (
+            (model.Scope(shard='a'), (1, 4)),
+            (model.Scope(shard='a', conductor_group='G'), (1,)),
+            (model.Scope(conductor_group='g'), (1, 2, 3)),
+            (model.Scope(conductor_group=''), (4,)),
+            (model.Scope(nothing=True), ()),
+        ):
+            self.assertEqual(
+                [played.uuid(n) for n in numbers],
+                [node.uuid for node in inventory.scan(scope)],
+            )
+
+    def test_scope_of_nothing_sends_nothing(self):
+        inventory = played.open_inventory('http://127.0.0.1:1')
+        self.assertEqual([], inventory.scan(model.Scope(nothing=True)))
+
+
+class VersionTest(PlayedTestCase):
+    def test_server_that_cannot_filter_is_refused_with_both_versions(self):
+        for maximum, scope, needed in (
+            ('1.81', model.Scope(shard='a'), '1.82'),
+            ('1.45', model.Scope(conductor_group='g'), '1.46'),
+            ('1.45', model.Scope(conductor_group=''), '1.46'),
+            ('1.7', model.Scope(), '1.8'),
+        ):
+            ironic = self.play(3, maximum=maximum)
+            inventory = played.open_inventory(ironic.url)
+            for call in (inventory.check, inventory.scan):
+                error = self.refused(exceptions.IronicTooOldError, call, scope)
+                self.assertIn(f'{needed},', str(error))
+                self.assertIn(f'{maximum} at most', str(error))
+            self.assertNotIn('/v1/nodes', [p for p, _ in ironic.requests])
+
+    def test_server_that_can_filter_is_accepted(self):
+        for maximum, scope in (
+            ('1.82', model.Scope(shard='a', conductor_group='g')),
+            ('1.46', model.Scope(conductor_group='g')),
+            ('1.8', model.Scope()),
+        ):
+            ironic = self.play(3, maximum=maximum)
+            inventory = played.open_inventory(ironic.url)
+            inventory.check(scope)
+            inventory.scan(scope)
+
+    def test_old_server_is_asked_only_for_fields_that_it_knows(self):
+        for maximum, absent in (
+            ('1.81', {'shard'}),
+            ('1.60', {'shard', 'retired'}),
+            ('1.45', {'shard', 'retired', 'conductor_group'}),
+        ):
+            ironic = self.play(1, maximum=maximum)
+            played.open_inventory(ironic.url).scan(EVERYTHING)
+            fields = ironic.requests[-1][1]['fields'][0].split(',')
+            self.assertEqual(
+                absent, {'shard', 'retired', 'conductor_group'} - set(fields)
+            )
+
+    def test_counting_shards_needs_a_server_that_knows_them(self):
+        inventory = played.open_inventory(self.play(maximum='1.81').url)
+        self.refused(exceptions.IronicTooOldError, inventory.shard_counts)
+
+    def test_versions_are_asked_for_again_after_a_406(self):
+        ironic = self.play(3)
+        inventory = played.open_inventory(ironic.url)
+        scope = model.Scope(shard='a')
+        inventory.scan(scope)
+        ironic.versions = '1.1', '1.50'
+        ironic.lists[2] = lambda: played.fault(406, 'downgraded')
+        self.refused(exceptions.IronicError, inventory.scan, scope)
+        self.refused(exceptions.IronicTooOldError, inventory.scan, scope)
+
+    def test_what_is_not_ironic_is_refused_and_names_the_option(self):
+        for answer in (
+            played.page('<html>Welcome'),
+            played.page('{}'),
+            played.page('{"versions": {"values": [{"id": "v3"}]}}'),
+            played.page('{"default_version": {"id": "v1"}}'),
+            played.page('<html>Not Found', 404),
+            played.page('', 301),
+        ):
+            ironic = self.play()
+            ironic.everything = lambda answer=answer: answer
+            inventory = played.open_inventory(ironic.url)
+            for call, argument in (
+                (inventory.check, EVERYTHING),
+                (inventory.scan, EVERYTHING),
+                (inventory.get, played.uuid(1)),
+            ):
+                error = self.refused(exceptions.IronicError, call, argument)
+                self.assertIn('[ironic] endpoint_override', error.hint)
+
+
+class LookupTest(PlayedTestCase):
+    def test_only_ironics_own_404_about_the_node_means_gone(self):
+        ironic = self.play(1)
+        inventory = played.open_inventory(ironic.url)
+        self.assertIsNotNone(inventory.get(played.uuid(0)))
+        gone = played.uuid(5)
+        self.assertIsNone(inventory.get(gone))
+        text = f'Node {gone} could not be found.'
+        status, _, body = played.fault(404, text)
+        for answer in (
+            played.page('<html>Not Found', 404),
+            played.page(f'<html>{text}', 404),
+            played.page('', 404),
+            (status, {}, body),
+            played.fault(404, 'Not Found'),
+            played.fault(404, f'Node {played.uuid(6)} could not be found.'),
+            played.fault(410, text),
+            played.fault(403, text),
+        ):
+            ironic.everything = lambda answer=answer: answer
+            self.refused(exceptions.IronicError, inventory.get, gone)
+        ironic.everything = lambda: played.fault(500, text)
+        self.refused(exceptions.IronicUnavailableError, inventory.get, gone)
+
+    def test_fault_as_an_object_is_understood(self):
+        ironic = self.play()
+        inventory = played.open_inventory(ironic.url)
+        inventory.check(EVERYTHING)
+        text = b'{"error_message": {"faultstring": "Node %s is not here"}}'
+        ironic.everything = lambda: (
+            404,
+            {'x-openstack-ironic-api-version': '1.82'},
+            text % played.uuid(1).encode(),
+        )
+        self.assertIsNone(inventory.get(played.uuid(1)))
+
+    def test_another_node_or_a_list_is_not_the_answer(self):
+        ironic = self.play(1)
+        inventory = played.open_inventory(ironic.url)
+        inventory.check(EVERYTHING)
+        for body in (
+            f'{{"uuid": "{played.uuid(2)}"}}',
+            '{"nodes": []}',
+            '[]',
+        ):
+            ironic.everything = lambda body=body: played.page(body)
+            self.refused(exceptions.IronicError, inventory.get, played.uuid(0))
+
+    def test_what_is_no_uuid_is_not_asked_for(self):
+        ironic = self.play(1)
+        inventory = played.open_inventory(ironic.url)
+        for name in ('', '/', 'node-1', '../chassis', played.uuid(1) + '/x'):
+            self.refused(exceptions.IronicError, inventory.get, name)
+        self.assertEqual([], ironic.requests)
+
+
+class CountTest(PlayedTestCase):
+    def test_counts_that_make_no_sense_are_an_error(self):
+        ironic = self.play()
+        inventory = played.open_inventory(ironic.url)
+        inventory.check(EVERYTHING)
+        for body in (
+            '{}',
+            '{"shards": 7}',
+            '{"shards": [7]}',
+            '{"shards": [{"name": "a"}]}',
+            '{"shards": [{"name": "a", "count": "x"}]}',
+        ):
+            ironic.everything = lambda body=body: played.page(body)
+            self.refused(exceptions.IronicError, inventory.shard_counts)

@@ -1,0 +1,103 @@
+"""What the group [ironic] may hold."""
+
+from __future__ import annotations
+
+import testtools
+
+from ironic_ownership.clients import ironic as client
+from ironic_ownership.contracts import exceptions, model
+from tests.unit.clients import played
+
+
+class OpenTest(testtools.TestCase):
+    def refused(self, **options):
+        error = self.assertRaises(
+            exceptions.IronicError,
+            client.open_inventory,
+            played.configuration(**options),
+        )
+        self.assertNotIn('\n', str(error))
+        return str(error)
+
+    def test_missing_credentials_say_which_lines_to_add(self):
+        text = self.refused()
+        self.assertIn('auth_type is not set', text)
+        self.assertIn('Add auth_type = password', text)
+
+    def test_without_keystone_the_endpoint_has_to_be_named(self):
+        text = self.refused(auth_type='none')
+        self.assertIn('[ironic] endpoint_override is not set', text)
+
+    def test_unknown_auth_type_is_named(self):
+        self.assertIn('nonesuch', self.refused(auth_type='nonesuch'))
+
+    def test_incomplete_credentials_are_named(self):
+        self.assertIn('auth_url', self.refused(auth_type='password'))
+
+    def test_malformed_endpoint_is_refused(self):
+        for url in (
+            'ironic',
+            'ironic:6385',
+            '//ironic',
+            'ftp://ironic',
+            'http://',
+            'http://:6385',
+            'http://h:port',
+            'http://h:99999999',
+            'http://[::1',
+            'http://h h',
+        ):
+            text = self.refused(auth_type='none', endpoint_override=url)
+            self.assertIn('is not a URL', text)
+
+    def test_nothing_is_sent_before_it_is_needed(self):
+        played.open_inventory('http://127.0.0.1:1')
+
+    def test_server_that_is_down_is_unavailable_and_not_wrong(self):
+        inventory = played.open_inventory('http://127.0.0.1:1')
+        for ask in (
+            lambda: inventory.check(model.Scope()),
+            lambda: inventory.scan(model.Scope()),
+            lambda: inventory.get(played.uuid(1)),
+            inventory.shard_counts,
+        ):
+            error = self.assertRaises(exceptions.IronicUnavailableError, ask)
+            self.assertIn('Connection refused', str(error))
+            self.assertLess(len(str(error)), 200)
+
+    def test_keystone_that_is_down_is_unavailable_too(self):
+        conf = played.configuration(auth_type='password')
+        conf.register_opts(client.session.list_opts('baremetal'), 'ironic')
+        for name, value in (
+            ('auth_url', 'http://127.0.0.1:1/v3'),
+            ('username', 'u'),
+            ('password', 'p'),
+            ('system_scope', 'all'),
+        ):
+            conf.set_override(name, value, 'ironic')
+        inventory = client.open_inventory(conf)
+        self.assertRaises(
+            exceptions.IronicUnavailableError, inventory.scan, model.Scope()
+        )
+
+    def test_missing_authority_file_is_no_traceback(self):
+        inventory = played.open_inventory(
+            'https://127.0.0.1:1', cafile='/nonexistent.pem'
+        )
+        error = self.assertRaises(
+            exceptions.IronicError, inventory.scan, model.Scope()
+        )
+        self.assertIn('nonexistent.pem', str(error))
+
+    def test_no_request_waits_for_ever(self):
+        conf = played.configuration()
+        self.assertEqual(60, conf.ironic.timeout)
+
+    def test_listed_options_are_unique_and_have_help(self):
+        ((group, opts),) = client.list_opts()
+        self.assertEqual('ironic', group)
+        names = [opt.dest for opt in opts]
+        self.assertEqual(len(names), len(set(names)))
+        for name in ('page_size', 'auth_type', 'endpoint_override', 'timeout'):
+            self.assertIn(name, names)
+        self.assertEqual([], [opt.dest for opt in opts if not opt.help])
