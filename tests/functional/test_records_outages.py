@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import unittest
 
+import sqlalchemy as sa
+
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts import records as port
-from ironic_ownership.db import connection, records, schema
+from ironic_ownership.db import connection, records, schema, tables
 from tests.functional import databases
 
 NODE = model.Node('00000000-0000-0000-0000-000000000001')
@@ -21,10 +23,10 @@ class _Outages:
     def setUp(self) -> None:
         super().setUp()  # type: ignore[misc]
         self.url = self.kind.fresh()
-        database = connection.open_database(self.url)
-        self.addCleanup(database.close)
-        schema.upgrade(database)
-        self.records = records.SqlRecords(database)
+        self.database = connection.open_database(self.url)
+        self.addCleanup(self.database.close)
+        schema.upgrade(self.database)
+        self.records = records.SqlRecords(self.database)
         self.member = db.DatabaseBackend(
             {'connection': self.url}, member_ttl=120, call_timeout=4
         )
@@ -66,6 +68,23 @@ class _Outages:
         claim = port.Claim(NODE, reasons.Reason.EXCLUSIVE)
         outcome = self.records.apply('host1', epoch, [claim])
         self.assertEqual((claim,), outcome.applied)
+
+    def test_lock_that_nobody_frees_is_unavailable_in_the_end(self) -> None:
+        self.records.register('host1', model.MemberSettings())
+        impatient = connection.open_database(self.url, statement_timeout=1)
+        self.addCleanup(impatient.close)
+        other = records.SqlRecords(impatient)
+        # The second time it is a connection that was given back before.
+        for _ in range(2):
+            other.services()
+
+            def work(conn: sa.Connection) -> None:
+                conn.execute(sa.update(tables.services).values(epoch=7))
+                with self.assertRaises(exceptions.RecordsUnavailableError):
+                    other.register('host1', model.MemberSettings())
+
+            self.database.write(work)
+        self.assertEqual(8, other.register('host1', model.MemberSettings()))
 
     def test_frozen_server_does_not_hold_the_heartbeat(self) -> None:
         self.member.join('host1', 'one', model.MemberSettings())

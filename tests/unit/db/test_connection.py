@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import threading
+
+import sqlalchemy as sa
+from sqlalchemy import exc as sa_exc
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.db import connection, schema, tables
+from tests.unit.db import sqlite
+
+_SERVICE = {
+    'epoch': 1,
+    'disabled': False,
+    'forced_down': False,
+    'fenced': False,
+    'settings': '{}',
+}
+
+
+def _insert(conn: sa.Connection, host: str) -> None:
+    conn.execute(sa.insert(tables.services).values(host=host, **_SERVICE))
+
+
+def _count(conn: sa.Connection) -> int:
+    return conn.execute(
+        sa.select(sa.func.count()).select_from(tables.services)
+    ).scalar_one()
+
+
+class TestSqlite(sqlite.SqliteCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.database = self.open_with_schema()
+
+    def test_readers_do_not_wait_for_a_writer(self) -> None:
+        reader = self.open(statement_timeout=0.2)
+
+        def work(conn: sa.Connection) -> int:
+            _insert(conn, 'host1')
+            return reader.read(_count)
+
+        self.assertEqual(0, self.database.write(work))
+        self.assertEqual(1, reader.read(_count))
+
+    def test_writer_that_reads_first_waits_for_the_other(self) -> None:
+        entered, go_on = threading.Event(), threading.Event()
+
+        def slow(conn: sa.Connection) -> None:
+            entered.set()
+            go_on.wait(10)
+            _insert(conn, 'host1')
+
+        def read_then_write(conn: sa.Connection) -> int:
+            found = _count(conn)
+            _insert(conn, 'host2')
+            return found
+
+        thread = threading.Thread(target=self.database.write, args=(slow,))
+        thread.start()
+        entered.wait(10)
+        threading.Timer(0.2, go_on.set).start()
+        self.assertEqual(1, self.open().write(read_then_write))
+        thread.join()
+        self.assertEqual(2, self.database.read(_count))
+
+    def test_held_write_lock_is_unavailable_in_the_end(self) -> None:
+        other = self.open(statement_timeout=0.1)
+
+        def work(conn: sa.Connection) -> None:
+            with self.assertRaises(
+                exceptions.RecordsUnavailableError
+            ) as caught:
+                other.write(lambda c: _insert(c, 'host1'))
+            self.assertIn('locked', str(caught.exception))
+
+        self.database.write(work)
+
+    def test_instance_of_an_unknown_node_is_refused(self) -> None:
+        with self.assertRaises(exceptions.RecordsError):
+            self.database.write(
+                lambda conn: conn.execute(
+                    sa.insert(tables.instances).values(
+                        uuid='a', node_uuid='b', created_at=0.0
+                    )
+                )
+            )
+
+    def test_failed_transaction_changes_nothing(self) -> None:
+        def work(conn: sa.Connection) -> None:
+            _insert(conn, 'host1')
+            raise exceptions.FencedError('stop')
+
+        with self.assertRaises(exceptions.FencedError):
+            self.database.write(work)
+        self.assertEqual(0, self.database.read(_count))
+
+    def test_lost_insertion_is_tried_again(self) -> None:
+        attempts = []
+
+        def work(conn: sa.Connection) -> None:
+            attempts.append(1)
+            if len(attempts) == 1:
+                _insert(conn, 'host1')
+                _insert(conn, 'host1')
+
+        self.database.write(work)
+        self.assertEqual((2, 0), (len(attempts), self.database.read(_count)))
+
+    def test_missing_table_is_a_schema_error(self) -> None:
+        sqlite.run_sql(self.database, 'DROP TABLE services')
+        with self.assertRaises(exceptions.SchemaError) as caught:
+            self.database.read(_count)
+        self.assertIn('dbsync upgrade', str(caught.exception))
+
+    def test_deleted_directory_is_an_error_of_ours(self) -> None:
+        lost = connection.open_database(
+            f'sqlite:///{self.directory}/sub.sqlite'
+        )
+        lost.engine.dispose()
+        (self.directory / 'sub.sqlite').mkdir()
+        with self.assertRaises(exceptions.RecordsError) as caught:
+            schema.version(lost)
+        self.assertNotIn('\n', str(caught.exception))
+
+    def test_errors_are_one_line_without_sql(self) -> None:
+        def work(conn: sa.Connection) -> None:
+            raise sa_exc.OperationalError(
+                'SELECT secret', {}, Exception('first\nsecond')
+            )
+
+        with self.assertRaises(exceptions.RecordsUnavailableError) as caught:
+            self.database.write(work)
+        text = str(caught.exception)
+        self.assertIn('first second', text)
+        self.assertNotIn('\n', text)
+        self.assertNotIn('SELECT', text)
+
+
+class TestOptions(sqlite.SqliteCase):
+    def test_engine_options_are_those_that_are_set(self) -> None:
+        found = connection.engine_options(
+            {
+                'connection': 'x',
+                'max_pool_size': 3,
+                'max_overflow': None,
+                'max_retries': 10,
+            }
+        )
+        self.assertEqual({'max_pool_size': 3}, found)
+
+    def test_password_is_not_in_messages(self) -> None:
+        database = connection.open_database(
+            'postgresql+psycopg2://u:hunter2@127.0.0.1:1/x'
+        )
+        with self.assertRaises(exceptions.RecordsUnavailableError) as caught:
+            schema.version(database)
+        self.assertNotIn('hunter2', str(caught.exception))
+
+    def test_options_in_the_url_win(self) -> None:
+        database = connection.open_database(
+            'mysql+pymysql://u@127.0.0.1:1/x?charset=latin1'
+        )
+        query = database.engine.url.query
+        self.assertEqual('latin1', query['charset'])
+        self.assertEqual('10', query['connect_timeout'])

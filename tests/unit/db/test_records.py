@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import sqlalchemy as sa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts import records as port
+from ironic_ownership.db import records, tables
+from tests.unit.db import sqlite
+
+HOSTS = ('host1', 'host2', 'host3')
+INSTANCES = (None, None, 'i1', 'i2')
+
+
+def uuid(number: int) -> str:
+    return f'00000000-0000-0000-0000-{number:012d}'
+
+
+def claims(numbers: range) -> list[port.Change]:
+    return [
+        port.Claim(model.Node(uuid(n)), reasons.Reason.EXCLUSIVE)
+        for n in numbers
+    ]
+
+
+class TestStatements(sqlite.SqliteCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.database = self.open_with_schema()
+        self.records = records.SqlRecords(self.database)
+        self.statements: list[str] = []
+        self.epoch = self.records.register('host1', model.MemberSettings())
+
+        @sa.event.listens_for(self.database.engine, 'before_cursor_execute')
+        def count(conn, cursor, statement, *rest) -> None:
+            self.statements.append(statement)
+
+    def counted(self, changes: list[port.Change]) -> int:
+        self.statements.clear()
+        outcome = self.records.apply('host1', self.epoch, changes)
+        self.assertEqual((), outcome.refused)
+        return len(self.statements)
+
+    def test_number_of_statements_does_not_grow_with_the_nodes(self) -> None:
+        few, many = range(1), range(1, 401)
+        self.assertEqual(self.counted(claims(few)), self.counted(claims(many)))
+        for change in (
+            lambda n: port.Update(model.Node(uuid(n), instance_uuid='i')),
+            lambda n: port.Update(model.Node(uuid(n), name='new')),
+            lambda n: port.Release(uuid(n)),
+        ):
+            self.assertEqual(
+                self.counted([change(n) for n in few]),
+                self.counted([change(n) for n in many]),
+            )
+
+    def test_update_without_a_change_writes_nothing(self) -> None:
+        self.records.apply('host1', self.epoch, claims(range(5)))
+        self.counted([port.Update(model.Node(uuid(n))) for n in range(5)])
+        written = [
+            s
+            for s in self.statements
+            if s.startswith(('INSERT', 'UPDATE', 'DELETE'))
+        ]
+        self.assertEqual([], written)
+
+    def test_each_question_is_one_query(self) -> None:
+        self.records.apply('host1', self.epoch, claims(range(300)))
+        for question in (
+            self.records.compute_nodes,
+            self.records.services,
+            self.records.counts,
+            self.records.events,
+            lambda: self.records.compute_nodes_near(
+                'host1', model.Scope(shard='s')
+            ),
+        ):
+            self.statements.clear()
+            question()
+            self.assertEqual(
+                1, len([s for s in self.statements if s != 'BEGIN'])
+            )
+
+
+class TestRows(sqlite.SqliteCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.database = self.open_with_schema()
+        self.records = records.SqlRecords(self.database)
+        self.epoch = self.records.register('host1', model.MemberSettings())
+
+    def instance_hosts(self) -> list[str | None]:
+        return self.database.read(
+            lambda conn: list(
+                conn.execute(
+                    sa.select(tables.instances.c.host).where(
+                        tables.instances.c.open_node_uuid.is_not(None)
+                    )
+                ).scalars()
+            )
+        )
+
+    def claim(self, **values: str | None) -> port.Outcome:
+        node = model.Node(uuid(1), **values)
+        return self.records.apply(
+            'host1',
+            self.epoch,
+            [port.Claim(node, reasons.Reason.EXCLUSIVE)],
+        )
+
+    def test_open_instance_follows_its_node_to_the_new_owner(self) -> None:
+        for values in ({}, {'instance_uuid': 'i1'}):
+            sqlite.run_sql(self.database, 'DELETE FROM instances')
+            sqlite.run_sql(self.database, 'DELETE FROM compute_nodes')
+            self.claim(instance_uuid='i1')
+            sqlite.run_sql(self.database, 'UPDATE compute_nodes SET host=NULL')
+            sqlite.run_sql(self.database, "UPDATE instances SET host='gone'")
+            self.assertEqual((), self.claim(**values).refused)
+            self.assertEqual(['host1'], self.instance_hosts())
+
+    def test_returning_node_keeps_the_time_of_its_creation(self) -> None:
+        self.claim()
+        sqlite.run_sql(self.database, 'UPDATE compute_nodes SET created_at=5')
+        self.records.apply('host1', self.epoch, [port.Forget(uuid(1))])
+        self.claim()
+        created = self.database.read(
+            lambda conn: conn.execute(
+                sa.select(tables.compute_nodes.c.created_at)
+            ).scalar_one()
+        )
+        self.assertEqual(5, created)
+
+    def test_registration_keeps_what_an_operator_set(self) -> None:
+        sqlite.run_sql(
+            self.database,
+            'UPDATE services SET disabled=1, forced_down=1, '
+            "disabled_reason='why'",
+        )
+        self.records.register('host1', model.MemberSettings())
+        (service,) = self.records.services()
+        self.assertEqual(
+            (True, True, 'why'),
+            (service.disabled, service.forced_down, service.disabled_reason),
+        )
+
+    def test_claim_from_a_deleted_service_needs_no_epoch(self) -> None:
+        self.claim()
+        epoch = self.records.register('host2', model.MemberSettings())
+        sqlite.run_sql(
+            self.database, "DELETE FROM services WHERE host='host1'"
+        )
+        for seen_epoch, applied in ((1, 0), (None, 1)):
+            outcome = self.records.apply(
+                'host2',
+                epoch,
+                [
+                    port.Claim(
+                        model.Node(uuid(1)),
+                        reasons.Reason.ASSIGNED,
+                        'host1',
+                        seen_epoch,
+                    )
+                ],
+            )
+            self.assertEqual(applied, len(outcome.applied))
+
+    def test_rows_of_a_newer_release_can_be_read(self) -> None:
+        self.claim()
+        sqlite.run_sql(self.database, "UPDATE compute_nodes SET reason='new'")
+        sqlite.run_sql(
+            self.database,
+            'UPDATE services SET settings=\'{"contract_version": 1, '
+            '"policies": [{"name": "a", "options": {"x": {}}}]}\'',
+        )
+        self.assertEqual('host1', self.records.compute_nodes()[0].host)
+        (service,) = self.records.services()
+        self.assertEqual(0, service.settings.contract_version)
+
+
+_STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(('claim', 'steal', 'release', 'forget', 'update')),
+        st.sampled_from(HOSTS),
+        st.integers(0, 2),
+        st.sampled_from(INSTANCES),
+        st.sampled_from((None, *HOSTS)),
+        st.booleans(),
+    ),
+    max_size=25,
+)
+
+
+class TestLaws(sqlite.SqliteCase):
+    """Whatever three services try, in any order."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.database = self.open_with_schema()
+        self.records = records.SqlRecords(self.database)
+
+    @settings(max_examples=60, deadline=None)
+    @given(_STEPS)
+    def test_events_tell_the_owners_and_instances_stay(self, steps) -> None:
+        for table in ('instances', 'compute_nodes', 'services', 'events'):
+            sqlite.run_sql(self.database, f'DELETE FROM {table}')
+        epochs = {
+            host: self.records.register(host, model.MemberSettings())
+            for host in HOSTS
+        }
+        for step in steps:
+            before = self.nodes()
+            self.try_step(epochs, *step)
+            self.check_step(before, self.nodes(), step[1])
+        self.assertEqual(
+            {u: n.host for u, n in self.nodes().items() if n.host},
+            self.owners_told(),
+        )
+
+    def nodes(self) -> dict[str, model.ComputeNode]:
+        return {n.uuid: n for n in self.records.compute_nodes()}
+
+    def try_step(self, epochs, kind, host, number, instance, seen, anew):
+        if anew:
+            epochs[host] = self.records.register(host, model.MemberSettings())
+        node = model.Node(uuid(number), instance_uuid=instance)
+        change = {
+            'claim': port.Claim(node, reasons.Reason.EXCLUSIVE),
+            'steal': port.Claim(
+                node, reasons.Reason.ASSIGNED, seen, epochs.get(seen)
+            ),
+            'release': port.Release(node.uuid),
+            'forget': port.Forget(node.uuid),
+            'update': port.Update(node),
+        }[kind]
+        fenced = {s.host: s.fenced for s in self.records.services()}
+        try:
+            self.records.apply(host, epochs[host], [change])
+        except exceptions.FencedError:
+            self.assertTrue(fenced[host])
+        else:
+            self.assertFalse(fenced[host])
+
+    def check_step(self, before, after, writer) -> None:
+        """Check laws 1 and 2 on what one step changed."""
+        now = {s.host: s.fenced for s in self.records.services()}
+        for number, old in before.items():
+            new = after.get(number)
+            if old.instance_uuid:
+                self.assertEqual(old.host, new and new.host)
+            if old.host not in (None, writer) and new != old:
+                self.assertEqual(writer, new.host)
+                self.assertTrue(now[old.host])
+        for number, new in after.items():
+            if new != before.get(number):
+                self.assertIn(new.host, (writer, None))
+
+    def owners_told(self) -> dict[str, str]:
+        owners: dict[str, str] = {}
+        for event in reversed(self.records.events(limit=10_000)):
+            if event.kind not in ('owner_changed', 'node_forgotten'):
+                continue
+            self.assertEqual(owners.get(event.node_uuid), event.from_host)
+            if event.to_host is None:
+                owners.pop(event.node_uuid, None)
+            else:
+                owners[event.node_uuid] = event.to_host
+        return owners
