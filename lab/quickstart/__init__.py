@@ -1,0 +1,1 @@
+"""What tools/quickstart runs: ``python -m lab.quickstart``."""

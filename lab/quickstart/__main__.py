@@ -1,0 +1,90 @@
+"""Run the story, keep it running, end it, or hold the README to it."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import re
+import shutil
+import sys
+
+from lab import process, venvs
+from lab.quickstart import left_running, story
+
+_SECONDS = re.compile(r'\d+\.\d s\b')
+
+
+def main() -> int:
+    """Do what the arguments say.
+
+    :returns: 0, or 1 if something does not go as it should.
+    """
+    args = _parser().parse_args()
+    directory = venvs.cache() / 'quickstart'
+    running = left_running.LeftRunning(directory)
+    if args.stop:
+        print(f'Ended {running.stop()} processes.')
+        return 0
+    if running.pids():
+        print(
+            'The last quickstart still runs: ./tools/quickstart --stop',
+            file=sys.stderr,
+        )
+        return 1
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    told = story.Story(directory)
+    try:
+        told.run()
+        if args.keep:
+            running.remember(told.pids())
+    except process.LabError as exc:
+        print(f'quickstart: {exc}', file=sys.stderr)
+        return 1
+    finally:
+        if not running.pids():
+            told.stop()
+    return _verify(args.verify, told) if args.verify else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='tools/quickstart',
+        description='A real Ironic with 300 nodes, three services that share '
+        'them, one of them killed.',
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        '--keep', action='store_true', help='leave everything running'
+    )
+    what.add_argument(
+        '--stop', action='store_true', help='end what --keep left running'
+    )
+    what.add_argument(
+        '--verify',
+        type=pathlib.Path,
+        metavar='FILE',
+        help='fail if FILE does not show this output, seconds aside',
+    )
+    return parser
+
+
+def _verify(document: pathlib.Path, told: story.Story) -> int:
+    shown = _SECONDS.sub('N s', _without_indent(document.read_text()))
+    printed = _SECONDS.sub('N s', '\n'.join(told.transcript))
+    missing = [
+        line
+        for line in printed.splitlines()
+        if line.strip() and line.strip() not in shown
+    ]
+    for line in missing:
+        print(f'{document} does not show: {line}', file=sys.stderr)
+    return 1 if missing else 0
+
+
+def _without_indent(text: str) -> str:
+    return '\n'.join(line.strip() for line in text.splitlines())
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""The main job on real input, as a story that a newcomer can follow.
+
+A real Ironic with a few hundred nodes, three services that share them, one
+of them killed: its free nodes are taken over, its deployed nodes stay. All
+that is shown comes from the project's own commands.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lab import enrolment, ironic, process
+
+HOSTS = ('host1', 'host2', 'host3')
+SHARDS = ('shard1', 'shard2', 'shard3')
+GROUPS = ('rack-a', 'rack-b')
+NODES_EACH = 50
+_DEPLOYED_EACH = 0.2
+_TIMEOUT = 120.0
+
+_CONFIGURATION = """\
+[DEFAULT]
+host = {host}
+state_path = {directory}
+[ownership]
+policies = peer_list
+refresh_interval = 5
+[membership]
+heartbeat_interval = 2
+member_ttl = 8
+[ironic]
+auth_type = none
+endpoint_override = {endpoint}
+"""
+
+_NEXT = """
+Try next, with everything still running (./tools/quickstart --keep):
+  .venv/bin/ironic-ownership --config-file {config} compute node list
+  ... compute node list --shard shard1 --service host2 --long
+  ... compute node list -f json
+  ... member list
+and end it with ./tools/quickstart --stop."""
+
+
+class Story:
+    """One run, with its files in one directory.
+
+    :param directory: an empty directory for everything.
+    """
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        self.transcript: list[str] = []
+        self.ironic = ironic.Ironic(directory / 'ironic')
+        self.hosts: dict[str, process.Process] = {}
+
+    def run(self) -> None:
+        """Tell the whole story.
+
+        :raises LabError: if it does not go as told.
+        """
+        self.say('Starting Ironic, the released package with fake hardware.')
+        self.ironic.start()
+        nodes = enrolment.Enrolment(self.ironic)
+        nodes.enrol(0)
+        self.say(f'Starting three services: {", ".join(HOSTS)}.')
+        self.start_hosts()
+        self.enrol(nodes)
+        self.wait_until(lambda: self.owned() == self.total, 'all nodes owned')
+        self.say('Every node has an owner:')
+        self.show_services()
+        before = self.services()['host1']
+        self.say('Killing host1 with SIGKILL.')
+        self.hosts['host1'].kill()
+        killed = time.monotonic()
+        stay = before['nodes_with_instance']
+        self.wait_until(
+            lambda: self.services()['host1']['nodes'] == stay,
+            'the free nodes of host1 taken over',
+        )
+        seconds = time.monotonic() - killed
+        self.say(
+            f'After {seconds:.1f} s all {before["nodes"] - stay} free nodes '
+            f'of host1 are taken over. The {stay} with an instance stay:'
+        )
+        self.show_services()
+        self.say(_NEXT.format(config=self._show_path('host2')))
+
+    @property
+    def total(self) -> int:
+        """How many nodes there are."""
+        return NODES_EACH * len(SHARDS) * len(GROUPS)
+
+    def enrol(self, nodes: enrolment.Enrolment) -> None:
+        """Add the nodes, in every shard and group."""
+        for shard in SHARDS:
+            for group in GROUPS:
+                nodes.enrol(
+                    NODES_EACH,
+                    shard=shard,
+                    conductor_group=group,
+                    instance_share=_DEPLOYED_EACH,
+                    prefix=f'{shard}-{group}',
+                    same_every_time=True,
+                )
+        self.say(
+            f'Enrolled {self.total} nodes in {len(SHARDS)} shards and '
+            f'{len(GROUPS)} conductor groups, one of five with an instance.'
+        )
+
+    def start_hosts(self) -> None:
+        """Start the services, and wait until each one sees all of them."""
+        for host in HOSTS:
+            config = self._config(host)
+            config.write_text(
+                _CONFIGURATION.format(
+                    host=host,
+                    directory=self.directory,
+                    endpoint=self.ironic.endpoint,
+                )
+            )
+            program = _bin('ironic-ownership-host')
+            self.hosts[host] = process.Process(
+                [program, '--config-file', str(config)],
+                self.directory / f'{host}.log',
+            ).start()
+        self.wait_until(
+            lambda: len(self._json('member', 'list')) == len(HOSTS),
+            'three members',
+        )
+
+    def stop(self) -> None:
+        """End everything that runs."""
+        for host in self.hosts.values():
+            host.stop()
+        self.ironic.stop()
+
+    def pids(self) -> list[int]:
+        """Return the process ids of everything that runs."""
+        running = [h.pid for h in self.hosts.values() if h.returncode is None]
+        return [*running, self.ironic.pid]
+
+    def services(self) -> dict[str, dict[str, Any]]:
+        """Return the rows of ``service list`` by host."""
+        return {row['host']: row for row in self._json('service', 'list')}
+
+    def owned(self) -> int:
+        """Return how many nodes have an owner."""
+        return sum(row['nodes'] for row in self.services().values())
+
+    def show_services(self) -> None:
+        """Show ``service list`` as an operator sees it."""
+        self.say('$ ironic-ownership service list')
+        self.say(self._command('service', 'list').rstrip())
+
+    def wait_until(self, ready: Callable[[], bool], what: str) -> None:
+        """Wait for something that the services are to do.
+
+        :raises LabError: if a service ended, or the time is up.
+        """
+        deadline = time.monotonic() + _TIMEOUT
+        while not ready():
+            if time.monotonic() > deadline:
+                raise process.LabError(
+                    f'no {what} after {_TIMEOUT:g} s; see {self.directory}'
+                )
+            time.sleep(0.2)
+
+    def say(self, text: str) -> None:
+        """Print, and remember what was printed."""
+        print(text, flush=True)
+        self.transcript.append(text)
+
+    def _config(self, host: str) -> pathlib.Path:
+        return self.directory / f'{host}.conf'
+
+    def _show_path(self, host: str) -> pathlib.Path:
+        path, here = self._config(host), pathlib.Path.cwd()
+        return path.relative_to(here) if path.is_relative_to(here) else path
+
+    def _json(self, *words: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = json.loads(
+            self._command(*words, '-f', 'json')
+        )
+        return rows
+
+    def _command(self, *words: str) -> str:
+        argv = [
+            _bin('ironic-ownership'),
+            '--config-file',
+            str(self._config(HOSTS[1])),
+            *words,
+        ]
+        done = subprocess.run(
+            argv, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise process.LabError(
+                f'{" ".join(argv)} ended with {done.returncode}: '
+                f'{done.stderr.strip()}'
+            )
+        return done.stdout
+
+
+def _bin(name: str) -> str:
+    return str(pathlib.Path(sys.executable).with_name(name))
