@@ -15,6 +15,10 @@ from ironic_ownership.contracts import backend, inventory, model
 from ironic_ownership.contracts import records as records_
 
 
+LOOKED_UP_BY_UUID = 500
+"""Past this many, one query for all records is cheaper than several."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
     """One moment, as one service saw it.
@@ -47,8 +51,11 @@ def take(
     nodes = source.scan(scope)
     # A record can be far from its node: its owner has not seen yet that the
     # node came into this scope.
-    strangers = [node.uuid for node in nodes if node.uuid not in known]
-    if strangers:
+    strangers = {node.uuid for node in nodes if node.uuid not in known}
+    if len(strangers) > LOOKED_UP_BY_UUID:
+        everyone = _by_uuid(records.compute_nodes())
+        known |= {u: r for u, r in everyone.items() if u in strangers}
+    elif strangers:
         known |= _by_uuid(records.compute_nodes_by_uuid(strangers))
     return Snapshot(nodes, known, services, backend_.view())
 
