@@ -109,7 +109,16 @@ class NodeReader:
     def _properties_of(self, value: object) -> Mapping[str, Any]:
         if not isinstance(value, dict):
             value = {}
-        return self._properties.setdefault(repr(value), value)
+        key = repr(value)
+        known = self._properties.get(key)
+        if known is None:
+            # Nodes that differ in a serial number share the other texts.
+            text = self._texts.setdefault
+            known = self._properties[key] = {
+                text(k, k): text(v, v) if isinstance(v, str) else v
+                for k, v in value.items()
+            }
+        return known
 
     def _traits_of(self, value: object) -> tuple[str, ...]:
         if not isinstance(value, list):
