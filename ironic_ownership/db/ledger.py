@@ -106,7 +106,8 @@ class Ledger:
             'uuid': node.uuid,
             'host': self.host,
             'reason': claim.reason.value,
-            'created_at': self.now if row is None else row['created_at'],
+            # Written with a new row only.
+            'created_at': self.now,
             'updated_at': self.now,
             'deleted_at': None,
             **_attributes(node),

@@ -43,6 +43,18 @@ class TestSqlite(sqlite.SqliteCase):
         self.assertEqual(0, self.database.write(work))
         self.assertEqual(1, reader.read(_count))
 
+    def test_writer_does_not_wait_for_readers(self) -> None:
+        writer = self.open(statement_timeout=0.2)
+
+        def work(conn: sa.Connection) -> tuple[int, int]:
+            before = _count(conn)
+            writer.write(lambda c: _insert(c, 'host1'))
+            return before, _count(conn)
+
+        # A transaction goes on seeing what it saw first.
+        self.assertEqual((0, 0), self.database.read(work))
+        self.assertEqual(1, writer.read(_count))
+
     def test_writer_that_reads_first_waits_for_the_other(self) -> None:
         entered, go_on = threading.Event(), threading.Event()
 
