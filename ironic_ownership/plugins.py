@@ -50,6 +50,13 @@ def installed(group: str) -> list[Plugin]:
     return [_find(group, name) for name in sorted(names)]
 
 
+def entry_points(
+    group: str,
+) -> tuple[importlib.metadata.EntryPoint, ...]:
+    """Return the entry points of a group, without loading any of them."""
+    return _entry_points(group)
+
+
 def policies(names: Iterable[str]) -> dict[str, type[policy.Policy]]:
     """Load the named policies.
 

@@ -48,6 +48,17 @@ class Wiring:
         """
         return settings.read(self._conf)
 
+    @property
+    def policy_names(self) -> Sequence[str]:
+        """The policies that the configuration names, whatever they are."""
+        names: Sequence[str] = self._conf.ownership.policies
+        return names
+
+    @property
+    def backend_name(self) -> str:
+        """The membership backend that the configuration names."""
+        return str(self._conf.ownership.backend).strip()
+
     @functools.cached_property
     def _database(self) -> connection.Database:
         from ironic_ownership.db import connection

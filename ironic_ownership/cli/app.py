@@ -1,0 +1,209 @@
+"""The program around the commands: global options, errors, exit codes.
+
+cliff's application without its interactive shell. Must not read the
+configuration before a command asks for it: help has to work without one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from cliff import app, command
+
+from ironic_ownership import wiring
+from ironic_ownership.cli import failures, registry
+
+_DESCRIPTION = """\
+Show who owns each bare-metal node, which services are alive, and why a
+decision was made. No command of this release changes anything.
+"""
+_EPILOG = f"""\
+examples:
+  {failures.PROG} compute node list --state orphan contested
+  {failures.PROG} --config-file shard.conf service list -f json
+  {failures.PROG} help compute node list
+
+exit codes:
+  0  done
+  1  error: nothing was done, or nothing can be said
+  2  usage: the command does not exist or does not take that
+  3  refused by a gate
+  4  degraded or unknown: what is shown is not the whole truth
+"""
+_LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
+
+AddArguments = Callable[[argparse.ArgumentParser], None]
+Wire = Callable[[argparse.Namespace], wiring.Wiring]
+
+
+class App(app.App):
+    """One run of the program.
+
+    :param add_arguments: adds the options that find the configuration.
+    :param wire: reads the configuration that these options name.
+    """
+
+    NAME = failures.PROG
+    LOG = logging.getLogger(failures.PROG)
+
+    options: argparse.Namespace
+
+    def __init__(
+        self, version: str, add_arguments: AddArguments, wire: Wire
+    ) -> None:
+        self._add_arguments = add_arguments
+        self._wire = wire
+        self._failure: BaseException | None = None
+        super().__init__(
+            _DESCRIPTION, version, registry.Registry(), deferred_help=True
+        )
+
+    @functools.cached_property
+    def wiring(self) -> wiring.Wiring:
+        """The objects behind the commands, by the configuration.
+
+        :raises cfg.Error: if the configuration can't be read.
+        """
+        return self._wire(self.options)
+
+    def build_option_parser(
+        self,
+        description: str | None,
+        version: str | None,
+        argparse_kwargs: dict[str, Any] | None = None,
+    ) -> argparse.ArgumentParser:
+        """Return the parser of the options before (or after) a command."""
+        parser = argparse.ArgumentParser(
+            prog=self.NAME,
+            usage=f'{self.NAME} [options] COMMAND ...',
+            description=description,
+            epilog=_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            add_help=False,
+            # What a command takes is never taken for one of these.
+            allow_abbrev=False,
+            **(argparse_kwargs or {}),
+        )
+        add = parser.add_argument
+        add(
+            *('-h', '--help'),
+            dest='deferred_help',
+            action='store_true',
+            help='show this help, or after a command the help of that one',
+        )
+        add(
+            '--version',
+            action='version',
+            version=version,
+            help='show the version of this program and exit',
+        )
+        self._add_arguments(parser)
+        volume = parser.add_mutually_exclusive_group()
+        volume.add_argument(
+            *('-v', '--verbose'),
+            dest='verbose_level',
+            action='count',
+            default=self.DEFAULT_VERBOSE_LEVEL,
+            help='log more to standard error than warnings: -v progress, -vv '
+            'everything',
+        )
+        volume.add_argument(
+            *('-q', '--quiet'),
+            dest='verbose_level',
+            action='store_const',
+            const=0,
+            help='log errors only',
+        )
+        add('--log-file', metavar='FILE', help='log to this file as well')
+        add(
+            '--debug',
+            action='store_true',
+            help='show a traceback with an error',
+        )
+        return parser
+
+    def configure_logging(self) -> None:
+        """Send warnings to standard error; more, or less, if asked to."""
+        level = _LEVELS.get(self.options.verbose_level, logging.DEBUG)
+        root = logging.getLogger()
+        root.setLevel(level)
+        console = logging.StreamHandler(self.stderr)
+        console.setFormatter(failures.Formatter())
+        root.addHandler(console)
+        if self.options.log_file:
+            file = logging.FileHandler(self.options.log_file)
+            file.setFormatter(logging.Formatter(self.LOG_FILE_MESSAGE_FORMAT))
+            root.addHandler(file)
+
+    def run(self, argv: list[str]) -> int:
+        """Run one command.
+
+        :returns: the exit code.
+        """
+        result = super().run(argv)
+        if self._failure is not None:
+            return failures.exit_code(self._failure)
+        return result
+
+    def run_subcommand(self, argv: list[str]) -> int:
+        """Run the command that the words name, or propose one."""
+        try:
+            self.command_manager.find_command(argv)
+        except ValueError:
+            self._fail(self._unknown(argv))
+            return failures.ExitCode.USAGE
+        except Exception as exc:  # noqa: BLE001 - a stranger's command
+            self._fail(exc)
+            return failures.ExitCode.ERROR
+        return super().run_subcommand(argv)
+
+    def clean_up(
+        self, cmd: command.Command, result: int, err: BaseException | None
+    ) -> None:
+        """Close what the command opened, and keep its error."""
+        self._failure = err
+        opened = self.__dict__.get('wiring')
+        if opened is not None:
+            opened.close()
+
+    def interact(self) -> None:
+        """Refuse to run without a command: there is no shell of our own."""
+        self._fail(
+            failures.UsageError(
+                'no command', hint=f'{self.NAME} --help lists them'
+            )
+        )
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
+        self.LOG.error(error, exc_info=error if self.options.debug else None)
+
+    def _unknown(self, argv: list[str]) -> failures.UsageError:
+        words = argv[
+            : self.command_manager._get_last_possible_command_index(argv)
+        ]
+        said = ' '.join(words) or argv[0]
+        names = [name for name, _ in self.command_manager]
+        near = [name for name in names if name.startswith(said)]
+        hint = (
+            f'Did you mean {" or ".join(sorted(near))}?'
+            if near
+            else failures.nearest(said, names)
+        )
+        return failures.UsageError(
+            f'{said!r} is not a command', hint=f'{hint} See {self.NAME} --help'
+        )
+
+
+def run(
+    argv: list[str], version: str, add_arguments: AddArguments, wire: Wire
+) -> int:
+    """Run the program once.
+
+    :returns: the exit code; wrong options end the process with 2.
+    """
+    return App(version, add_arguments, wire).run(argv)

@@ -1,0 +1,76 @@
+"""``ironic-ownership``: the operators' command line.
+
+Asking for the version must stay cheap: nothing but the standard library is
+imported here before it is known what is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ironic_ownership import version
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ironic_ownership import wiring
+
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    :param argv: arguments; those of the process by default.
+    :returns: the exit code, see ``--help``. Wrong options exit with 2.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words == ['--version']:
+        sys.stdout.write(f'{version.text()}\n')
+        return 0
+    try:
+        return _flushed(_run(words))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python must not try again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+
+
+def _run(words: list[str]) -> int:
+    from ironic_ownership.cli import app
+    from ironic_ownership.cmd import config_files
+
+    return app.run(words, version.text(), config_files.add_arguments, _wire)
+
+
+def _flushed(code: int) -> int:
+    """Write out what is still buffered, while somebody can handle it."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        from ironic_ownership.cli import failures
+
+        failures.report(exc)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(failures.ExitCode.ERROR)
+    return code
+
+
+def _wire(options: argparse.Namespace) -> wiring.Wiring:
+    from ironic_ownership import conf, wiring
+    from ironic_ownership.cli import failures
+    from ironic_ownership.cmd import config_files
+
+    return wiring.Wiring(conf.new(config_files.chosen(options), failures.PROG))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

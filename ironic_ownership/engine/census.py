@@ -1,0 +1,107 @@
+"""Look at the compute nodes of a scope: all of them, or one.
+
+Reads and judges, changes nothing. A record whose node a list lacks is never
+believed to be an orphan: Ironic is asked about its very uuid, because the
+node may have left the scope, or become a part of another node.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from ironic_ownership.contracts import inventory, model
+from ironic_ownership.engine import refresh, roster, snapshot, survey
+
+
+@dataclasses.dataclass(frozen=True)
+class Census:
+    """What was found.
+
+    :param findings: in the order of names, then uuids.
+    :param services: canonical names of all services that are known.
+    """
+
+    findings: Sequence[survey.Finding]
+    services: frozenset[str]
+
+
+def take(ports: refresh.Ports, scope: model.Scope, host: str = '') -> Census:
+    """Judge every node of a scope and every record that was seen there.
+
+    The order of reading is that of a refresh. One request for each record
+    whose node is not listed, besides the list itself.
+
+    :param scope: what Ironic is to filter by; law 4 is the caller's.
+    :param host: a service whose records are looked at wherever they are.
+    :raises OwnershipError: if anything can't be read: half a census would
+        show owned nodes as unowned.
+    """
+    seen = snapshot.take(
+        host, scope, ports.records, ports.source, ports.backend
+    )
+    listed = {node.uuid for node in seen.nodes}
+    elsewhere = _look_up(
+        ports.source, (uuid for uuid in seen.records if uuid not in listed)
+    )
+    return Census(
+        survey.survey(
+            [*seen.nodes, *elsewhere],
+            seen.records.values(),
+            roster.Roster.of(
+                seen.view, seen.services.values(), ports.interpret
+            ),
+        ),
+        frozenset(seen.services) | seen.view.hosts,
+    )
+
+
+def one(ports: refresh.Ports, uuid: str) -> survey.Finding | None:
+    """Judge one compute node, asked for without any filter.
+
+    :param uuid: of the node.
+    :returns: ``None`` if neither Ironic nor the records know it.
+    :raises OwnershipError: if anything can't be read.
+    """
+    services = ports.records.services()
+    records = ports.records.compute_nodes_by_uuid([uuid])
+    nodes = _look_up(ports.source, [uuid])
+    found = survey.survey(
+        nodes,
+        records,
+        roster.Roster.of(ports.backend.view(), services, ports.interpret),
+    )
+    return found[0] if found else None
+
+
+def find(
+    ports: refresh.Ports, name: str, scope: model.Scope
+) -> tuple[str | None, Sequence[str]]:
+    """Find the uuid of a node by its name.
+
+    The records are asked first, and believed only as far as Ironic agrees;
+    then the nodes of the scope.
+
+    :returns: the uuid, or ``None`` and the names that are known.
+    """
+    recorded = ports.records.compute_nodes()
+    same = [record.uuid for record in recorded if record.name == name]
+    for node in _look_up(ports.source, same):
+        if node.name == name:
+            return node.uuid, ()
+    nodes = ports.source.scan(scope)
+    for node in nodes:
+        if node.name == name:
+            return node.uuid, ()
+    if same:
+        return same[0], ()
+    known = {record.name for record in recorded if record.name}
+    known |= {node.name for node in nodes if node.name}
+    return None, sorted(known)
+
+
+def _look_up(
+    source: inventory.Inventory, uuids: Iterable[str]
+) -> list[model.Node]:
+    found = (source.get(uuid) for uuid in uuids)
+    return [node for node in found if node is not None]

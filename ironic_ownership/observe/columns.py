@@ -1,0 +1,88 @@
+"""One column: its stable key, its heading, and how a cell is read.
+
+The keys are public interface: scripts and dashboards read them from JSON.
+Cells are plain values that JSON and YAML can hold; how a person wants to
+read them is said here once, for tables and pages alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+T = TypeVar('T')
+
+Cell = Any
+"""``None``, a text, number or truth value, or lists and dicts of those."""
+
+_ACRONYMS = {'uuid': 'UUID'}
+
+
+@dataclasses.dataclass(frozen=True)
+class Column(Generic[T]):
+    """One column of a kind of things.
+
+    :param key: its name in JSON, in snake_case; never changes its meaning.
+    :param cell: reads the cell of one thing.
+    """
+
+    key: str
+    cell: Callable[[T], Cell]
+
+
+def heading(key: str) -> str:
+    """Return the key as the heading of a table."""
+    return ' '.join(
+        _ACRONYMS.get(word, word.capitalize()) for word in key.split('_')
+    )
+
+
+def keys(columns: Iterable[Column[T]]) -> tuple[str, ...]:
+    """Return the keys in the order of the columns."""
+    return tuple(column.key for column in columns)
+
+
+def row(columns: Iterable[Column[T]], thing: T) -> tuple[Cell, ...]:
+    """Return the cells of one thing in the order of the columns."""
+    return tuple(column.cell(thing) for column in columns)
+
+
+def readable(cell: Cell) -> str | int | float:
+    """Return a cell as a person reads it: one text, or a number."""
+    if cell is None:
+        return '-'
+    if isinstance(cell, bool):
+        return 'yes' if cell else 'no'
+    if isinstance(cell, int | float):
+        return cell
+    return text(cell) or '-'
+
+
+def text(cell: Cell) -> str:
+    """Return a list or dictionary in words; everything else as it is."""
+    if isinstance(cell, Mapping):
+        return ', '.join(f'{k}={_value(v)}' for k, v in cell.items())
+    if isinstance(cell, Sequence) and not isinstance(cell, str):
+        separator = '\n' if any(isinstance(c, Mapping) for c in cell) else ', '
+        return separator.join(map(text, cell))
+    return str(cell)
+
+
+def moment(seconds: float | None) -> str | None:
+    """Return a time as ISO 8601 in UTC.
+
+    :param seconds: since the epoch; ``None`` stays ``None``.
+    """
+    if seconds is None:
+        return None
+    at = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return at.isoformat(timespec='seconds')
+
+
+def _value(value: Cell) -> str:
+    """Return one setting; what is empty has to be seen, too."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f'[{", ".join(map(_value, value))}]'
+    return repr(value) if value == '' else str(value)

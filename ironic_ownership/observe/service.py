@@ -1,0 +1,122 @@
+"""How services and members are shown."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ironic_ownership.contracts import model
+from ironic_ownership.observe import columns
+
+UNKNOWN = 'unknown'
+_Row = dict[str, columns.Cell]
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """One service: its row, its membership and what it owns.
+
+    :param row: its record; epoch 0 if it has joined and not registered.
+    :param member: the member of that host, if the view has one.
+    :param view_known: whether the membership backend answered.
+    :param nodes: number of compute nodes that it owns.
+    :param instances: number of those with an instance.
+    """
+
+    row: model.Service
+    member: model.Member | None
+    view_known: bool
+    nodes: int = 0
+    instances: int = 0
+
+    @property
+    def alive(self) -> str:
+        """Whether the membership sees the service: up, down or unknown."""
+        if not self.view_known:
+            return UNKNOWN
+        return 'down' if self.member is None else 'up'
+
+    @property
+    def settings(self) -> model.MemberSettings:
+        """What the service advertises, or last did."""
+        return self.member.settings if self.member else self.row.settings
+
+
+def policies(settings: model.MemberSettings) -> list[str]:
+    """Return the names of the policies, in their order."""
+    return [policy.name for policy in settings.policies]
+
+
+def options(settings: model.MemberSettings) -> _Row:
+    """Return the advertised options that are set, by name.
+
+    Of two policies with an option of one name, each option is shown with the
+    name of its policy before it.
+    """
+    found = [
+        (policy.name, name, list(value) if isinstance(value, tuple) else value)
+        for policy in settings.policies
+        for name, value in policy.options
+        if value is not None
+    ]
+    names = [name for _, name, _ in found]
+    return {
+        name if names.count(name) == 1 else f'{policy}.{name}': value
+        for policy, name, value in found
+    }
+
+
+_Column = columns.Column[Standing]
+
+SHORT = (
+    _Column('host', lambda s: s.row.host),
+    _Column('alive', lambda s: s.alive),
+    _Column('status', lambda s: 'disabled' if s.row.disabled else 'enabled'),
+    _Column('forced_down', lambda s: s.row.forced_down),
+    _Column('epoch', lambda s: s.row.epoch),
+    _Column('nodes', lambda s: s.nodes),
+    _Column('instances', lambda s: s.instances),
+)
+"""What fits into a listing."""
+
+LONG = (
+    *SHORT,
+    _Column('fenced', lambda s: s.row.fenced),
+    _Column('disabled_reason', lambda s: s.row.disabled_reason),
+    _Column('registered_at', lambda s: columns.moment(s.row.registered_at)),
+    _Column('policies', lambda s: policies(s.settings)),
+    _Column('settings', lambda s: options(s.settings)),
+)
+"""What a listing shows when asked for more."""
+
+DETAILS = (
+    *LONG,
+    _Column('incarnation', lambda s: s.member and s.member.incarnation),
+    _Column(
+        'joined_at',
+        lambda s: columns.moment(s.member.joined_at) if s.member else None,
+    ),
+    _Column('contract_version', lambda s: s.settings.contract_version),
+)
+"""Everything about one service."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """One member, and whether this process can read its settings."""
+
+    member: model.Member
+    readable: bool
+
+
+_Read = columns.Column[Reading]
+
+MEMBER = (
+    _Read('host', lambda r: r.member.host),
+    _Read('incarnation', lambda r: r.member.incarnation),
+    _Read('joined_at', lambda r: columns.moment(r.member.joined_at)),
+    _Read('policies', lambda r: policies(r.member.settings)),
+    _Read('settings', lambda r: options(r.member.settings)),
+    _Read('contract_version', lambda r: r.member.settings.contract_version),
+    _Read('readable', lambda r: r.readable),
+)
+"""The columns of a member."""
