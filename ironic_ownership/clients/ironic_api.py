@@ -185,8 +185,6 @@ class IronicAPI:
 
         try:
             return get()
-        except ksa.ConnectTimeout:
-            raise
         except ksa.ConnectFailure:
             return get()
 

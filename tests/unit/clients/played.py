@@ -43,7 +43,7 @@ class PlayedIronic:
 
     :ivar nodes: what the list holds, in order.
     :ivar lists: by the number of a list request, from 1: what to answer
-        instead.
+        instead; a ConnectionError ends the connection without an answer.
     :ivar everything: what to answer to every request instead.
     :ivar requests: (path, query) of each request.
     """
@@ -68,7 +68,11 @@ class PlayedIronic:
             protocol_version = 'HTTP/1.1'
 
             def do_GET(self) -> None:
-                status, headers, body = played.answer(self.path)
+                try:
+                    status, headers, body = played.answer(self.path)
+                except ConnectionError:
+                    self.close_connection = True
+                    return
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)

@@ -132,6 +132,20 @@ class WalkTest(PlayedTestCase):
         # Asked once: two time-outs would block twice as long.
         self.assertEqual(3, len(ironic.requests))
 
+    def test_connection_that_ends_is_tried_again_once(self):
+        def hang_up():
+            raise ConnectionError
+
+        ironic = self.play(10)
+        ironic.lists[2] = hang_up
+        inventory = played.open_inventory(ironic.url, page_size=4)
+        self.assertEqual(10, len(inventory.scan(EVERYTHING)))
+        asked = len(ironic.requests)
+        ironic.lists[asked] = ironic.lists[asked + 1] = hang_up
+        self.refused(
+            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+        )
+
     def test_retry_after_of_an_hour_is_not_waited_for(self):
         ironic = self.play(10)
         status, headers, body = played.fault(503, 'busy')
