@@ -109,6 +109,13 @@ def _check_content(path: pathlib.Path) -> None:
         raise _file_error(
             path, 'it is not an SQLite database', 'Name another file'
         )
+    # Even a reader writes: into the index of the log beside the file.
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        raise _file_error(
+            path,
+            'this user may not write to it and to its directory',
+            'Grant that, or run as the user who may',
+        )
 
 
 def _check_directory(path: pathlib.Path) -> None:

@@ -7,10 +7,12 @@ import concurrent.futures
 import multiprocessing
 import unittest
 
+import sqlalchemy as sa
+
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts import records as port
-from ironic_ownership.db import connection, records, schema
+from ironic_ownership.db import connection, records, schema, tables
 from tests.functional import databases
 
 NODES = 200
@@ -107,10 +109,10 @@ class _Races:
     def setUp(self) -> None:
         super().setUp()  # type: ignore[misc]
         self.url = self.fresh_url()
-        database = connection.open_database(self.url)
-        self.addCleanup(database.close)
-        schema.upgrade(database)
-        self.records = records.SqlRecords(database)
+        self.database = connection.open_database(self.url)
+        self.addCleanup(self.database.close)
+        schema.upgrade(self.database)
+        self.records = records.SqlRecords(self.database)
         self.pool = concurrent.futures.ProcessPoolExecutor(
             WORKERS, multiprocessing.get_context('spawn')
         )
@@ -163,6 +165,30 @@ class _Races:
         dead = next(s for s in self.records.services() if s.host == 'dead')
         self.assertEqual((True, epoch + 1), (dead.fenced, dead.epoch))
         self.assertEqual({2}, set(self.owners_by_event().values()))
+
+    def test_writer_that_is_being_fenced_waits_and_is_refused(self) -> None:
+        epoch = self.records.register('host1', model.MemberSettings())
+        claim = port.Claim(model.Node(uuid(1)), reasons.Reason.EXCLUSIVE)
+        late = _open(self.url)
+        self.addCleanup(late.close)
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+
+            def fence(conn: sa.Connection) -> concurrent.futures.Future:
+                conn.execute(
+                    sa.update(tables.services).values(
+                        epoch=epoch + 1, fenced=True
+                    )
+                )
+                writing = threads.submit(late.apply, 'host1', epoch, [claim])
+                # Enough for a writer that does not wait to be through.
+                concurrent.futures.wait([writing], timeout=0.5)
+                return writing
+
+            writing = self.database.write(fence)
+            self.assertIsInstance(
+                writing.exception(timeout=60), exceptions.FencedError
+            )
+        self.assertEqual([], list(self.records.compute_nodes()))
 
     def test_no_write_and_no_beat_is_lost_under_load(self) -> None:
         rounds = 20

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.db import url as url_
+from tests.unit.db import sqlite
+
+_NOBODY = 65534
+
+
+def _refusal(url: str) -> str | None:
+    try:
+        url_.read_url(url)
+    except exceptions.RecordsError as exc:
+        return str(exc)
+    return None
+
+
+def _as_nobody(url: str) -> str | None:
+    if os.geteuid() == 0:
+        os.setuid(_NOBODY)
+    return _refusal(url)
+
+
+class TestFiles(sqlite.SqliteCase):
+    def refused_to_nobody(self) -> str | None:
+        with multiprocessing.get_context('fork').Pool(1) as pool:
+            return pool.apply(_as_nobody, (self.url,))
+
+    def make_file(self, mode: int) -> None:
+        file = self.directory / 'records.sqlite'
+        connection = sqlite3.connect(file)
+        connection.execute('CREATE TABLE a (b)')
+        connection.close()
+        file.chmod(mode)
+
+    def test_new_empty_and_existing_files_are_fine(self) -> None:
+        self.assertIsNone(_refusal(self.url))
+        (self.directory / 'records.sqlite').touch()
+        self.assertIsNone(_refusal(self.url))
+        (self.directory / 'records.sqlite').unlink()
+        self.make_file(0o600)
+        self.assertIsNone(_refusal(self.url))
+
+    def test_file_that_cannot_be_read(self) -> None:
+        self.make_file(0o000)
+        self.directory.chmod(0o755)
+        self.assertIn('cannot be read', self.refused_to_nobody())
+
+    def test_file_that_cannot_be_written(self) -> None:
+        self.make_file(0o444)
+        self.directory.chmod(0o755)
+        self.assertIn('may not write', self.refused_to_nobody())
+
+    def test_directory_that_cannot_be_written(self) -> None:
+        self.directory.chmod(0o555)
+        self.addCleanup(self.directory.chmod, 0o755)
+        self.assertIn('not writable', self.refused_to_nobody())
+
+    def test_directory_that_is_missing(self) -> None:
+        text = _refusal(f'sqlite:///{self.directory}/none/a.sqlite')
+        self.assertIn(f'Create {self.directory}/none', text)
+
+
+class TestText(sqlite.SqliteCase):
+    def test_what_is_no_url_is_refused_without_showing_it(self) -> None:
+        for text in (
+            '',
+            'hunter2',
+            'a b://hunter2',
+            'mysql+pymysql://u:h@h:x/',
+        ):
+            refusal = _refusal(text)
+            self.assertIn('[database] connection', refusal, text)
+            self.assertNotIn('hunter2', refusal)
+            self.assertNotIn('\n', refusal)
