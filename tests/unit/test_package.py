@@ -10,6 +10,8 @@ import tomllib
 import testtools
 
 import ironic_ownership
+from ironic_ownership import conf as conf_
+from ironic_ownership import settings
 
 _PACKAGE = pathlib.Path(ironic_ownership.__file__).parent
 _OURS = 'ironic_ownership'
@@ -89,4 +91,21 @@ class EntryPointTest(testtools.TestCase):
         }
         self.assertEqual(
             declared, {(e.group, e.name, e.value) for e in self.installed}
+        )
+
+
+class ExampleTest(testtools.TestCase):
+    """The configurations that the documentation shows."""
+
+    def test_every_example_is_accepted_by_the_host_process(self) -> None:
+        directory = _PACKAGE.parent / 'etc' / 'ironic_ownership' / 'examples'
+        hosts = {
+            path.stem: settings.read(
+                conf_.new(['--config-file', str(path)], 'example')
+            ).host
+            for path in directory.glob('*.conf')
+        }
+        self.assertEqual(
+            {'one-machine': 'rack1', 'shard': 'rack1', 'peers': 'compute1'},
+            hosts,
         )
