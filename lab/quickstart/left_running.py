@@ -44,7 +44,7 @@ class LeftRunning:
         while self.pids() and time.monotonic() < deadline:
             time.sleep(0.1)
         for pid in self.pids():
-            os.kill(pid, signal.SIGKILL)
+            os.killpg(pid, signal.SIGKILL)  # with the workers it started
         self._file.unlink(missing_ok=True)
         return len(pids)
 

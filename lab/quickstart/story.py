@@ -79,7 +79,7 @@ class Story:
         self.say('Killing host1 with SIGKILL.')
         self.hosts['host1'].kill()
         killed = time.monotonic()
-        stay = before['nodes_with_instance']
+        stay = before['instances']
         self.wait_until(
             lambda: self.services()['host1']['nodes'] == stay,
             'the free nodes of host1 taken over',
