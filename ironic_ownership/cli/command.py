@@ -9,15 +9,17 @@ from __future__ import annotations
 import argparse
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cliff import display, lister, show
 from cliff.formatters import base
 
 from ironic_ownership import wiring
 from ironic_ownership.cli import app, failures
-from ironic_ownership.engine import refresh
 from ironic_ownership.observe import columns
+
+if TYPE_CHECKING:
+    from ironic_ownership.engine import refresh
 
 T = TypeVar('T')
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
@@ -83,6 +85,8 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     @functools.cached_property
     def ports(self) -> refresh.Ports:
         """Records with a schema, Ironic, and the membership."""
+        from ironic_ownership.engine import refresh
+
         wired = self.wiring
         return refresh.Ports(
             wired.ready_records(),

@@ -69,7 +69,9 @@ def _wire(options: argparse.Namespace) -> wiring.Wiring:
     from ironic_ownership.cli import failures
     from ironic_ownership.cmd import config_files
 
-    return wiring.Wiring(conf.new(config_files.chosen(options), failures.PROG))
+    return wiring.Wiring(
+        conf.new(config_files.chosen(options), failures.PROG, logs=False)
+    )
 
 
 if __name__ == '__main__':

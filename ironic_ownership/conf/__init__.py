@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oslo_config import cfg
-from oslo_log import log
 
 from ironic_ownership.conf import database, default, membership, ownership
 
@@ -17,14 +16,24 @@ PROJECT = 'ironic-ownership'
 _MODULES = (default, ownership, membership, database)
 
 
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the core options; plugins and clients bring their own."""
+def register_opts(conf: cfg.ConfigOpts, *, logs: bool = True) -> None:
+    """Register the core options; plugins and clients bring their own.
+
+    :param logs: those of oslo.log, too, which takes long to import.
+    """
+    if logs:
+        _register_logs(conf)
+    for module in _MODULES:
+        module.register_opts(conf)
+
+
+def _register_logs(conf: cfg.ConfigOpts) -> None:
+    from oslo_log import log
+
     log.register_options(conf)
     log.set_defaults(
         default_log_levels=[*log.get_default_log_levels(), 'alembic=WARN']
     )
-    for module in _MODULES:
-        module.register_opts(conf)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -32,16 +41,19 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     return [(module.GROUP, list(module.OPTS)) for module in _MODULES]
 
 
-def new(argv: Sequence[str], prog: str) -> cfg.ConfigOpts:
+def new(
+    argv: Sequence[str], prog: str, *, logs: bool = True
+) -> cfg.ConfigOpts:
     """Read the configuration files and return the core options.
 
     :param argv: ``--config-file`` and ``--config-dir`` arguments, if any;
         without them the usual places below ``/etc`` and the home are tried.
     :param prog: name of the program, for error messages.
+    :param logs: whether the program logs as these files say.
     :raises cfg.Error: if a file can't be read or a value has no such type.
     """
     conf = cfg.ConfigOpts()
-    register_opts(conf)
+    register_opts(conf, logs=logs)
     conf(
         list(argv),
         project=PROJECT,
