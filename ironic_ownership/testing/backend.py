@@ -204,6 +204,15 @@ class BackendContract(unittest.TestCase):
         self.assertEqual({'host1'}, self.build().view().hosts)
 
     def test_of_concurrent_joins_exactly_one_wins(self) -> None:
+        self.check_one_winner()
+
+    def test_of_concurrent_joins_for_an_expired_host_one_wins(self) -> None:
+        self.joined('host1', 'dead')
+        self.elapse(TTL + 1)
+        self.check_one_winner()
+
+    def check_one_winner(self) -> None:
+        """Have several instances join as one host at once."""
         count = 6
         backends = [self.build() for _ in range(count)]
         for one in backends:

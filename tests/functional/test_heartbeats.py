@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import time
 import unittest
 
@@ -67,6 +68,35 @@ class _Heartbeats:
         self.assertEqual({'host2'}, watcher.view().hosts)
         with self.assertRaises(exceptions.NotMemberError):
             silent.beat()
+
+    def test_join_over_an_expired_row_waits_for_a_faster_one(self) -> None:
+        self.member(30).join('host1', 'old', model.MemberSettings())
+        late = self.member(30)
+        now = clock.EpochSeconds()
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+
+            def expire(conn: sa.Connection) -> None:
+                conn.execute(sa.update(tables.members).values(expires_at=0))
+
+            def win(conn: sa.Connection) -> concurrent.futures.Future:
+                conn.execute(
+                    sa.update(tables.members).values(
+                        incarnation='faster', expires_at=now + 30
+                    )
+                )
+                joining = threads.submit(
+                    late.join, 'host1', 'late', model.MemberSettings()
+                )
+                # Enough for one that does not wait to be through.
+                concurrent.futures.wait([joining], timeout=0.5)
+                return joining
+
+            self.database.write(expire)
+            joining = self.database.write(win)
+            self.assertIsInstance(
+                joining.exception(timeout=60), exceptions.MemberExistsError
+            )
+        self.assertEqual('faster', late.view().get('host1').incarnation)
 
     def test_expiry_lies_one_ttl_after_the_beat(self) -> None:
         member = self.member(30)

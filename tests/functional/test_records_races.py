@@ -166,29 +166,44 @@ class _Races:
         self.assertEqual((True, epoch + 1), (dead.fenced, dead.epoch))
         self.assertEqual({2}, set(self.owners_by_event().values()))
 
-    def test_writer_that_is_being_fenced_waits_and_is_refused(self) -> None:
-        epoch = self.records.register('host1', model.MemberSettings())
-        claim = port.Claim(model.Node(uuid(1)), reasons.Reason.EXCLUSIVE)
+    def write_beside(self, epoch, change, statement) -> port.Outcome:
+        """Let host1 write while another's statement is not committed yet."""
         late = _open(self.url)
         self.addCleanup(late.close)
         with concurrent.futures.ThreadPoolExecutor(1) as threads:
 
-            def fence(conn: sa.Connection) -> concurrent.futures.Future:
-                conn.execute(
-                    sa.update(tables.services).values(
-                        epoch=epoch + 1, fenced=True
-                    )
-                )
-                writing = threads.submit(late.apply, 'host1', epoch, [claim])
+            def work(conn: sa.Connection) -> concurrent.futures.Future:
+                conn.execute(statement)
+                writing = threads.submit(late.apply, 'host1', epoch, [change])
                 # Enough for a writer that does not wait to be through.
                 concurrent.futures.wait([writing], timeout=0.5)
                 return writing
 
-            writing = self.database.write(fence)
-            self.assertIsInstance(
-                writing.exception(timeout=60), exceptions.FencedError
+            return self.database.write(work).result(timeout=60)
+
+    def test_writer_that_is_being_fenced_waits_and_is_refused(self) -> None:
+        epoch = self.records.register('host1', model.MemberSettings())
+        claim = port.Claim(model.Node(uuid(1)), reasons.Reason.EXCLUSIVE)
+        with self.assertRaises(exceptions.FencedError):
+            self.write_beside(
+                epoch,
+                claim,
+                sa.update(tables.services).values(
+                    epoch=epoch + 1, fenced=True
+                ),
             )
         self.assertEqual([], list(self.records.compute_nodes()))
+
+    def test_claim_of_a_free_node_waits_for_a_faster_one(self) -> None:
+        epoch = self.records.register('host1', model.MemberSettings())
+        claim = port.Claim(model.Node(uuid(1)), reasons.Reason.EXCLUSIVE)
+        self.records.apply('host1', epoch, [claim, port.Release(uuid(1))])
+        outcome = self.write_beside(
+            epoch, claim, sa.update(tables.compute_nodes).values(host='host2')
+        )
+        self.assertEqual((claim,), outcome.refused)
+        (node,) = self.records.compute_nodes()
+        self.assertEqual('host2', node.host)
 
     def test_no_write_and_no_beat_is_lost_under_load(self) -> None:
         rounds = 20
