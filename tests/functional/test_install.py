@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 import zipfile
@@ -111,6 +112,7 @@ class InstallTest(testtools.TestCase):
         wheel = self._built_from(self.clone)
         self.assertEqual(self.wheel.name, wheel.name)
         self.assertEqual(self._files(self.wheel), self._files(wheel))
+        self.assertEqual(self._metadata(self.wheel), self._metadata(wheel))
 
     def test_unpacked_sdist_without_history_keeps_its_version(self) -> None:
         (self.root / 'unpacked').mkdir()
@@ -119,6 +121,12 @@ class InstallTest(testtools.TestCase):
         self.assertFalse((source / '.git').exists())
         self.assertTrue((source / 'PKG-INFO').exists())
         self.assertEqual(self.wheel.name, self._built_from(source).name)
+
+    def test_sdist_has_every_tracked_file(self) -> None:
+        tracked = _run('git', 'ls-files', cwd=self.clone).split()
+        with tarfile.open(self.sdist) as archive:
+            packed = {name.partition('/')[2] for name in archive.getnames()}
+        self.assertEqual(set(), set(tracked) - packed - {'.gitignore'})
 
     def test_wheel_has_every_file_of_the_package(self) -> None:
         tracked = _run('git', 'ls-files', 'ironic_ownership', cwd=self.clone)
@@ -178,6 +186,16 @@ class InstallTest(testtools.TestCase):
             for group in parser.sections()
             if group != 'console_scripts'
         }
+
+    @staticmethod
+    def _metadata(wheel: pathlib.Path) -> str:
+        with zipfile.ZipFile(wheel) as archive:
+            (name,) = (
+                name
+                for name in archive.namelist()
+                if name.endswith('.dist-info/METADATA')
+            )
+            return archive.read(name).decode()
 
     @staticmethod
     def _files(wheel: pathlib.Path) -> set[str]:
