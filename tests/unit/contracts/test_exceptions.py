@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import inspect
+import unittest
+
+from ironic_ownership.contracts import exceptions, reasons
+
+
+class TestErrors(unittest.TestCase):
+    def test_text_is_what_is_wrong_and_then_what_to_do(self) -> None:
+        error = exceptions.IronicError('it broke', hint='Mend it')
+        self.assertEqual('it broke. Mend it', str(error))
+        self.assertEqual('it broke', str(exceptions.IronicError('it broke')))
+
+    def test_plugin_error_names_group_name_distribution_and_cause(
+        self,
+    ) -> None:
+        error = exceptions.PluginError('group', 'name', 'dist 1.0', 'cause')
+        for part in ('group', "'name'", 'dist 1.0', 'cause'):
+            self.assertIn(part, str(error))
+
+    def test_configuration_error_lists_every_fault(self) -> None:
+        error = exceptions.ConfigurationError(['one', 'two'])
+        self.assertEqual('one; two', str(error))
+        self.assertEqual(('one', 'two'), error.faults)
+
+    def test_every_error_has_a_code_of_its_own(self) -> None:
+        family = [
+            error
+            for _, error in inspect.getmembers(exceptions, inspect.isclass)
+            if issubclass(error, exceptions.OwnershipError)
+        ]
+        self.assertEqual(len(family), len({error.code for error in family}))
+
+
+class TestReasons(unittest.TestCase):
+    def test_every_reason_has_a_phrase(self) -> None:
+        self.assertEqual(set(reasons.Reason), set(reasons.SUMMARY))

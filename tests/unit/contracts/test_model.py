@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+import unittest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ironic_ownership.contracts import model
+
+_SCOPES = st.builds(
+    model.Scope,
+    shard=st.sampled_from((None, 'a', 'b')),
+    conductor_group=st.sampled_from((None, '', 'g')),
+    nothing=st.booleans(),
+)
+_VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.text(),
+    st.lists(st.text()).map(tuple),
+)
+_SETTINGS = st.builds(
+    model.MemberSettings,
+    policies=st.lists(
+        st.builds(
+            model.PolicySettings.of,
+            st.text(),
+            st.dictionaries(st.text(), _VALUES, max_size=3),
+        ),
+        max_size=3,
+    ).map(tuple),
+    contract_version=st.integers(0, 5),
+)
+
+
+class TestCanonicalHost(unittest.TestCase):
+    def test_case_and_white_space_mean_nothing(self) -> None:
+        self.assertEqual('host1', model.canonical_host(' HoSt1\n'))
+
+    @given(st.text())
+    def test_canonical_name_is_its_own_canonical_name(self, host) -> None:
+        once = model.canonical_host(host)
+        self.assertEqual(once, model.canonical_host(once))
+
+
+class TestScope(unittest.TestCase):
+    @given(
+        _SCOPES,
+        _SCOPES,
+        st.sampled_from((None, 'a', 'b', 'c')),
+        st.sampled_from(('', 'g', 'h')),
+    )
+    def test_intersection_is_what_both_match(
+        self, one, other, shard, group
+    ) -> None:
+        self.assertIs(
+            one.matches(shard, group) and other.matches(shard, group),
+            one.intersect(other).matches(shard, group),
+        )
+
+    def test_empty_group_is_a_filter_like_any_other(self) -> None:
+        scope = model.Scope(conductor_group='')
+        self.assertTrue(scope.matches(None, ''))
+        self.assertFalse(scope.matches(None, 'g'))
+
+    def test_contradiction_keeps_the_shard_filter(self) -> None:
+        both = model.Scope(shard='a').intersect(model.Scope(shard='b'))
+        self.assertTrue(both.nothing)
+        self.assertIsNotNone(both.shard)
+
+
+class TestMemberSettings(unittest.TestCase):
+    @given(_SETTINGS)
+    def test_json_carries_settings_unchanged(self, settings) -> None:
+        again = model.MemberSettings.from_json(settings.to_json())
+        self.assertEqual(settings, again)
+        self.assertEqual(settings.to_json(), again.to_json())
+
+    def test_order_of_options_means_nothing(self) -> None:
+        self.assertEqual(
+            model.PolicySettings.of('p', {'a': 1, 'b': 2}),
+            model.PolicySettings.of('p', {'b': 2, 'a': 1}),
+        )
+
+    def test_text_of_another_form_is_a_value_error(self) -> None:
+        for text in (
+            '',
+            'null',
+            '[]',
+            '{}',
+            '{"policies": [1], "contract_version": 1}',
+            '{"policies": [{"name": "a"}], "contract_version": 1}',
+            '{"policies": [], "contract_version": null}',
+            '{"policies": [], "contract_version": "x"}',
+        ):
+            with self.assertRaises(ValueError):
+                model.MemberSettings.from_json(text)
+
+    def test_fields_of_a_later_release_are_ignored(self) -> None:
+        data = json.loads(model.MemberSettings().to_json())
+        data['later'] = {}
+        self.assertEqual(
+            model.MemberSettings(),
+            model.MemberSettings.from_json(json.dumps(data)),
+        )
+
+
+class TestView(unittest.TestCase):
+    def test_order_of_members_means_nothing(self) -> None:
+        one, two = model.Member('a', 'i'), model.Member('b', 'j')
+        self.assertEqual(
+            model.View.of([one, two]).checksum,
+            model.View.of([two, one]).checksum,
+        )
+
+    def test_checksum_tells_restart_and_changed_settings(self) -> None:
+        settings = model.MemberSettings((model.PolicySettings('all'),))
+        views = [
+            model.View.of(members)
+            for members in (
+                [],
+                [model.Member('a', 'i')],
+                [model.Member('a', 'j')],
+                [model.Member('a', 'i', 0.0, settings)],
+            )
+        ]
+        self.assertEqual(4, len({view.checksum for view in views}))
+
+    def test_member_is_found_by_its_host(self) -> None:
+        view = model.View.of([model.Member('a', 'i')])
+        self.assertEqual('i', view.get('a').incarnation)
+        self.assertIsNone(view.get('b'))
+        self.assertEqual({'a'}, view.hosts)

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import hashlib
+import unittest
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tooz import hashring
+
+from ironic_ownership.policies import ring
+
+UUID = '00000000-0000-0000-0000-0000000000{}'
+GOLDEN = {
+    ('host1', 'host2'): 'host2 host2 host2 host1 host1 host2',
+    ('host1', 'host2', 'host3'): 'host2 host3 host2 host1 host3 host2',
+    ('host1', 'host3'): 'host3 host3 host1 host1 host3 host3',
+}
+NUMBERS = ('01', '02', '03', '04', '06', '07')
+
+_HOSTS = st.sets(st.text(min_size=1, max_size=12), min_size=1, max_size=20)
+_KEYS = st.lists(st.one_of(st.uuids().map(str), st.text(max_size=40)))
+
+
+def tooz_owners(hosts, keys) -> list[str]:
+    peer = hashring.HashRing(sorted(hosts), hash_function='md5')
+    return [next(iter(peer.get_nodes(key.encode()))) for key in keys]
+
+
+class TestRing(unittest.TestCase):
+    def test_golden_vectors_of_nova(self) -> None:
+        keys = [UUID.format(number) for number in NUMBERS]
+        for hosts, owners in GOLDEN.items():
+            self.assertEqual(
+                owners.split(), list(ring.Ring(hosts).owners(keys))
+            )
+
+    @given(_HOSTS, _KEYS)
+    def test_every_owner_is_that_of_tooz(self, hosts, keys) -> None:
+        self.assertEqual(
+            tooz_owners(hosts, keys), list(ring.Ring(hosts).owners(keys))
+        )
+
+    def test_every_owner_is_that_of_tooz_in_a_large_ring(self) -> None:
+        hosts = [f'compute-{number}' for number in range(150)]
+        keys = [str(uuid.UUID(int=number)) for number in range(3000)]
+        self.assertEqual(
+            tooz_owners(hosts, keys), list(ring.Ring(hosts).owners(keys))
+        )
+
+    @given(_HOSTS, _KEYS)
+    def test_order_of_hosts_means_nothing(self, hosts, keys) -> None:
+        self.assertEqual(
+            ring.Ring(sorted(hosts)).owners(keys),
+            ring.Ring(sorted(hosts, reverse=True)).owners(keys),
+        )
+
+    @given(_HOSTS, _KEYS)
+    def test_node_moves_only_from_who_left(self, hosts, keys) -> None:
+        before = ring.Ring(hosts).owners(keys)
+        left = max(hosts)
+        if len(hosts) == 1:
+            return
+        after = ring.Ring(hosts - {left}).owners(keys)
+        for was, now in zip(before, after, strict=True):
+            self.assertTrue(now == was or was == left)
+
+    def test_no_keys_have_no_owners(self) -> None:
+        self.assertEqual([], list(ring.Ring(['host1']).owners([])))
+
+
+class TestTable(unittest.TestCase):
+    """Keys next to the points, where a table of prefixes could be wrong."""
+
+    def keys_by(self, wanted) -> list[str]:
+        keys = (f'key {number}' for number in range(400_000))
+        found = []
+        for key in keys:
+            if wanted(hashlib.md5(key.encode()).digest()):
+                found.append(key)
+                if len(found) == 5:
+                    break
+        self.assertTrue(found)
+        return found
+
+    def check(self, hosts, wanted) -> None:
+        keys = self.keys_by(wanted)
+        self.assertEqual(
+            tooz_owners(hosts, keys), list(ring.Ring(hosts).owners(keys))
+        )
+
+    def test_key_that_shares_its_prefix_with_a_point(self) -> None:
+        hosts = [f'host{number}' for number in range(40)]
+        points = {point[:2] for h in hosts for point in ring._points(h)}
+        self.check(hosts, lambda digest: digest[:2] in points)
+
+    def test_key_that_shares_its_prefix_with_two_points(self) -> None:
+        hosts = [f'host{number}' for number in range(300)]
+        seen: set[bytes] = set()
+        shared = set()
+        for host in hosts:
+            for point in ring._points(host):
+                (shared if point[:2] in seen else seen).add(point[:2])
+        self.assertTrue(shared)
+        self.check(hosts, lambda digest: digest[:2] in shared)
+
+    def test_key_after_the_last_point_and_before_the_first(self) -> None:
+        hosts = ['host1', 'host2']
+        points = sorted(p for h in hosts for p in ring._points(h))
+        self.check(hosts, lambda digest: digest > points[-1])
+        self.check(hosts, lambda digest: digest < points[0])
