@@ -13,6 +13,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model, policy, reasons
+from ironic_ownership.engine import policy_set
 from ironic_ownership.engine import roster as roster_
 
 Decisions = Mapping[str, model.Decision]
@@ -103,7 +104,8 @@ def _assigned(
         host: model.Decision(host, reasons.Reason.ASSIGNED) for host in hosts
     }
     by_owner[None] = model.Decision(None, reasons.Reason.UNASSIGNED)
-    owners = assigner.assign(nodes, hosts)
+    with policy_set.faults_of(assigner, 'assign'):
+        owners = tuple(assigner.assign(nodes, hosts))
     name = type(assigner).__name__
     if len(owners) != len(nodes):
         raise exceptions.PluginFaultError(
@@ -112,7 +114,7 @@ def _assigned(
         )
     try:
         return [by_owner[owner] for owner in owners]
-    except KeyError as exc:
+    except (KeyError, TypeError) as exc:
         raise exceptions.PluginFaultError(
             f'{name}.assign named {exc}, none of its live peers '
             f'{", ".join(hosts)}'

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from ironic_ownership.contracts import model, policy
+from ironic_ownership.contracts import exceptions, model, policy
+
+
+@contextlib.contextmanager
+def faults_of(plugin: policy.Policy, method: str) -> Iterator[None]:
+    """Name the plugin that raises in this context.
+
+    :raises PluginFaultError: instead of whatever the plugin raised.
+    """
+    try:
+        yield
+    except Exception as exc:
+        raise exceptions.PluginFaultError(
+            f'{type(plugin).__name__}.{method} failed: '
+            f'{type(exc).__name__}: {exc}',
+            hint='Repair that policy, or take it out of [ownership] policies',
+        ) from exc
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,12 +55,14 @@ class PolicySet:
         """What Ironic may filter on the server for all filters together.
 
         Source: ironic-shards, "Config changes": shard and group add up.
+
+        :raises PluginFaultError: if a filter fails to say.
         """
-        return functools.reduce(
-            model.Scope.intersect,
-            (f.scope() for f in self.filters),
-            model.Scope(),
-        )
+        scope = model.Scope()
+        for filter_ in self.filters:
+            with faults_of(filter_, 'scope'):
+                scope = scope.intersect(filter_.scope())
+        return scope
 
     @functools.cached_property
     def beyond_scope(self) -> tuple[policy.FilterPolicy, ...]:
@@ -57,10 +76,17 @@ class PolicySet:
         return self.assigner is not None and self.assigner.rebalancing
 
     def admits(self, node: model.Node) -> bool:
-        """Tell whether every filter admits the node."""
-        return self.scope.matches(node.shard, node.conductor_group) and all(
-            f.admits(node) for f in self.beyond_scope
-        )
+        """Tell whether every filter admits the node.
+
+        :raises PluginFaultError: if a filter fails to say.
+        """
+        if not self.scope.matches(node.shard, node.conductor_group):
+            return False
+        for filter_ in self.beyond_scope:
+            with faults_of(filter_, 'admits'):
+                if not filter_.admits(node):
+                    return False
+        return True
 
 
 Interpreter = Callable[[model.MemberSettings], PolicySet | None]

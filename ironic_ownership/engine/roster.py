@@ -111,11 +111,12 @@ def _groups(
             continue
         peers = frozenset((member.host,))
         if policies.assigner is not None:
-            peers |= policies.assigner.peers(
-                member.host,
-                tuple(hosts_by_settings[member.settings]),
-                policies.scope,
-            )
+            with policy_set.faults_of(policies.assigner, 'peers'):
+                peers |= policies.assigner.peers(
+                    member.host,
+                    tuple(hosts_by_settings[member.settings]),
+                    policies.scope,
+                )
         group = member.settings, policies, peers
         members.setdefault(group, []).append(member)
     for (text, policies, peers), of_group in members.items():

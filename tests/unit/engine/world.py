@@ -1,0 +1,125 @@
+"""Nodes, services and policies in few words, for the tests of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ironic_ownership.contracts import model, policy
+from ironic_ownership.engine import policy_set, roster
+from ironic_ownership.policies import (
+    all_nodes,
+    conductor_group,
+    peer_list,
+    shard_key,
+)
+
+
+class PickyPolicy(policy.FilterPolicy):
+    """Admits nodes by their driver: a filter that Ironic can't help with."""
+
+    contract_version = 1
+
+    def admits(self, node: model.Node) -> bool:
+        return node.driver == self._settings['driver']
+
+
+class OddPolicy(policy.AssignerPolicy):
+    """An assigner that does not rebalance; nobody gets an even node."""
+
+    contract_version = 1
+
+    def assign(
+        self, nodes: Sequence[model.Node], hosts: Sequence[str]
+    ) -> Sequence[str | None]:
+        return [hosts[-1] if int(n.uuid[-1], 16) % 2 else None for n in nodes]
+
+
+CLASSES: dict[str, type[policy.Policy]] = {
+    'all': all_nodes.AllNodesPolicy,
+    'conductor_group': conductor_group.ConductorGroupPolicy,
+    'shard_key': shard_key.ShardKeyPolicy,
+    'peer_list': peer_list.PeerListPolicy,
+    'picky': PickyPolicy,
+    'odd': OddPolicy,
+}
+
+
+def interpret(
+    advertised: model.MemberSettings,
+    classes: Mapping[str, type[policy.Policy]] = CLASSES,
+) -> policy_set.PolicySet | None:
+    """Read settings as the wiring does, from our own list of policies."""
+    names = {p.name for p in advertised.policies}
+    if advertised.contract_version != 1 or names - classes.keys():
+        return None
+    return policy_set.PolicySet.of(
+        classes[p.name](dict(p.options)) for p in advertised.policies
+    )
+
+
+def runs(**policies: Any) -> model.MemberSettings:
+    """Return the settings of a service that runs these policies.
+
+    ``runs(all=None)``, ``runs(shard_key='a', peer_list=())``: each policy
+    with the value of its one option.
+    """
+    options = {'picky': 'driver'}
+    return model.MemberSettings(
+        tuple(
+            model.PolicySettings.of(
+                name,
+                {} if value is None else {options.get(name, name): value},
+            )
+            for name, value in policies.items()
+        )
+    )
+
+
+ALL = runs(all=None)
+RING = runs(peer_list=())
+NEWER = model.MemberSettings(ALL.policies, contract_version=2)
+UNKNOWN = runs(of_another_site=None)
+
+
+def uuid(number: int) -> str:
+    """Return the uuid of a node, as the golden vectors number them."""
+    return f'00000000-0000-0000-0000-{number:012d}'
+
+
+def node(number: int, **values: Any) -> model.Node:
+    """Return a node."""
+    return model.Node(uuid(number), **values)
+
+
+def record(
+    number: int, host: str | None, instance: str | None = None, **values: Any
+) -> model.ComputeNode:
+    """Return the record of a node."""
+    return model.ComputeNode(uuid(number), host, instance, **values)
+
+
+def member(
+    host: str, settings: model.MemberSettings = ALL, joined_at: float = 0.0
+) -> model.Member:
+    """Return a live member."""
+    return model.Member(host, f'incarnation of {host}', joined_at, settings)
+
+
+def members(settings: model.MemberSettings, *hosts: str) -> list[model.Member]:
+    """Return live members with the same settings, joined in this order."""
+    return [
+        member(host, settings, float(place))
+        for place, host in enumerate(hosts)
+    ]
+
+
+def assemble(
+    alive: Iterable[model.Member],
+    services: Iterable[model.Service] = (),
+    classes: Mapping[str, type[policy.Policy]] = CLASSES,
+) -> roster.Roster:
+    """Build the roster of a moment."""
+    return roster.Roster.of(
+        model.View.of(alive), services, lambda text: interpret(text, classes)
+    )
