@@ -1,0 +1,261 @@
+"""Real host processes for tests, and the records and Ironic they share.
+
+Each process has a configuration file and a log of its own. What a test waits
+for it reads from the records, as any other client of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import pathlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.db import connection, heartbeats, records
+from lab import process
+from tests.functional import databases, ironics, laws
+
+COMMAND = (
+    sys.executable,
+    '-c',
+    'import sys; from ironic_ownership.cmd.host import main; sys.exit(main())',
+)
+TIMEOUT = 60.0
+"""Seconds that anything waited for may take; it mostly takes two."""
+
+Sections = Mapping[str, Mapping[str, object]]
+
+FAST: Sections = {
+    'ownership': {'refresh_interval': 1, 'recheck_interval': 1},
+    'membership': {
+        'heartbeat_interval': 0.5,
+        'member_ttl': 4,
+        'fence_margin': 0.5,
+    },
+}
+
+
+def text_of(*parts: Sections) -> str:
+    """Return the text of a configuration file; later parts count."""
+    merged: dict[str, dict[str, object]] = {}
+    for part in parts:
+        for group, options in part.items():
+            merged.setdefault(group, {}).update(options)
+    lines = []
+    for group, options in merged.items():
+        lines.append(f'[{group}]')
+        lines += [f'{name} = {value}' for name, value in options.items()]
+    return '\n'.join([*lines, ''])
+
+
+class Host:
+    """One host process.
+
+    :param directory: for its files, each process having its own there.
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, directory: pathlib.Path, name: str, text: str) -> None:
+        self.name = name
+        stem = f'{name}-{next(self._numbers)}'
+        self.log = directory / f'{stem}.log'
+        self._config = directory / f'{stem}.conf'
+        self._config.write_text(f'{text}\n[DEFAULT]\nlog_file = {self.log}\n')
+        self.process = process.Process(
+            [*COMMAND, '--config-file', str(self._config)],
+            directory / f'{stem}.out',
+        )
+
+    def terminate(self) -> int:
+        """Send SIGTERM and wait for the end.
+
+        :returns: the exit status.
+        """
+        self.process.signal(signal.SIGTERM)
+        return self.process.wait(TIMEOUT)
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        self.process.kill()
+
+    def freeze(self) -> None:
+        """Stop it with SIGSTOP: alive, and doing nothing."""
+        self.process.signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on after :meth:`freeze`."""
+        self.process.signal(signal.SIGCONT)
+
+    def lines(self, text: str = '') -> list[str]:
+        """Return the lines of its log that contain a text."""
+        if not self.log.exists():
+            return []
+        return [x for x in self.log.read_text().splitlines() if text in x]
+
+    def output(self) -> str:
+        """Return what it wrote to standard output and error."""
+        return self.process.log.read_text()
+
+    def troubles(self) -> str:
+        """Return its state and its last warnings, for a failing test."""
+        warned = [
+            line
+            for line in self.lines()
+            if ' WARNING ' in line or ' ERROR ' in line
+        ]
+        head = f'{self.name}: exit status {self.process.returncode}'
+        return '\n  '.join([head, *warned[-5:], *self.output().split('\n')])
+
+
+class Deployment:
+    """Several hosts on one database and one Ironic.
+
+    :param connection: URL of the records' database; SQLite if not given.
+    """
+
+    def __init__(self, endpoint: str, connection: str | None = None) -> None:
+        self.directory = databases.temporary_directory('hosts')
+        self.connection = connection or (
+            f'sqlite:///{self.directory}/records.sqlite'
+        )
+        self.endpoint = endpoint
+        self.hosts: list[Host] = []
+
+    def start(
+        self, name: str, policies: str = 'peer_list', **sections: object
+    ) -> Host:
+        """Start one more process, and return at once.
+
+        :param sections: options by group; for the group ``DEFAULT`` too.
+        """
+        host = Host(
+            self.directory,
+            name.lower(),
+            text_of(
+                FAST,
+                {
+                    'DEFAULT': {'host': name},
+                    'ownership': {'policies': policies},
+                    'database': {'connection': self.connection},
+                    'ironic': {
+                        'auth_type': 'none',
+                        'endpoint_override': self.endpoint,
+                    },
+                },
+                sections,  # type: ignore[arg-type]
+            ),
+        )
+        host.process.start()
+        self.hosts.append(host)
+        return host
+
+    def stop(self) -> None:
+        """End every process that still runs."""
+        for host in self.hosts:
+            host.kill()
+
+    def close(self) -> None:
+        """Free the connection to the records."""
+        self.records.close()
+
+    @functools.cached_property
+    def database(self) -> connection.Database:
+        """The records' database, for what their interface does not tell."""
+        return connection.open_database(self.connection)
+
+    @functools.cached_property
+    def records(self) -> records.SqlRecords:
+        """The records."""
+        return records.SqlRecords(self.database)
+
+    def owners(self) -> dict[str, str | None]:
+        """Return the owner of each node on record."""
+        return {n.uuid: n.host for n in self.records.compute_nodes()}
+
+    def owned_by(self, host: str) -> set[str]:
+        """Return the nodes of one host."""
+        return {uuid for uuid, owner in self.owners().items() if owner == host}
+
+    def members(self) -> frozenset[str]:
+        """Return the hosts that are members now."""
+        return heartbeats.alive(self.database).hosts
+
+    def events(self) -> list[model.Event]:
+        """Return the whole history, oldest first."""
+        return [*reversed(self.records.events(limit=1_000_000))]
+
+    def wait_until(
+        self, ready: Callable[[], object], what: str = 'change'
+    ) -> None:
+        """Wait for what the hosts are to do.
+
+        :raises AssertionError: with the hosts' troubles, if it takes longer
+            than anybody would wait.
+        """
+        deadline = time.monotonic() + TIMEOUT
+        while not self._is(ready):
+            if time.monotonic() > deadline:
+                troubles = '\n'.join(host.troubles() for host in self.hosts)
+                raise AssertionError(
+                    f'no {what} within {TIMEOUT:g} s\n{troubles}'
+                )
+            time.sleep(0.05)
+
+    def _is(self, ready: Callable[[], object]) -> bool:
+        try:
+            return bool(ready())
+        except exceptions.RecordsError:  # no schema yet, or a busy database
+            return False
+
+    def wait_for_owners(self, expected: Mapping[str, str | None]) -> None:
+        """Wait until the records are exactly these."""
+        self.wait_until(
+            lambda: self.owners() == expected, f'owners {expected}'
+        )
+
+    def wait_for_beats(self, host: str, beats: int) -> None:
+        """Wait until a member has had this many more heartbeats."""
+        seen: set[float] = set()
+
+        def enough() -> bool:
+            with self.database.engine.connect() as conn:
+                seen.update(
+                    conn.exec_driver_sql(
+                        f"SELECT expires_at FROM members WHERE host = '{host}'"
+                    ).scalars()
+                )
+            return len(seen) > beats
+
+        self.wait_until(enough, f'{beats} heartbeats of {host}')
+
+
+class HostsTestCase(ironics.IronicTestCase):
+    """Tests of one class share an Ironic; each has its own records.
+
+    After each test its whole history must have kept the laws.
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.deployment = self.deploy()
+
+    def deploy(self, connection: str | None = None) -> Deployment:
+        """Prepare a deployment whose history is judged in the end."""
+        deployment = Deployment(self.server.endpoint, connection)
+        self.addCleanup(deployment.close)
+        self.addCleanup(self.assert_lawful, deployment)
+        self.addCleanup(deployment.stop)
+        return deployment
+
+    def assert_lawful(self, deployment: Deployment) -> None:
+        """Prove the laws by the history, and the records by it."""
+        try:
+            violations = laws.violations(deployment.records)
+        except exceptions.SchemaError:
+            return  # a test whose hosts never got to work
+        self.assertEqual([], violations)

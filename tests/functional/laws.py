@@ -1,0 +1,119 @@
+"""Prove the laws of ownership from what the records say happened.
+
+Replays the history from its first event: each event must follow from those
+before it, and the records must be what comes out in the end. Reads records
+only, so it holds for every database.
+"""
+
+from __future__ import annotations
+
+from ironic_ownership.contracts import model, records
+from ironic_ownership.db import ledger
+from ironic_ownership.policies import peer_list
+
+
+def violations(source: records.Records) -> list[str]:
+    """Return one sentence for each broken law; none is what is expected."""
+    replay = _Replay(source)
+    for event in reversed(source.events(limit=1_000_000)):
+        replay.follow(event)
+    replay.compare(source)
+    return replay.found
+
+
+class _Replay:
+    """The state of all nodes at one event of the history."""
+
+    def __init__(self, source: records.Records) -> None:
+        self.found: list[str] = []
+        self._settings = {s.host: s.settings for s in source.services()}
+        self._may_write: set[str] = set()
+        self._owner: dict[str | None, str | None] = {}
+        self._instance: dict[str | None, str | None] = {}
+
+    def follow(self, event: model.Event) -> None:
+        """Take one event into account."""
+        if event.kind == ledger.SERVICE_REGISTERED:
+            self._may_write.add(event.actor)
+            return
+        self._check(
+            event.actor in self._may_write, event, 'law 1: actor is fenced'
+        )
+        match event.kind:
+            case ledger.SERVICE_FENCED:
+                self._may_write.discard(str(event.from_host))
+            case ledger.OWNER_CHANGED | ledger.NODE_FORGOTTEN:
+                self._follow_owner(event)
+            case ledger.INSTANCE_OPENED | ledger.INSTANCE_CLOSED:
+                self._follow_instance(event)
+            case _:
+                self._check(False, event, 'unknown kind')
+
+    def _follow_owner(self, event: model.Event) -> None:
+        node, before, after = event.node_uuid, event.from_host, event.to_host
+        self._check(
+            self._owner.get(node) == before, event, 'law 1: wrong owner before'
+        )
+        self._check(before != after, event, 'law 1: changes nothing')
+        self._check(
+            event.actor == (before if after is None else after),
+            event,
+            'law 1: somebody else releases or claims',
+        )
+        self._check(
+            self._instance.get(node) is None, event, 'law 2: has an instance'
+        )
+        if event.kind == ledger.OWNER_CHANGED and before is not None:
+            sharing = self._shares(before) and (
+                after is None or self._shares(after)
+            )
+            self._check(sharing, event, 'law 5: exclusive owner')
+        self._owner[node] = after
+
+    def _follow_instance(self, event: model.Event) -> None:
+        node, instance = event.node_uuid, event.instance_uuid
+        opened = event.kind == ledger.INSTANCE_OPENED
+        self._check(
+            self._owner.get(node) == event.actor,
+            event,
+            'law 1: instance of a stranger',
+        )
+        self._check(
+            self._instance.get(node) == (None if opened else instance),
+            event,
+            'instance neither new nor the one before',
+        )
+        self._instance[node] = instance if opened else None
+
+    def _shares(self, host: str) -> bool:
+        """Tell whether a service shares its nodes with at least one more."""
+        own = self._settings.get(host, model.MemberSettings())
+        peers = [
+            h for h, settings in self._settings.items() if settings == own
+        ]
+        assigns = any(p.name == 'peer_list' for p in own.policies)
+        assigns = assigns and peer_list.PeerListPolicy.rebalancing
+        return assigns and len(peers) > 1
+
+    def compare(self, source: records.Records) -> None:
+        """Compare the end of the history with the records."""
+        nodes = source.compute_nodes()
+        kept = {n.uuid: n.host for n in nodes if n.host is not None}
+        replayed = {u: h for u, h in self._owner.items() if h is not None}
+        for uuid in kept.keys() | replayed.keys():
+            if kept.get(uuid) != replayed.get(uuid):
+                self.found.append(
+                    f'node {uuid}: history ends with owner '
+                    f'{replayed.get(uuid)}, its record says {kept.get(uuid)}'
+                )
+        for node in nodes:
+            if node.instance_uuid != self._instance.get(node.uuid):
+                self.found.append(
+                    f'node {node.uuid}: history ends with instance '
+                    f'{self._instance.get(node.uuid)}, its record says '
+                    f'{node.instance_uuid}'
+                )
+
+    def _check(self, kept: bool, event: model.Event, broken: str) -> None:
+        if not kept:
+            self.found.append(f'{broken}: {event}')

@@ -1,0 +1,236 @@
+"""Hosts that share nodes by the ring: one dies, one freezes, one comes back.
+
+On every database that the records can be in. What must not happen is proven
+after each test, by its whole history: see ``laws``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection
+
+from ironic_ownership.db import ledger, schema
+from ironic_ownership.policies import ring
+from tests.functional import databases, hosts, test_dbsync
+
+HOSTS = ('host1', 'host2', 'host3')
+
+
+def ring_of(
+    uuids: Collection[str], members: Collection[str]
+) -> dict[str, str]:
+    """Return the ring's owner of each node."""
+    owners = ring.Ring(members).owners(uuids)
+    return dict(zip(uuids, owners, strict=True))
+
+
+class _Sharing(hosts.HostsTestCase):
+    """Starts hosts and gives them nodes, some of which are deployed."""
+
+    ironic: dict[str, object] = {}
+
+    def start(self, *names: str) -> dict[str, hosts.Host]:
+        """Start hosts and wait until all of them are members."""
+        started = {
+            name: self.deployment.start(name, ironic=self.ironic)
+            for name in names
+        }
+        self.deployment.wait_until(
+            lambda: self.deployment.members() == set(names), 'members'
+        )
+        return started
+
+    def enrol(self, count: int = 24) -> tuple[list[str], set[str]]:
+        """Add nodes.
+
+        :returns: all of them, and those that are deployed.
+        """
+        uuids = self.enrolment.enrol(count, instance_share=0.25)
+        return uuids, set(uuids[: round(count * 0.25)])
+
+    def after_death(
+        self, before: dict[str, str], deployed: set[str], dead: str
+    ) -> dict[str, str]:
+        """Say who has to own what when one host is dead."""
+        living = set(before.values()) - {dead}
+        taken_over = ring_of(list(before), living)
+        return {
+            uuid: owner
+            if owner != dead or uuid in deployed
+            else taken_over[uuid]
+            for uuid, owner in before.items()
+        }
+
+    def assert_dead_host_is_replaced(self) -> None:
+        """Kill one of three hosts, and start it again."""
+        running = self.start(*HOSTS)
+        uuids, deployed = self.enrol()
+        shared = ring_of(uuids, HOSTS)
+        self.deployment.wait_for_owners(shared)
+        running['host1'].kill()
+        without = self.after_death(shared, deployed, 'host1')
+        self.assertNotEqual(shared, without)
+        self.deployment.wait_for_owners(without)
+        again = self.start_again('host1')
+        self.deployment.wait_for_owners(shared)
+        self.assertIsNone(again.process.returncode)
+        self.assert_returned_by_release(shared, without)
+
+    def start_again(self, name: str) -> hosts.Host:
+        return self.deployment.start(name, ironic=self.ironic)
+
+    def assert_returned_by_release(
+        self, shared: dict[str, str], without: dict[str, str]
+    ) -> None:
+        """See each node go back over nobody's hands."""
+        for uuid, owner in shared.items():
+            if without[uuid] == owner:
+                continue
+            changes = [
+                (event.from_host, event.to_host)
+                for event in self.deployment.events()
+                if event.node_uuid == uuid
+                and event.kind == ledger.OWNER_CHANGED
+            ]
+            self.assertEqual(
+                [
+                    (None, owner),
+                    (owner, without[uuid]),
+                    (without[uuid], None),
+                    (None, owner),
+                ],
+                changes,
+            )
+
+
+class TestFailover(_Sharing):
+    """On SQLite."""
+
+    def test_free_nodes_of_a_dead_host_move_and_return(self) -> None:
+        self.assert_dead_host_is_replaced()
+
+    def test_listed_hosts_replace_each_other_as_found_ones_do(self) -> None:
+        self.ironic = {'peer_list': 'HOST3,host1,host2'}
+        self.assert_dead_host_is_replaced()
+
+    def test_restart_inside_the_ttl_waits_for_the_dead_process(self) -> None:
+        running = self.start('host1', 'host2')
+        uuids, _ = self.enrol()
+        shared = ring_of(uuids, ('host1', 'host2'))
+        self.deployment.wait_for_owners(shared)
+        running['host1'].kill()
+        again = self.start_again('host1')
+        self.deployment.wait_until(
+            lambda: again.lines('waiting for the membership to expire'),
+            'sign of waiting',
+        )
+        self.assertEqual([], again.lines('joined as'))
+        self.deployment.wait_until(
+            lambda: again.lines('host1 joined as'), 'return of host1'
+        )
+        self.assertEqual(1, len(again.lines('waiting for the membership')))
+        self.deployment.wait_for_owners(shared)
+
+    def test_frozen_host_writes_nothing_with_its_old_epoch(self) -> None:
+        both = ('host1', 'host2')
+        running = self.start(*both)
+        uuids, deployed = self.enrol()
+        shared = ring_of(uuids, both)
+        self.deployment.wait_for_owners(shared)
+        old = self.epoch('host1')
+        # Right after a heartbeat it holds no lock of the database.
+        self.deployment.wait_for_beats('host1', 1)
+        running['host1'].freeze()
+        without = self.after_death(shared, deployed, 'host1')
+        self.deployment.wait_for_owners(without)
+        # It will want these at once when it wakes up.
+        more, _ = self.enrol()
+        without |= dict.fromkeys(more, 'host2')
+        self.deployment.wait_for_owners(without)
+        frozen_until = self.deployment.events()[-1].id
+        running['host1'].thaw()
+        free = {u: h for u, h in shared.items() if u not in deployed}
+        self.deployment.wait_until(
+            lambda: free.items() <= self.deployment.owners().items(),
+            'return of the free nodes',
+        )
+        self.assertGreater(self.epoch('host1'), old)
+        self.assertEqual(1, len(running['host1'].lines('membership lost')))
+        first = next(
+            event
+            for event in self.deployment.events()
+            if event.id > frozen_until and event.actor == 'host1'
+        )
+        self.assertEqual(ledger.SERVICE_REGISTERED, first.kind)
+        self.assert_silent_while_fenced('host1')
+
+    def assert_silent_while_fenced(self, host: str) -> None:
+        events = self.deployment.events()
+        fenced = itertools.dropwhile(
+            lambda e: (e.kind, e.from_host) != (ledger.SERVICE_FENCED, host),
+            events,
+        )
+        own = [event.kind for event in fenced if event.actor == host]
+        self.assertEqual(ledger.SERVICE_REGISTERED, own[0])
+
+    def epoch(self, host: str) -> int:
+        services = self.deployment.records.services()
+        return next(s.epoch for s in services if s.host == host)
+
+
+class _OnServer:
+    """On a database server; ``kind`` says which."""
+
+    kind: databases.PostgreSQL | databases.MariaDB
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.deployment = self.deploy(self.kind.fresh())
+
+    def upgrade(self) -> None:
+        done = test_dbsync.run(self.deployment.connection, 'upgrade')
+        self.assertEqual(0, done.returncode, done.stderr)
+
+    def test_schema_is_not_made_behind_the_operators_back(self) -> None:
+        host = self.deployment.start('host1')
+        self.assertEqual(1, host.process.wait(hosts.TIMEOUT))
+        self.assertEqual(1, len(host.output().splitlines()), host.output())
+        self.assertIn('ironic-ownership-dbsync upgrade', host.output())
+        self.assertIsNone(schema.version(self.deployment.database))
+        self.upgrade()
+        self.start('host1')
+
+    def test_free_nodes_of_a_dead_host_move_and_return(self) -> None:
+        self.upgrade()
+        self.assert_dead_host_is_replaced()
+
+    def test_nothing_is_lost_while_the_database_is_down(self) -> None:
+        self.upgrade()
+        both = ('host1', 'host2')
+        running = self.start(*both)
+        uuids, _ = self.enrol()
+        shared = ring_of(uuids, both)
+        self.deployment.wait_for_owners(shared)
+        self.kind.server.stop()
+        try:
+            for host in running.values():
+                self.deployment.wait_until(
+                    lambda host=host: host.lines('no valid membership'),
+                    'fence',
+                )
+            more = self.enrolment.enrol(8)
+        finally:
+            self.kind.server.start()
+        # Who comes back first may find the others dead; in the end all is
+        # as it was, and goes on.
+        self.deployment.wait_for_owners(shared | ring_of(more, both))
+        for host in running.values():
+            self.assertIsNone(host.process.returncode)
+
+
+class TestFailoverOnPostgreSQL(_OnServer, _Sharing):
+    kind = databases.POSTGRESQL
+
+
+class TestFailoverOnMariaDB(_OnServer, _Sharing):
+    kind = databases.MARIADB
