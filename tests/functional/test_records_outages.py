@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import threading
 import unittest
 
 import sqlalchemy as sa
@@ -75,26 +77,38 @@ class _Outages:
         self.addCleanup(impatient.close)
         other = records.SqlRecords(impatient)
         # The second time it is a connection that was given back before.
-        for _ in range(2):
-            other.services()
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+            for _ in range(2):
+                other.services()
 
-            def work(conn: sa.Connection) -> None:
-                conn.execute(sa.update(tables.services).values(epoch=7))
-                with self.assertRaises(exceptions.RecordsUnavailableError):
-                    other.register('host1', model.MemberSettings())
+                def work(conn: sa.Connection) -> BaseException | None:
+                    conn.execute(sa.update(tables.services).values(epoch=7))
+                    waiting = threads.submit(
+                        other.register, 'host1', model.MemberSettings()
+                    )
+                    # The bound is for a broken time-out, not for a slow one.
+                    return waiting.exception(timeout=30)
 
-            self.database.write(work)
+                self.assertIsInstance(
+                    self.database.write(work),
+                    exceptions.RecordsUnavailableError,
+                )
         self.assertEqual(8, other.register('host1', model.MemberSettings()))
 
     def test_frozen_server_does_not_hold_the_heartbeat(self) -> None:
         self.member.join('host1', 'one', model.MemberSettings())
-        self.kind.server.freeze()
+        server = self.kind.server
+        server.freeze()
+        # If the calls waited for the server, they would succeed then.
+        thaw = threading.Timer(30, server.thaw)
+        thaw.start()
         try:
             for call in (self.member.beat, self.member.view):
                 with self.assertRaises(exceptions.BackendUnavailableError):
                     call()
         finally:
-            self.kind.server.thaw()
+            thaw.cancel()
+            server.thaw()
         self.member.beat()
 
 
