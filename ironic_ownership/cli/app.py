@@ -98,7 +98,7 @@ class App(app.App):
         add(
             '--version',
             action='version',
-            version=version,
+            version=version or '',
             help='show the version of this program and exit',
         )
         self._add_arguments(parser)

@@ -45,6 +45,8 @@ def exit_code(error: BaseException) -> ExitCode:
         return ExitCode.USAGE
     if isinstance(error, BrokenPipeError):
         return ExitCode.BROKEN_PIPE
+    if isinstance(error, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
     return ExitCode.ERROR
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from oslo_config import cfg
 
 from ironic_ownership.conf import database, default, membership, ownership
+from ironic_ownership.contracts import exceptions
 
 PROJECT = 'ironic-ownership'
 _MODULES = (default, ownership, membership, database)
@@ -51,14 +52,24 @@ def new(
     :param prog: name of the program, for error messages.
     :param logs: whether the program logs as these files say.
     :raises cfg.Error: if a file can't be read or a value has no such type.
+    :raises ConfigurationError: if a file is no text.
     """
     conf = cfg.ConfigOpts()
     register_opts(conf, logs=logs)
-    conf(
-        list(argv),
-        project=PROJECT,
-        prog=prog,
-        default_config_files=cfg.find_config_files(PROJECT, PROJECT),
-        default_config_dirs=cfg.find_config_dirs(PROJECT, PROJECT),
-    )
+    files = cfg.find_config_files(PROJECT, PROJECT)
+    directories = cfg.find_config_dirs(PROJECT, PROJECT)
+    try:
+        conf(
+            list(argv),
+            project=PROJECT,
+            prog=prog,
+            default_config_files=files,
+            default_config_dirs=directories,
+        )
+    except UnicodeDecodeError as exc:
+        # oslo.config does not say which of the files it was.
+        read = ' '.join(argv) or ' '.join([*files, *directories])
+        raise exceptions.ConfigurationError(
+            [f'a configuration file is not text in UTF-8: {read}']
+        ) from exc
     return conf
