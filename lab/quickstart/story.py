@@ -90,6 +90,11 @@ class Story:
             f'of host1 are taken over. The {stay} with an instance stay:'
         )
         self.show_services()
+        self.show(
+            *('compute', 'node', 'list', '--service', 'host1'),
+            *('--shard', 'shard1', '--conductor-group', 'rack-a'),
+            *('-c', 'Name', '-c', 'Service', '-c', 'State', '-c', 'Reason'),
+        )
         self.say(_NEXT.format(config=self._show_path('host2')))
 
     @property
@@ -110,8 +115,9 @@ class Story:
                     same_every_time=True,
                 )
         self.say(
-            f'Enrolled {self.total} nodes in {len(SHARDS)} shards and '
-            f'{len(GROUPS)} conductor groups, one of five with an instance.'
+            f'Enrolled {self.total} nodes, copies of one that Ironic made '
+            f'available: {len(SHARDS)} shards, {len(GROUPS)} conductor '
+            'groups, every fifth node with an instance.'
         )
 
     def start_hosts(self) -> None:
@@ -155,9 +161,13 @@ class Story:
         return sum(row['nodes'] for row in self.services().values())
 
     def show_services(self) -> None:
-        """Show ``service list`` as an operator sees it."""
-        self.say('$ ironic-ownership service list')
-        self.say(self._command('service', 'list').rstrip())
+        """Show which service owns how many nodes."""
+        self.show('service', 'list')
+
+    def show(self, *words: str) -> None:
+        """Show a command and its output, as an operator sees them."""
+        self.say(f'$ ironic-ownership {" ".join(words)}')
+        self.say(self._command(*words).rstrip())
 
     def wait_until(self, ready: Callable[[], bool], what: str) -> None:
         """Wait for something that the services are to do.
