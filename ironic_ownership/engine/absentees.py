@@ -31,12 +31,14 @@ class Findings:
 
     :param elsewhere: nodes that Ironic has, outside of the scope, as just
         looked up.
+    :param remembered: uuids of those found there in an earlier round.
     :param gone: uuids for which Ironic just answered 404.
     :param unexplained: number of those not accounted for, the gone ones
         included.
     """
 
     elsewhere: tuple[model.Node, ...] = ()
+    remembered: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     unexplained: int = 0
     mass_loss: bool = False
@@ -87,6 +89,7 @@ class Absentees:
         unexplained = len(set(missing) - explained)
         return Findings(
             tuple(elsewhere),
+            tuple(sorted(explained - {node.uuid for node in elsewhere})),
             tuple(gone),
             unexplained,
             self._is_mass_loss(unexplained, owned),

@@ -133,7 +133,7 @@ class Journal:
     def _some(self, condition: str, uuids: Sequence[str], what: str) -> None:
         if uuids:
             self._notices.report(
-                condition, f'{len(uuids)} nodes {what}, as {uuids[0]}'
+                condition, f'{len(uuids)} nodes {what}, as {min(uuids)}'
             )
         else:
             self._notices.clear(condition, f'no more nodes {what}')

@@ -110,6 +110,7 @@ class Refresher:
             return report
         made = self._plan(seen, found)
         made.changes.extend(self._forgets(seen, found))
+        made.filtered.extend(found.remembered)
         report.waiting = made.waiting
         self._journal.planned(made)
         self._apply(made.changes, report)

@@ -49,6 +49,7 @@ class TestAbsentees(unittest.TestCase):
         found = self.examine(1, 2)
         self.assertEqual(set(), self.asked())
         self.assertEqual(((), ()), (found.elsewhere, found.gone))
+        self.assertEqual((world.uuid(1),), found.remembered)
         self.assertEqual(1, found.unexplained)
         self.clock.elapse(1)
         found = self.examine(1, 2)
