@@ -227,7 +227,9 @@ class Service:
     ``epoch`` only grows: each registration and each fencing raises it, and
     every write by the host is conditional on the epoch it was given.
     ``fenced`` says that somebody took the right to write away and that the
-    service has not registered since.
+    service has not registered since. ``view_checksum`` and ``config_error``
+    are what it last said of itself: the members it sees, and why it refused
+    a changed configuration.
     """
 
     host: str
@@ -238,6 +240,8 @@ class Service:
     fenced: bool = False
     settings: MemberSettings = MemberSettings()
     registered_at: float | None = None
+    view_checksum: str | None = None
+    config_error: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -110,6 +110,23 @@ class Records(abc.ABC):
         """
 
     @abc.abstractmethod
+    def report(
+        self,
+        host: str,
+        epoch: int,
+        *,
+        view_checksum: str,
+        config_error: str | None,
+    ) -> None:
+        """Store what a registered service says of itself.
+
+        :param view_checksum: of the view it last saw.
+        :param config_error: why it keeps its old configuration although the
+            files have changed; ``None`` if it does not.
+        :raises FencedError: if the epoch is no longer the current one.
+        """
+
+    @abc.abstractmethod
     def services(self) -> Sequence[model.Service]:
         """Return all services, sorted by host. One query."""
 

@@ -72,14 +72,34 @@ class SqlRecords(records.Records):
         self, host: str, epoch: int, settings: model.MemberSettings
     ) -> None:
         """Store changed settings of a registered service."""
+        self._change_service(host, epoch, settings=settings.to_json())
 
+    def report(
+        self,
+        host: str,
+        epoch: int,
+        *,
+        view_checksum: str,
+        config_error: str | None,
+    ) -> None:
+        """Store what a registered service says of itself."""
+        self._change_service(
+            host,
+            epoch,
+            view_checksum=view_checksum,
+            config_error=config_error,
+        )
+
+    def _change_service(
+        self, host: str, epoch: int, **values: str | None
+    ) -> None:
         def work(conn: sa.Connection) -> None:
             service = transaction.lock_service(conn, host)
             transaction.check_right(host, epoch, service)
             conn.execute(
                 sa.update(tables.services)
                 .where(_services.host == host)
-                .values(settings=settings.to_json())
+                .values(**values)
             )
 
         self._database.write(work)

@@ -57,6 +57,8 @@ def service(row: Any) -> model.Service:
         fenced=bool(row.fenced),
         settings=settings(row.settings),
         registered_at=row.registered_at,
+        view_checksum=row.view_checksum,
+        config_error=row.config_error,
     )
 
 

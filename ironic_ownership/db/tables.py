@@ -35,6 +35,8 @@ services = sa.Table(
     sa.Column('fenced', sa.Boolean, nullable=False),
     sa.Column('settings', sa.Text, nullable=False),
     sa.Column('registered_at', sa.Double),
+    sa.Column('view_checksum', _SHORT),
+    sa.Column('config_error', sa.Text),
     **_EXACT,
 )
 

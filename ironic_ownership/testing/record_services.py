@@ -47,6 +47,27 @@ class ServiceContract(records.RecordsContract):
         self.assertEqual(changed, self.service('host1').settings)
         self.assertEqual(epoch, self.service('host1').epoch)
 
+    def test_report_of_a_service_is_stored_and_replaced(self) -> None:
+        epoch = self.register('host1')
+        self.assertIsNone(self.service('host1').view_checksum)
+        for error in ('[ironic] shard_key: bad', None):
+            self.records.report(
+                'host1', epoch, view_checksum='abc', config_error=error
+            )
+            service = self.service('host1')
+            self.assertEqual('abc', service.view_checksum)
+            self.assertEqual(error, service.config_error)
+        self.assertEqual(epoch, self.service('host1').epoch)
+
+    def test_fenced_service_cannot_report(self) -> None:
+        old = self.register('host1')
+        self.register('host1')
+        with self.assertRaises(exceptions.FencedError):
+            self.records.report(
+                'host1', old, view_checksum='abc', config_error=None
+            )
+        self.assertIsNone(self.service('host1').view_checksum)
+
     def test_process_before_the_last_registration_cannot_write(self) -> None:
         old = self.register('host1')
         self.register('host1')

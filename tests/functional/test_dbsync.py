@@ -10,7 +10,7 @@ import unittest
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, schema
+from ironic_ownership.db import connection, records, schema
 from tests.functional import databases
 
 
@@ -61,6 +61,26 @@ class _Dbsync:
         database = connection.open_database(url)
         self.addCleanup(database.close)
         schema.ensure(database)
+
+    def test_upgrade_from_the_first_revision_keeps_the_rows(self) -> None:
+        url = self.fresh_url()
+        self.assert_done(run(url, 'upgrade', '--revision', '0001'), '0001')
+        database = connection.open_database(url)
+        self.addCleanup(database.close)
+        database.write(
+            lambda c: c.execute(
+                sa.text(
+                    'INSERT INTO services (host, epoch, disabled, '
+                    'forced_down, fenced, settings) VALUES '
+                    "('host1', 7, :no, :no, :no, '')"
+                ),
+                {'no': False},
+            )
+        )
+        self.assert_done(run(url, 'upgrade'), schema.HEAD)
+        (service,) = records.SqlRecords(database).services()
+        self.assertEqual(('host1', 7), (service.host, service.epoch))
+        self.assertIsNone(service.view_checksum)
 
     def test_stamp_writes_the_revision_and_no_table(self) -> None:
         url = self.fresh_url()
