@@ -103,9 +103,7 @@ class Process:
                     f'{what}:\n{self.tail()}'
                 )
             if time.monotonic() > deadline:
-                raise LabError(
-                    f'no {what} within {timeout} s:\n{self.tail()}'
-                )
+                raise LabError(f'no {what} within {timeout} s:\n{self.tail()}')
             time.sleep(0.05)
 
     def tail(self, lines: int = 30) -> str:

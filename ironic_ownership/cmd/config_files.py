@@ -27,6 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def chosen(args: argparse.Namespace) -> list[str]:
     """Return the parsed arguments in the form that oslo.config reads."""
-    files = (('--config-file', path) for path in args.config_file)
-    directories = (('--config-dir', path) for path in args.config_dir)
-    return [word for pair in (*files, *directories) for word in pair]
+    # In one word each: a name may begin with a dash.
+    files = [f'--config-file={path}' for path in args.config_file]
+    return [*files, *(f'--config-dir={path}' for path in args.config_dir)]

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from oslo_config import cfg
 
 from ironic_ownership import conf as conf_
+from ironic_ownership import version as version_
+from ironic_ownership.cmd import config_files
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, schema
 
@@ -53,21 +55,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        '--config-file',
-        action='append',
-        default=[],
-        metavar='FILE',
-        help='configuration file; may be repeated, the last value counts '
-        '(default: the usual places, /etc/ironic_ownership among them)',
-    )
-    parser.add_argument(
-        '--config-dir',
-        action='append',
-        default=[],
-        metavar='DIR',
-        help='directory whose *.conf files are read after the files',
-    )
+    parser.add_argument('--version', action='version', version=version_.text())
+    config_files.add_arguments(parser)
     commands = parser.add_subparsers(
         title='commands', dest='command', required=True, metavar='COMMAND'
     )
@@ -92,9 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(args: argparse.Namespace) -> int:
-    places = [f'--config-file={name}' for name in args.config_file]
-    places += [f'--config-dir={name}' for name in args.config_dir]
-    conf = conf_.new(places, PROG)
+    conf = conf_.new(config_files.chosen(args), PROG)
     database = connection.open_database(
         conf.database.connection,
         **connection.engine_options(conf.database),

@@ -53,9 +53,12 @@ def plan(
             _plan_own(made, host, node, decision, record)
         elif decision.owner == host:
             _plan_claim(made, node, decision, owner, services, roster)
-        elif decision.wanted_by == host and owner is not None:
-            if _needs_a_move(host, owner, roster):
-                made.withheld.setdefault(owner, []).append(node.uuid)
+        elif (
+            decision.wanted_by == host
+            and owner is not None
+            and _needs_a_move(host, owner, roster)
+        ):
+            made.withheld.setdefault(owner, []).append(node.uuid)
     return made
 
 
