@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from cliff import app, command
 
 from ironic_ownership import wiring
 from ironic_ownership.cli import failures, registry
+from ironic_ownership.contracts import exceptions
 
 _DESCRIPTION = """\
 Show who owns each bare-metal node, which services are alive, and why a
@@ -135,7 +137,7 @@ class App(app.App):
         console.setFormatter(failures.Formatter())
         root.addHandler(console)
         if self.options.log_file:
-            file = logging.FileHandler(self.options.log_file)
+            file = _log_file(self.options.log_file)
             file.setFormatter(logging.Formatter(self.LOG_FILE_MESSAGE_FORMAT))
             root.addHandler(file)
 
@@ -151,11 +153,16 @@ class App(app.App):
 
     def run_subcommand(self, argv: list[str]) -> int:
         """Run the command that the words name, or propose one."""
+        helping = argv[0] == 'help'
+        words = argv[1:] if helping else argv
         try:
-            self.command_manager.find_command(argv)
+            if words:
+                self.command_manager.find_command(words)
         except ValueError:
-            self._fail(self._unknown(argv))
-            return failures.ExitCode.USAGE
+            # "help" itself lists the commands that begin with a word.
+            if not helping or not self._beginning_with(words[0]):
+                self._fail(self._unknown(words))
+                return failures.ExitCode.USAGE
         except Exception as exc:  # noqa: BLE001 - a stranger's command
             self._fail(exc)
             return failures.ExitCode.ERROR
@@ -183,20 +190,36 @@ class App(app.App):
         self.LOG.error(error, exc_info=error if self.options.debug else None)
 
     def _unknown(self, argv: list[str]) -> failures.UsageError:
-        words = argv[
-            : self.command_manager._get_last_possible_command_index(argv)
-        ]
+        words = list(
+            itertools.takewhile(lambda word: not word.startswith('-'), argv)
+        )
         said = ' '.join(words) or argv[0]
-        names = [name for name, _ in self.command_manager]
-        near = [name for name in names if name.startswith(said)]
+        near = self._beginning_with(said)
         hint = (
-            f'Did you mean {" or ".join(sorted(near))}?'
+            f'Did you mean {" or ".join(near)}?'
             if near
-            else failures.nearest(said, names)
+            else failures.nearest(
+                said, [name for name, _ in self.command_manager]
+            )
         )
         return failures.UsageError(
-            f'{said!r} is not a command', hint=f'{hint} See {self.NAME} --help'
+            f'{said!r} is not a command. {hint}',
+            hint=f'{self.NAME} --help lists them',
         )
+
+    def _beginning_with(self, said: str) -> list[str]:
+        names = (name for name, _ in self.command_manager)
+        return sorted(name for name in names if name.startswith(said))
+
+
+def _log_file(path: str) -> logging.FileHandler:
+    try:
+        return logging.FileHandler(path)
+    except OSError as exc:
+        raise exceptions.OwnershipError(
+            f'--log-file {path} cannot be written: {exc.strerror}',
+            hint='Name a file in a directory that this user may write to',
+        ) from exc
 
 
 def run(

@@ -13,10 +13,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import census, survey
 from ironic_ownership.observe import columns, compute_node, event
 
-
-def _states() -> str:
-    """Return the states with their meaning, for help."""
-    return """\
+_STATES = """\
 states:
   owned      a service owns it, and its policies agree
   unowned    Ironic has it, and no service owns it
@@ -36,7 +33,7 @@ and shown as Ironic describes them now, so that an orphan is really gone."""
 class ListComputeNode(command.Lister):
     """List compute nodes: who owns each node of Ironic, and why."""
 
-    notes = f'{_states()}\n\n{_SCOPE}'
+    notes = f'{_STATES}\n\n{_SCOPE}'
     examples = (
         'compute node list --state unowned orphan contested',
         'compute node list --service rack1 --long',
@@ -54,6 +51,7 @@ class ListComputeNode(command.Lister):
         )
         parser.add_argument(
             '--shard',
+            type=_shard,
             metavar='SHARD',
             help='only nodes of this shard, exactly as in Ironic',
         )
@@ -179,7 +177,7 @@ class ShowComputeNode(command.ShowOne):
     would show.
     """
 
-    notes = _states()
+    notes = _STATES
     examples = (
         'compute node show 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11',
         'compute node show rack1-node7 -f json',
@@ -236,6 +234,13 @@ class ShowComputeNode(command.ShowOne):
     def _unknown(self, uuid: str) -> exceptions.NotFoundError:
         recorded = self.ports.records.compute_nodes()
         return failures.unknown('node', uuid, [r.uuid for r in recorded])
+
+
+def _shard(text: str) -> str:
+    if not text:
+        # Ironic would take no shard at all for "any".
+        raise argparse.ArgumentTypeError('a shard has a name')
+    return text
 
 
 def _count(text: str) -> int:

@@ -104,7 +104,7 @@ class Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return one line: program, level, text; a traceback if asked for."""
         if isinstance(record.msg, BaseException):
-            record.msg, record.args = line(record.msg).replace('%', '%%'), ()
+            record.msg, record.args = line(record.msg), ()
         record.message = record.getMessage()
         text = f'{PROG}: {record.levelname.lower()}: {record.message}'
         if record.exc_info:

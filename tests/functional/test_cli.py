@@ -20,6 +20,12 @@ from ironic_ownership.contracts import model
 from ironic_ownership.db import connection
 from tests.functional import command_line
 
+# root reads every file, unless it gives up the right to do so.
+_WITHOUT_PRIVILEGES = (
+    ('setpriv', '--bounding-set=-dac_override,-dac_read_search')
+    if os.geteuid() == 0
+    else ()
+)
 LISTINGS = ('service list', 'member list', 'policy list', 'backend list')
 SERVICE_KEYS = [
     'host',
@@ -349,6 +355,11 @@ class UsageTest(_Case):
         )
         self.assert_refused(command_line.run('compute'), 2, 'compute node')
 
+    def test_help_of_an_unknown_command_proposes_others(self) -> None:
+        self.assert_refused(
+            command_line.run('help', 'servise'), 2, 'service list'
+        )
+
     def test_no_command_is_wrong_usage(self) -> None:
         self.assert_refused(command_line.run(), 2, '--help')
 
@@ -357,6 +368,7 @@ class UsageTest(_Case):
             ('service', 'list', '--nosuch'),
             ('service', 'list', '-f', 'nosuch'),
             ('compute', 'node', 'list', '--state', 'nosuch'),
+            ('compute', 'node', 'list', '--shard', ''),
             ('compute', 'node', 'show'),
             ('compute', 'node', 'show', 'x', '--events', '-1'),
             ('service', 'show'),
@@ -457,6 +469,25 @@ class BadInputTest(_Case):
         self.assert_refused(
             self.lab.run('service', 'list', config=config), 1, "'neither'"
         )
+
+    def test_log_file_that_cannot_be_written(self) -> None:
+        self.assert_refused(
+            self.lab.run('--log-file', '/nonexistent/x', 'service', 'list'),
+            *(1, '--log-file', '/nonexistent/x'),
+        )
+
+    def test_unreadable_file(self) -> None:
+        self.lab.config.chmod(0)
+        done = subprocess.run(
+            [
+                *_WITHOUT_PRIVILEGES,
+                *(str(command_line.PROGRAM), 'service', 'list'),
+                *('--config-file', str(self.lab.config)),
+            ],
+            capture_output=True,
+            text=True,
+        )
+        self.assert_refused(done, 1, str(self.lab.config))
 
     def test_wrong_ironic_endpoint(self) -> None:
         for words in (

@@ -1,0 +1,158 @@
+"""The program around the commands, and what they have in common."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import io
+import json
+import sys
+import unittest
+from unittest import mock
+
+from ironic_ownership.cli import app, command, failures, registry
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.observe import columns
+
+
+class ThingLister(command.Lister):
+    """List things."""
+
+    code: failures.ExitCode = failures.ExitCode.DONE
+    error: BaseException | None = None
+
+    def take_action(self, parsed_args):
+        self.exit_code = self.code
+        if self.error is not None:
+            raise self.error
+        column = columns.Column
+        return self.table(
+            (
+                column('uuid', lambda t: t),
+                column('some_list', lambda t: [t, t]),
+                column('flag', lambda t: t == 'a'),
+                column('nothing', lambda t: None),
+            ),
+            ['b', 'a'],
+        )
+
+
+def _wire(options):
+    raise AssertionError('no command asked for the configuration')
+
+
+class AppTest(unittest.TestCase):
+    def run_app(self, *words, **attributes):
+        """Run the program with one more command; return code and output."""
+        kind = type('Thing', (ThingLister,), attributes)
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            mock.patch.object(app.logging.getLogger(), 'handlers', []),
+        ):
+            program = app.App('1.0', lambda parser: None, _wire)
+            program.command_manager.add_command('thing list', kind)
+            code = program.run(list(words))
+        return code, out.getvalue(), err.getvalue()
+
+    def test_tables_are_for_people(self) -> None:
+        _, out, _ = self.run_app('thing', 'list')
+        self.assertIn('| UUID | Some List | Flag | Nothing |', out)
+        self.assertIn('| a    | a, a      | yes  | -       |', out)
+
+    def test_other_formats_have_keys_and_values(self) -> None:
+        _, out, _ = self.run_app('thing', 'list', '-f', 'csv')
+        self.assertEqual(
+            '"uuid","some_list","flag","nothing"\n'
+            '"b","b, b",False,""\n'
+            '"a","a, a",True,""\n',
+            out,
+        )
+        _, out, _ = self.run_app(
+            *('thing', 'list', '-f', 'json', '--noindent', '-c', 'some_list')
+        )
+        self.assertEqual(
+            [{'some_list': ['b', 'b']}, {'some_list': ['a', 'a']}],
+            json.loads(out),
+        )
+
+    def test_exit_code_is_that_of_the_command(self) -> None:
+        code, _, _ = self.run_app(
+            'thing', 'list', code=failures.ExitCode.DEGRADED
+        )
+        self.assertEqual(4, code)
+
+    def test_error_is_one_line_and_has_its_code(self) -> None:
+        for error, expected in (
+            (exceptions.NotFoundError('gone', hint='Look'), 1),
+            (failures.UsageError('odd'), 2),
+            (KeyError('bug'), 1),
+        ):
+            code, out, err = self.run_app('thing', 'list', error=error)
+            self.assertEqual((expected, ''), (code, out))
+            self.assertEqual(1, err.count('\n'), err)
+            self.assertIn(failures.line(error), err)
+
+    def test_debug_adds_the_traceback(self) -> None:
+        code, _, err = self.run_app(
+            *('--debug', 'thing', 'list'), error=KeyError('bug')
+        )
+        self.assertEqual(1, code)
+        self.assertIn('Traceback', err)
+
+    def test_interrupt_and_broken_pipe_are_silent(self) -> None:
+        for error, expected in (
+            (KeyboardInterrupt(), 130),
+            (BrokenPipeError(), 141),
+        ):
+            code, out, err = self.run_app('thing', 'list', error=error)
+            self.assertEqual((expected, '', ''), (code, out, err))
+
+    def test_unknown_columns_are_wrong_usage(self) -> None:
+        for option in ('-c', '--sort-column'):
+            code, _, err = self.run_app('thing', 'list', option, 'uiud')
+            self.assertEqual(2, code)
+            self.assertIn('Did you mean uuid?', err)
+
+    def test_unknown_commands_are_wrong_usage(self) -> None:
+        for words in (('thnig', 'list'), ('help', 'thnig'), ('thing',)):
+            code, out, err = self.run_app(*words)
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn('thing list', err)
+            self.assertEqual(1, err.count('\n'))
+
+    def test_without_a_command_there_is_no_shell(self) -> None:
+        code, _, err = self.run_app()
+        self.assertEqual(2, code)
+        self.assertIn('no command', err)
+        self.assertNotIn('cmd2', sys.modules)
+
+
+class RegistryTest(unittest.TestCase):
+    def test_commands_are_known_before_they_are_imported(self) -> None:
+        modules = [
+            name
+            for name in sys.modules
+            if name.startswith('ironic_ownership.cli.')
+        ]
+        with mock.patch.dict(sys.modules):
+            for name in modules:
+                del sys.modules[name]
+            fresh = importlib.import_module('ironic_ownership.cli.registry')
+            names = dict(fresh.Registry().commands)
+            self.assertIn('compute node list', names)
+            self.assertNotIn('ironic_ownership.cli.compute_node', sys.modules)
+
+    def test_every_command_teaches(self) -> None:
+        for name, entry_point in registry.Registry():
+            kind = entry_point.load()
+            shown = kind(mock.Mock(), None)
+            parser = shown.get_parser(f'{failures.PROG} {name}')
+            text = parser.format_help()
+            self.assertIn(f'  {failures.PROG} {name}', text)
+            self.assertTrue(shown.get_description(), name)
+            for action in parser._actions:
+                if action.help is not argparse.SUPPRESS:
+                    self.assertTrue(action.help, (name, action))

@@ -1,0 +1,1 @@
+"""Tests of the columns that operators see."""

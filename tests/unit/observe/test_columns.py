@@ -1,0 +1,186 @@
+"""Columns: keys that scripts rely on, cells that every format can hold."""
+
+from __future__ import annotations
+
+import json
+import unittest
+
+import hypothesis
+import yaml
+from hypothesis import strategies as st
+
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.engine import survey
+from ironic_ownership.observe import columns, compute_node, event, service
+
+KINDS = {
+    'compute node': (
+        compute_node.SHORT,
+        compute_node.LONG,
+        compute_node.DETAILS,
+    ),
+    'service': (service.SHORT, service.LONG, service.DETAILS),
+    'member': (service.MEMBER,),
+}
+SETTINGS = model.MemberSettings(
+    (
+        model.PolicySettings.of('conductor_group', {'conductor_group': ''}),
+        model.PolicySettings.of('peer_list', {'peer_list': ('a', 'b')}),
+        model.PolicySettings.of('unset', {'limit': None}),
+    )
+)
+NODE = model.Node('u1', name='n1', shard='s', conductor_group='g', driver='d')
+RECORD = model.ComputeNode(
+    'u1', 'h', name='old', shard='t', instance_uuid='i', updated_at=0.0
+)
+cells = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.text(min_size=1), inner)
+    ),
+)
+
+
+def finding(node, record, decision=None, state=survey.State.OWNED):
+    return survey.Finding('u1', state, node, record, decision, None)
+
+
+def shown(of, thing):
+    return dict(zip(columns.keys(of), columns.row(of, thing), strict=True))
+
+
+class ColumnsTest(unittest.TestCase):
+    def test_keys_are_unique_and_in_snake_case(self) -> None:
+        for name, kinds in KINDS.items():
+            for of in kinds:
+                keys = columns.keys(of)
+                self.assertEqual(len(keys), len(set(keys)), name)
+                for key in keys:
+                    self.assertRegex(key, '^[a-z]+(_[a-z]+)*$')
+
+    def test_heading_leads_back_to_the_key(self) -> None:
+        # cliff finds a column by its heading or by its key.
+        for kinds in KINDS.values():
+            for key in columns.keys(kinds[-1]):
+                heading = columns.heading(key)
+                self.assertEqual(key, heading.lower().replace(' ', '_'))
+        self.assertEqual('Instance UUID', columns.heading('instance_uuid'))
+
+    def test_longer_lists_begin_with_the_shorter(self) -> None:
+        for kinds in KINDS.values():
+            keys = columns.keys(kinds[0])
+            for of in kinds[1:]:
+                self.assertEqual(keys, columns.keys(of)[: len(keys)])
+
+    @hypothesis.given(cells)
+    def test_every_cell_is_readable(self, cell) -> None:
+        said = columns.readable(cell)
+        self.assertIsInstance(said, str | int | float)
+        self.assertNotEqual('', said)
+
+    def test_words_for_people(self) -> None:
+        for cell, said in (
+            (None, '-'),
+            ([], '-'),
+            ('', '-'),
+            (True, 'yes'),
+            (False, 'no'),
+            (0, 0),
+            (['a', 'b'], 'a, b'),
+            ({'a': 'x', 'b': ['y', 'z'], 'c': ''}, "a=x, b=[y, z], c=''"),
+            ([{'a': 1}, {'b': 2}], 'a=1\nb=2'),
+        ):
+            self.assertEqual(said, columns.readable(cell))
+
+    def test_moment_is_in_utc(self) -> None:
+        self.assertEqual('1970-01-01T00:00:00+00:00', columns.moment(0.4))
+        self.assertIsNone(columns.moment(None))
+
+
+class ComputeNodeTest(unittest.TestCase):
+    def test_ironic_is_believed_before_the_record(self) -> None:
+        decision = model.Decision('h', reasons.Reason.EXCLUSIVE)
+        row = shown(compute_node.DETAILS, finding(NODE, RECORD, decision))
+        self.assertEqual(
+            ['u1', 'n1', 'h', 'owned', None, 's', 'g', 'exclusive'],
+            [row[key] for key in columns.keys(compute_node.SHORT)],
+        )
+        self.assertEqual('i', row['recorded_instance_uuid'])
+
+    def test_orphan_is_shown_from_its_record(self) -> None:
+        orphan = finding(None, RECORD, state=survey.State.ORPHAN)
+        row = shown(compute_node.DETAILS, orphan)
+        self.assertEqual(
+            ['u1', 'old', 'h', 'orphan', 'i', 't', '', 'node_gone'],
+            [row[key] for key in columns.keys(compute_node.SHORT)],
+        )
+        for key in ('decided_owner', 'provision_state', 'maintenance'):
+            self.assertIsNone(row[key])
+
+    def test_every_reason_has_an_explanation(self) -> None:
+        for reason in reasons.Reason:
+            row = shown(
+                compute_node.DETAILS,
+                finding(NODE, None, model.Decision(None, reason)),
+            )
+            self.assertEqual(reasons.SUMMARY[reason], row['explanation'])
+
+    def test_cells_are_plain_values(self) -> None:
+        for state in survey.State:
+            for record in (None, RECORD):
+                decision = model.Decision(
+                    None, reasons.Reason.CONTESTED_UNOWNED, ('a', 'b')
+                )
+                row = shown(
+                    compute_node.DETAILS,
+                    finding(NODE, record, decision, state),
+                )
+                self.assertEqual(row, json.loads(json.dumps(row)))
+                self.assertEqual(row, yaml.safe_load(yaml.safe_dump(row)))
+
+
+class ServiceTest(unittest.TestCase):
+    def test_settings_that_are_set_are_shown(self) -> None:
+        self.assertEqual(
+            {'conductor_group': '', 'peer_list': ['a', 'b']},
+            service.options(SETTINGS),
+        )
+
+    def test_options_of_one_name_are_told_apart(self) -> None:
+        settings = model.MemberSettings(
+            (
+                model.PolicySettings.of('a', {'limit': 1}),
+                model.PolicySettings.of('b', {'limit': 2}),
+            )
+        )
+        self.assertEqual(
+            {'a.limit': 1, 'b.limit': 2}, service.options(settings)
+        )
+
+    def test_alive_is_unknown_without_a_view(self) -> None:
+        row, member = model.Service('h'), model.Member('h', 'i')
+        for standing, alive in (
+            (service.Standing(row, member, True), 'up'),
+            (service.Standing(row, None, True), 'down'),
+            (service.Standing(row, None, False), 'unknown'),
+        ):
+            self.assertEqual(alive, standing.alive)
+
+    def test_cells_are_plain_values(self) -> None:
+        member = model.Member('h', 'i', 1.0, SETTINGS)
+        for of, thing in (
+            (
+                service.DETAILS,
+                service.Standing(model.Service('h'), member, True),
+            ),
+            (service.MEMBER, service.Reading(member, True)),
+        ):
+            row = shown(of, thing)
+            self.assertEqual(row, yaml.safe_load(yaml.safe_dump(row)))
+            self.assertEqual(row, json.loads(json.dumps(row)))
+
+    def test_event_leaves_out_what_it_does_not_say(self) -> None:
+        said = event.cell(
+            model.Event(1, 0.0, 'h', 'owner_changed', 'u1', to_host='h')
+        )
+        self.assertEqual(['at', 'actor', 'kind', 'to_host'], list(said))
