@@ -103,14 +103,17 @@ class Host:
         That one is in the way until its time to live is over; one that
         still is after that is alive.
         """
-        deadline = fence.monotonic() + self._member_ttl
-        deadline += 2 * self._heartbeat_interval
+        deadline = float('inf')
         while not self._stopping.is_set():
             try:
                 self._membership.beat()
-                return
+                if self._membership.is_member:
+                    return
             except exceptions.MemberExistsError as exc:
-                if fence.monotonic() >= deadline:
+                now = fence.monotonic()
+                patience = self._member_ttl + 2 * self._heartbeat_interval
+                deadline = min(deadline, now + patience)
+                if now >= deadline:
                     raise
                 self._notices.report(
                     'join', f'waiting for the membership to expire: {exc}'
@@ -163,7 +166,7 @@ class Host:
             raise
         self._notices.clear('refresh', 'refreshes succeed again')
         LOG.debug('refreshed: %s', report)
-        if report.waiting or report.refused:
+        if report.unfinished:
             return min(self._heartbeat_interval, self._refresh_interval)
         return self._refresh_interval
 

@@ -57,6 +57,11 @@ class Membership:
         self._view_checksum = ''
         self._lost = threading.Event()
 
+    @property
+    def is_member(self) -> bool:
+        """Whether this process has joined, and knows of no loss since."""
+        return self._joined
+
     def beat(self) -> None:
         """Stay a member, or become one again; tell of changed members.
 

@@ -6,13 +6,15 @@ for it reads from the records, as any other client of them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import pathlib
 import signal
+import sqlite3
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import connection, heartbeats, records
@@ -188,6 +190,17 @@ class Deployment:
     def events(self) -> list[model.Event]:
         """Return the whole history, oldest first."""
         return [*reversed(self.records.events(limit=1_000_000))]
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let nobody write to the SQLite database meanwhile."""
+        path = self.database.engine.url.database
+        with contextlib.closing(sqlite3.connect(path, timeout=30)) as conn:
+            conn.execute('BEGIN IMMEDIATE')
+            try:
+                yield
+            finally:
+                conn.rollback()
 
     def wait_until(
         self, ready: Callable[[], object], what: str = 'change'

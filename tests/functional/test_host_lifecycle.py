@@ -1,0 +1,132 @@
+"""How a host comes, is refused, goes, and what its log says meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import threading
+
+from tests.functional import hosts, ironics
+
+
+class HangingProxy(ironics.RecordingProxy):
+    """Answers no list of nodes until the test is over."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__(target)
+        self.hangs, self.answer = threading.Event(), threading.Event()
+        self.before = self._hang
+
+    def _hang(self, number: int) -> None:
+        self.hangs.set()
+        self.answer.wait(hosts.TIMEOUT)
+
+    def hand_on(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+        with contextlib.suppress(ConnectionError):  # who asked is gone
+            super().hand_on(handler)
+
+    def stop(self) -> None:
+        self.answer.set()
+        super().stop()
+
+
+class TestDuplicates(hosts.HostsTestCase):
+    def test_second_process_of_a_live_host_is_refused(self) -> None:
+        uuids = self.enrolment.enrol(4)
+        first = self.deployment.start('host1', 'all')
+        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
+        before = self.deployment.events()
+        with self.deployment.locked():
+            # What it hears first is not that the first one is alive.
+            busy = self.deployment.start('HOST1', 'all')
+            self.deployment.wait_until(
+                lambda: busy.lines('no heartbeat'), 'failed heartbeat'
+            )
+        others = [busy, self.deployment.start('host1', 'all')]
+        for other in others:
+            self.assertEqual(1, other.process.wait(hosts.TIMEOUT))
+            (line,) = other.output().splitlines()
+            self.assertTrue(
+                line.startswith(
+                    'ironic-ownership-host: error: host1 is served already'
+                ),
+                line,
+            )
+        self.assertIsNone(first.process.returncode)
+        self.assertEqual({'host1'}, self.deployment.members())
+        self.assertEqual(before, self.deployment.events())
+
+
+class TestSigterm(hosts.HostsTestCase):
+    def test_leaves_at_once_and_keeps_what_is_deployed(self) -> None:
+        self.host = self.deployment.start('host1')
+        self.deployment.wait_until(
+            lambda: self.deployment.members() == {'host1'}, 'host1'
+        )
+        uuids = self.enrolment.enrol(12, instance_share=0.5)
+        deployed, free = uuids[:6], uuids[6:]
+        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
+        self.assertEqual(0, self.host.terminate())
+        self.assertEqual(frozenset(), self.deployment.members())
+        self.assertEqual('', self.host.output())
+        self.assertEqual(
+            dict.fromkeys(uuids, 'host1'), self.deployment.owners()
+        )
+        self.deployment.start('host2')
+        self.deployment.wait_for_owners(
+            dict.fromkeys(deployed, 'host1') | dict.fromkeys(free, 'host2')
+        )
+
+    def test_ends_during_a_scan_that_hangs(self) -> None:
+        proxy = HangingProxy(self.server.endpoint)
+        self.addCleanup(proxy.stop)
+        self.enrolment.enrol(2)
+        host = self.deployment.start(
+            'host1', 'all', ironic={'endpoint_override': proxy.url}
+        )
+        self.assertTrue(proxy.hangs.wait(hosts.TIMEOUT))
+        self.assertEqual(0, host.terminate())
+        self.assertFalse(proxy.answer.is_set())
+        self.assertEqual(frozenset(), self.deployment.members())
+        self.assertEqual({}, self.deployment.owners())
+
+    def test_ends_while_it_waits_for_ironic(self) -> None:
+        host = self.deployment.start(
+            'host1', 'all', ironic={'endpoint_override': 'http://127.0.0.1:1'}
+        )
+        self.deployment.wait_until(
+            lambda: host.lines('waiting to start'), 'first attempt'
+        )
+        self.assertEqual(0, host.terminate())
+        self.assertEqual(frozenset(), self.deployment.members())
+
+
+class TestLog(hosts.HostsTestCase):
+    def test_change_of_owner_is_one_line_as_text_and_as_json(self) -> None:
+        text = self.deployment.start('host1')
+        jsons = self.deployment.start('host2', DEFAULT={'use_json': True})
+        self.deployment.wait_until(
+            lambda: len(self.deployment.members()) == 2, 'members'
+        )
+        uuids = self.enrolment.enrol(12)
+        self.deployment.wait_until(
+            lambda: (
+                set(self.deployment.owners().values()) == {'host1', 'host2'}
+                and len(self.deployment.owners()) == len(uuids)
+            ),
+            'owners',
+        )
+        text.terminate()
+        jsons.terminate()
+        records = [json.loads(line) for line in jsons.lines()]
+        for uuid, owner in self.deployment.owners().items():
+            expected = f'node {uuid}: owner nobody -> {owner}, reason assigned'
+            if owner == 'host1':
+                (line,) = text.lines(uuid)
+                self.assertIn(' INFO ', line)
+                self.assertTrue(line.endswith(expected), line)
+            else:
+                (record,) = [r for r in records if uuid in r['message']]
+                self.assertEqual('INFO', record['levelname'])
+                self.assertEqual(expected, record['message'])
