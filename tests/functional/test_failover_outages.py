@@ -1,0 +1,139 @@
+"""Ironic or the database fails under hosts at work: nothing changes."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import http.server
+
+from tests.functional import hosts, ironics
+
+Answer = tuple[int, list[tuple[str, str]], bytes]
+
+JSON = [('Content-Type', 'application/json')]
+FAULTS: dict[str, Answer | None] = {
+    'an error': (500, JSON, b'{"error_message": "no"}'),
+    'half an answer': (200, JSON, b'{"nodes": [{"uuid": "00'),
+    'a refusal': (403, JSON, b''),
+    'no answer': None,
+}
+
+
+class FaultyProxy(ironics.RecordingProxy):
+    """Answers every page but the first with a fault, when told to.
+
+    :ivar fault: one of ``FAULTS``, or nothing.
+    :ivar faults: how often it was the answer.
+    """
+
+    fault: str | None = None
+    faults = 0
+
+    def hand_on(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+        with contextlib.suppress(ConnectionError):  # who asked is gone
+            super().hand_on(handler)
+
+    def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Answer:
+        if self.fault is None or 'marker=' not in handler.path:
+            return super()._ask(handler)
+        self.faults += 1
+        answer = FAULTS[self.fault]
+        if answer is None:
+            raise http.client.RemoteDisconnected
+        return answer
+
+
+class TestIronicOutages(hosts.HostsTestCase):
+    def wait_for(self, host: hosts.Host, text: str, times: int = 1) -> None:
+        self.deployment.wait_until(
+            lambda: len(host.lines(text)) >= times, f'{times} x {text!r}'
+        )
+
+    def test_ironic_down_at_start_and_in_the_middle(self) -> None:
+        uuids = self.enrolment.enrol(6)
+        self.server.kill()
+        host = self.deployment.start('host1', 'all')
+        self.wait_for(host, 'waiting to start: Ironic does not answer')
+        self.assertEqual(frozenset(), self.deployment.members())
+        self.server.start()
+        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
+        self.server.kill()
+        self.wait_for(host, 'no refresh')
+        before = self.deployment.events()
+        # As many heartbeats as there are in several refreshes.
+        self.deployment.wait_for_beats('host1', 8)
+        self.assertEqual(before, self.deployment.events())
+        self.server.start()
+        uuids += self.enrolment.enrol(2)
+        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
+        # One that failed while Ironic went down may have words of its own.
+        self.assertLessEqual(len(host.lines('waiting to start')), 2)
+        self.assertLessEqual(len(host.lines('no refresh')), 2)
+        self.assertEqual(1, len(host.lines('database and Ironic answer')))
+        self.assertEqual(1, len(host.lines('refreshes succeed again')))
+        self.assertEqual(1, len(host.lines('joined as')))
+
+    def test_fault_between_two_pages_changes_nothing(self) -> None:
+        proxy = FaultyProxy(self.server.endpoint)
+        self.addCleanup(proxy.stop)
+        uuids = self.enrolment.enrol(7)
+        host = self.deployment.start(
+            'host1',
+            'all',
+            ironic={'endpoint_override': proxy.url, 'page_size': 3},
+        )
+        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
+        for times, fault in enumerate(FAULTS, start=1):
+            before = self.deployment.events()
+            proxy.fault, proxy.faults = fault, 0
+            self.deployment.wait_until(lambda: proxy.faults, fault)
+            # On the first page, on the last page, and on none any more.
+            self.enrolment.set_instance(
+                uuids[0], f'00000000-0000-0000-0000-00000000000{times}'
+            )
+            gone = uuids.pop()
+            self.enrolment.delete(gone)
+            uuids += self.enrolment.enrol(1)
+            seen = proxy.faults
+            self.deployment.wait_until(
+                lambda seen=seen: proxy.faults > seen + 1, fault
+            )
+            self.assertEqual(before, self.deployment.events(), fault)
+            proxy.fault = None
+            self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
+            self.wait_for(host, 'refreshes succeed again', times)
+            self.enrolment.set_instance(uuids[0], None)
+        self.assertEqual(len(FAULTS), len(host.lines('no refresh')))
+
+
+class TestLockedDatabase(hosts.HostsTestCase):
+    def test_hosts_stop_at_their_fence_and_come_back(self) -> None:
+        running = [self.deployment.start(h) for h in ('host1', 'host2')]
+        self.deployment.wait_until(
+            lambda: len(self.deployment.members()) == 2, 'members'
+        )
+        uuids = self.enrolment.enrol(12, instance_share=0.25)
+        self.deployment.wait_until(
+            lambda: self.deployment.owners().keys() == set(uuids), 'owners'
+        )
+        before = self.deployment.owners(), self.deployment.events()
+        with self.deployment.locked():
+            for host in running:
+                self.deployment.wait_until(
+                    lambda host=host: host.lines('no valid membership'),
+                    'fence',
+                )
+            self.assertEqual(
+                before, (self.deployment.owners(), self.deployment.events())
+            )
+            uuids += self.enrolment.enrol(6)
+        self.deployment.wait_until(
+            lambda: (
+                self.deployment.owners().keys() == set(uuids)
+                and before[0].items() <= self.deployment.owners().items()
+            ),
+            'recovery',
+        )
+        for host in running:
+            self.assertIsNone(host.process.returncode)
+            self.assertEqual(1, len(host.lines('heartbeats succeed again')))
