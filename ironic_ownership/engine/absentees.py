@@ -8,7 +8,7 @@ the answer is remembered, and asked for again after a while.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ironic_ownership.contracts import inventory, model
 from ironic_ownership.engine import deletion, fence
@@ -35,13 +35,20 @@ class Findings:
     :param gone: uuids for which Ironic just answered 404.
     :param unexplained: number of those not accounted for, the gone ones
         included.
+    :param pending: number of those that there was no time to look up.
     """
 
     elsewhere: tuple[model.Node, ...] = ()
     remembered: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     unexplained: int = 0
+    pending: int = 0
     mass_loss: bool = False
+
+    @property
+    def looked_up(self) -> list[str]:
+        """The uuids that this round asked Ironic about."""
+        return [*(node.uuid for node in self.elsewhere), *self.gone]
 
 
 class Absentees:
@@ -72,7 +79,8 @@ class Absentees:
         """
         self._forget_all_but(missing)
         elsewhere, gone = [], []
-        for uuid in self._due(missing):
+        due = self._due(missing)
+        for uuid in due[:LOOKUPS_A_ROUND]:
             node = self._source.get(uuid)
             self._recheck_at[uuid] = (
                 self._clock() + self._limits.recheck_interval
@@ -87,19 +95,27 @@ class Absentees:
                 break  # no need to ask for the rest of them
         explained = self._recheck_at.keys() - self._gone
         unexplained = len(set(missing) - explained)
+        is_mass_loss = self._is_mass_loss(unexplained, owned)
+        too_many_gone = self._is_mass_loss(len(self._gone), owned)
         return Findings(
-            tuple(elsewhere),
-            tuple(sorted(explained - {node.uuid for node in elsewhere})),
-            tuple(gone),
-            unexplained,
-            self._is_mass_loss(unexplained, owned),
+            elsewhere=tuple(elsewhere),
+            remembered=tuple(
+                sorted(explained - {node.uuid for node in elsewhere})
+            ),
+            gone=tuple(gone),
+            unexplained=unexplained,
+            pending=0 if too_many_gone else len(due[LOOKUPS_A_ROUND:]),
+            mass_loss=is_mass_loss,
         )
 
-    def ask_again(self, uuids: Collection[str]) -> None:
-        """Make sure that the next round looks these up again."""
-        for uuid in uuids:
-            self._recheck_at.pop(uuid, None)
-            self._gone.discard(uuid)
+    def ask_again(self, uuids: Iterable[str]) -> None:
+        """Have the next round look these up again: nothing was done yet.
+
+        What is known of them counts until then.
+        """
+        now = self._clock()
+        for uuid in self._recheck_at.keys() & set(uuids):
+            self._recheck_at[uuid] = now
 
     def _is_mass_loss(self, missing: int, owned: int) -> bool:
         return deletion.is_mass_loss(
@@ -110,13 +126,14 @@ class Absentees:
         )
 
     def _due(self, missing: Collection[str]) -> list[str]:
-        now = self._clock()
-        due = [
-            uuid
-            for uuid in sorted(missing)
-            if self._recheck_at.get(uuid, now) <= now
-        ]
-        return due[:LOOKUPS_A_ROUND]
+        """Return whom to look up: first those never looked up."""
+        now, never = self._clock(), float('-inf')
+        due = {
+            uuid: self._recheck_at.get(uuid, never)
+            for uuid in missing
+            if self._recheck_at.get(uuid, never) <= now
+        }
+        return sorted(due, key=lambda uuid: (due[uuid], uuid))
 
     def _forget_all_but(self, missing: Collection[str]) -> None:
         for uuid in self._recheck_at.keys() - set(missing):

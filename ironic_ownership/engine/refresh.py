@@ -41,6 +41,7 @@ class Report:
     :param owned: of these, on record as owned by this service before.
     :param refused: changes that lost a race; the next refresh decides anew.
     :param waiting: nodes whose live owner has to release them first.
+    :param pending: own nodes that are missing and not looked up yet.
     """
 
     nodes: int = 0
@@ -48,7 +49,13 @@ class Report:
     applied: int = 0
     refused: int = 0
     waiting: int = 0
+    pending: int = 0
     mass_loss: bool = False
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether another refresh soon is likely to change something."""
+        return bool(self.waiting or self.refused or self.pending)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,16 +112,34 @@ class Refresher:
             return report
         missing = own.difference(node.uuid for node in seen.nodes)
         found = self._absentees.examine(missing, len(own))
-        if self._journal.is_mass_loss(found, len(own)):
+        report.pending = found.pending
+        try:
+            self._act(seen, found, report)
+        except exceptions.OwnershipError:
+            self._absentees.ask_again(found.looked_up)
+            raise
+        return report
+
+    def _act(
+        self,
+        seen: snapshot.Snapshot,
+        found: absentees.Findings,
+        report: Report,
+    ) -> None:
+        if found.mass_loss and found.pending:
+            # Nobody knows yet whether they are lost: first look them up.
+            self._absentees.ask_again(found.looked_up)
+            return
+        if self._journal.is_mass_loss(found, report.owned):
             report.mass_loss = True
-            return report
+            self._absentees.ask_again(n.uuid for n in found.elsewhere)
+            return
         made = self._plan(seen, found)
         made.changes.extend(self._forgets(seen, found))
         made.filtered.extend(found.remembered)
         report.waiting = made.waiting
         self._journal.planned(made)
         self._apply(made.changes, report)
-        return report
 
     def _plan(
         self, seen: snapshot.Snapshot, found: absentees.Findings
@@ -143,6 +168,7 @@ class Refresher:
             )
             report.applied += len(outcome.applied)
             report.refused += len(outcome.refused)
+            self._absentees.ask_again(c.uuid for c in outcome.refused)
             for change in outcome.applied:
                 self._journal.changed(change)
 

@@ -76,6 +76,31 @@ class TestAbsentees(unittest.TestCase):
         self.examine(1, 2)
         self.assertEqual(uuids(1), self.asked())
 
+    def test_node_to_ask_again_for_stays_explained_until_then(self) -> None:
+        self.ironic.put(world.node(1))
+        self.examine(1)
+        self.absentees.ask_again(uuids(1))
+        found = self.examine(1)
+        self.assertEqual((0, 0), (found.unexplained, found.pending))
+        self.assertEqual((world.node(1),), found.elsewhere)
+
+    def test_those_never_looked_up_come_first(self) -> None:
+        many = range(absentees.LOOKUPS_A_ROUND)
+        self.ironic.put(*map(world.node, range(len(many) + 1)))
+        self.examine(*many, owned=10_000)
+        self.absentees.ask_again(uuids(*many))
+        self.examine(*many, len(many), owned=10_000)
+        self.assertIn(world.uuid(len(many)), self.asked())
+
+    def test_those_without_time_to_look_up_are_pending(self) -> None:
+        many = range(absentees.LOOKUPS_A_ROUND + 50)
+        self.ironic.put(*map(world.node, many))
+        self.assertEqual(50, self.examine(*many, owned=10_000).pending)
+        self.assertEqual(0, self.examine(*many, owned=10_000).pending)
+
+    def test_after_a_mass_loss_nothing_is_pending(self) -> None:
+        self.assertEqual(0, self.examine(*range(80)).pending)
+
     def test_lookups_of_one_round_are_bounded(self) -> None:
         many = range(absentees.LOOKUPS_A_ROUND + 50)
         self.ironic.put(*map(world.node, many))

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine import refresh
+from ironic_ownership.engine import absentees, refresh
 from tests.unit.engine import service, world
 
 SHARD_A = world.runs(shard_key='a')
@@ -374,3 +375,53 @@ class TestSharing(service.ServiceCase):
         with self.assertLogs(service.LOGGER, 'INFO') as logs:
             other.refresh()
         self.assertIn('no more nodes withheld by host1', logs.output[0])
+
+
+class TestManyNodesLeaveTheScope(service.ServiceCase):
+    """More at once than one round looks up, and more than a mass loss."""
+
+    COUNT = 3 * absentees.LOOKUPS_A_ROUND
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.settings = world.runs(conductor_group='g1', peer_list=())
+        self.regroup('g1')
+        self.start('host2', self.settings)
+        self.host = self.start('host1', self.settings)
+        self.host.refresh()
+        self.owned = len(self.owners())
+        self.assertGreater(self.owned, absentees.LOOKUPS_A_ROUND)
+
+    def regroup(self, group: str) -> None:
+        self.ironic.put(
+            *(
+                world.node(number, conductor_group=group)
+                for number in range(self.COUNT)
+            )
+        )
+
+    def refresh_until_finished(self) -> None:
+        for _ in range(10):
+            self.host.beat()
+            if not self.host.refresh().unfinished:
+                return
+        self.fail('never finished')
+
+    def test_free_ones_are_released_and_nothing_is_called_lost(self) -> None:
+        self.regroup('g2')
+        self.refresh_until_finished()
+        self.assertEqual({None}, set(self.owners().values()))
+        self.assertNotIn('mass_loss', self.host.notices.standing)
+
+    def test_interrupted_rounds_are_made_up_for(self) -> None:
+        self.regroup('g2')
+        down = exceptions.RecordsUnavailableError('the database is down')
+        with unittest.mock.patch.object(
+            type(self.records), 'apply', side_effect=down
+        ):
+            for _ in range(3):
+                with contextlib.suppress(type(down)):
+                    self.host.refresh()
+        self.assertEqual(self.owned, len(self.owners()))
+        self.refresh_until_finished()
+        self.assertEqual({None}, set(self.owners().values()))
