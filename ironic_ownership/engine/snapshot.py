@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from ironic_ownership.contracts import backend, inventory, model
 from ironic_ownership.contracts import records as records_
 
-
 LOOKED_UP_BY_UUID = 500
 """Past this many, one query for all records is cheaper than several."""
 
