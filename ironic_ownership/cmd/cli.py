@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ironic_ownership import wiring
 
+_ERROR = 1
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
@@ -29,17 +30,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     :returns: the exit code, see ``--help``. Wrong options exit with 2.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    if words == ['--version']:
-        sys.stdout.write(f'{version.text()}\n')
-        return 0
+    code = 0
     try:
-        return _flushed(_run(words))
+        code = _version() if words == ['--version'] else _run(words)
+        # What is still buffered, while somebody can handle it.
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone; Python must not try again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_output()
         return _BROKEN_PIPE
+    except OSError as exc:
+        _abandon_output()
+        if code != _ERROR:  # else it has been reported already
+            sys.stderr.write(f'{version.DISTRIBUTION}: error: {exc}\n')
+        return _ERROR
+    return code
+
+
+def _abandon_output() -> None:
+    """Keep Python from trying once more to write what is buffered."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _version() -> int:
+    sys.stdout.write(f'{version.text()}\n')
+    return 0
 
 
 def _run(words: list[str]) -> int:
@@ -47,21 +63,6 @@ def _run(words: list[str]) -> int:
     from ironic_ownership.cmd import config_files
 
     return app.run(words, version.text(), config_files.add_arguments, _wire)
-
-
-def _flushed(code: int) -> int:
-    """Write out what is still buffered, while somebody can handle it."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as exc:
-        from ironic_ownership.cli import failures
-
-        failures.report(exc)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(failures.ExitCode.ERROR)
-    return code
 
 
 def _wire(options: argparse.Namespace) -> wiring.Wiring:

@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 import unittest
+from collections.abc import Iterator
+from typing import IO
 
 import sqlalchemy as sa
 import yaml
@@ -511,33 +513,43 @@ class BadInputTest(_Case):
 
     def test_unwritable_output_is_an_error(self) -> None:
         with pathlib.Path('/dev/full').open('w') as full:
-            done = subprocess.run(
-                [
-                    *(str(command_line.PROGRAM), '--config-file'),
-                    *(str(self.lab.config), 'backend', 'list'),
-                ],
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        self.assertEqual(1, done.returncode)
-        self.assertEqual(1, len(done.stderr.splitlines()), done.stderr)
-        self.assertIn('No space left', done.stderr)
+            for done in self.each_way_of_writing_to(full):
+                self.assertEqual(1, done.returncode, done)
+                self.assertEqual(1, len(done.stderr.splitlines()), done)
+                self.assertIn('No space left', done.stderr)
 
     def test_broken_pipe_is_silent(self) -> None:
         read, write = os.pipe()
         os.close(read)
         with os.fdopen(write, 'w') as pipe:
-            done = subprocess.run(
-                [
-                    *(str(command_line.PROGRAM), '--config-file'),
-                    *(str(self.lab.config), 'backend', 'list'),
-                ],
-                stdout=pipe,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        self.assertEqual((141, ''), (done.returncode, done.stderr))
+            for done in self.each_way_of_writing_to(pipe):
+                # The pager of the help takes it for a reader who has enough.
+                expected = 0 if '--help' in done.args else 141
+                self.assertEqual(
+                    (expected, ''), (done.returncode, done.stderr), done.args
+                )
+
+    def each_way_of_writing_to(
+        self, output: IO[str]
+    ) -> Iterator[command_line.Done]:
+        """Run commands that meet the error at once, and others at the end."""
+        for words in (('backend', 'list'), ('--help',), ('--version',)):
+            for unbuffered in ('', '1'):
+                yield subprocess.run(
+                    [
+                        str(command_line.PROGRAM),
+                        *(
+                            ('--config-file', str(self.lab.config))
+                            if len(words) > 1
+                            else ()
+                        ),
+                        *words,
+                    ],
+                    stdout=output,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    env={**os.environ, 'PYTHONUNBUFFERED': unbuffered},
+                )
 
     def test_interrupted_command_is_silent(self) -> None:
         # The FIFO holds the program in the reading of its configuration.
