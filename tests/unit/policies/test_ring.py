@@ -104,8 +104,25 @@ class TestTable(unittest.TestCase):
         self.assertTrue(shared)
         self.check(hosts, lambda digest: digest[:2] in shared)
 
-    def test_key_after_the_last_point_and_before_the_first(self) -> None:
-        hosts = ['host1', 'host2']
-        points = sorted(p for h in hosts for p in ring._points(h))
-        self.check(hosts, lambda digest: digest > points[-1])
-        self.check(hosts, lambda digest: digest < points[0])
+    def test_key_after_the_last_point_goes_to_the_first(self) -> None:
+        points = {
+            point: host
+            for host in ('host1', 'host3')
+            for point in ring._points(host)
+        }
+        first, last = min(points), max(points)
+        self.assertNotEqual(points[first], points[last])
+        for wanted in (
+            lambda digest: digest > last,
+            lambda digest: digest[:2] > last[:2],
+            lambda digest: digest < first,
+        ):
+            self.check(('host1', 'host3'), wanted)
+
+    def test_key_on_a_point_goes_to_the_next_one(self) -> None:
+        """A host's name twice, as a key, has the digest of a point."""
+        hosts = [f'host{number}' for number in range(40)]
+        keys = [host * times for host in hosts for times in range(2, 34)]
+        self.assertEqual(
+            tooz_owners(hosts, keys), list(ring.Ring(hosts).owners(keys))
+        )
