@@ -20,15 +20,17 @@ from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import (
     backend,
     exceptions,
-    inventory,
     model,
+)
+from ironic_ownership.contracts import (
+    inventory as inventory_,
 )
 from ironic_ownership.contracts import records as records_
 from ironic_ownership.engine import policy_set
 
 if TYPE_CHECKING:
     from ironic_ownership.db import connection
-    from ironic_ownership.engine import host
+    from ironic_ownership.engine import host, reload
 
 
 class Wiring:
@@ -104,14 +106,12 @@ class Wiring:
         )
 
     @functools.cached_property
-    def inventory(self) -> inventory.Inventory:
+    def inventory(self) -> inventory_.Inventory:
         """The client of Ironic; nothing is asked yet.
 
         :raises IronicError: if its options can't work.
         """
-        from ironic_ownership.clients import ironic
-
-        return ironic.open_inventory(self._conf)
+        return self._open_inventory()
 
     @functools.cached_property
     def scope(self) -> model.Scope:
@@ -121,59 +121,74 @@ class Wiring:
         """
         return policy_set.PolicySet.of(self.settings.policies).scope
 
-    def host(self) -> host.Host:
-        """Build the host process of this configuration.
+    def host(self) -> tuple[host.Host, reload.Reload]:
+        """Build the host process of this configuration, and its reload.
 
         :raises OwnershipError: if any part of it can't work.
         """
         from ironic_ownership.engine import (
             absentees,
             fence,
+            guard,
             journal,
             membership,
             notices,
             refresh,
         )
         from ironic_ownership.engine import host as host_
+        from ironic_ownership.engine import reload as reload_
 
-        chosen = self.settings
+        chosen, tuning = self.settings, tuning_of(self.settings)
         fence_ = fence.Fence(chosen.member_ttl, chosen.fence_margin)
         notices_ = notices.Notices()
+        journal_ = journal.Journal(chosen.host, notices_)
+        journal_.starts_with(tuning.policies)
         wake = threading.Event()
+        absentees_ = absentees.Absentees(self.inventory, tuning.limits)
         refresher = refresh.Refresher(
             chosen.host,
-            self.scope,
+            tuning.policies.scope,
             refresh.Ports(
                 self.records, self.inventory, self.backend, interpret
             ),
             fence_,
-            journal.Journal(chosen.host, notices_),
-            absentees.Absentees(
-                self.inventory,
-                absentees.Limits(
-                    chosen.recheck_interval,
-                    chosen.mass_loss_share,
-                    chosen.mass_loss_minimum,
-                ),
-            ),
+            journal_,
+            absentees_,
         )
-        return host_.Host(
-            membership.Membership(
-                membership.Identity(chosen.host, chosen.advertised),
-                self.backend,
-                self.records,
-                fence_,
-                notices_,
-                on_change=wake.set,
-            ),
+        membership_ = membership.Membership(
+            membership.Identity(chosen.host, chosen.advertised),
+            self.backend,
+            self.records,
+            fence_,
+            notices_,
+            on_change=wake.set,
+        )
+        guard_ = guard.Guard(
+            chosen.host,
+            tuning.policies,
+            fence_,
+            self.records,
+            self._open_inventory(),
+        )
+        built = host_.Host(
+            membership_,
             refresher,
             fence_,
             notices_,
             wake,
+            guard_,
             prepare=self._prepare,
-            heartbeat_interval=chosen.heartbeat_interval,
-            refresh_interval=chosen.refresh_interval,
+            heartbeat_interval=tuning.heartbeat_interval,
+            refresh_interval=tuning.refresh_interval,
             member_ttl=chosen.member_ttl,
+        )
+        return built, reload_.Reload(
+            built,
+            membership_,
+            refresher,
+            absentees_,
+            guard_,
+            self.inventory,
         )
 
     def close(self) -> None:
@@ -183,9 +198,31 @@ class Wiring:
             if opened is not None:
                 opened.close()
 
+    def _open_inventory(self) -> inventory_.Inventory:
+        from ironic_ownership.clients import ironic
+
+        return ironic.open_inventory(self._conf)
+
     def _prepare(self) -> None:
         self.ready_records()
         self.inventory.check(self.scope)
+
+
+def tuning_of(chosen: settings.Settings) -> reload.Tuning:
+    """Return what a running host may change, out of all settings."""
+    from ironic_ownership.engine import absentees, reload
+
+    return reload.Tuning(
+        advertised=chosen.advertised,
+        policies=policy_set.PolicySet.of(chosen.policies),
+        heartbeat_interval=chosen.heartbeat_interval,
+        refresh_interval=chosen.refresh_interval,
+        limits=absentees.Limits(
+            chosen.recheck_interval,
+            chosen.mass_loss_share,
+            chosen.mass_loss_minimum,
+        ),
+    )
 
 
 def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:

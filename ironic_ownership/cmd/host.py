@@ -6,14 +6,14 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import conf as conf_
 from ironic_ownership import version, wiring
-from ironic_ownership.cmd import config_files
+from ironic_ownership.cmd import config_files, reloading
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import host as host_
 
@@ -21,6 +21,7 @@ LOG = log.getLogger(__name__)
 
 PROG = 'ironic-ownership-host'
 STOP_SIGNALS = frozenset((signal.SIGTERM, signal.SIGINT))
+SIGNALS = STOP_SIGNALS | {signal.SIGHUP}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,17 +31,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     files = _parse(argv)
     # Before the first thread, so that all of them leave signals to us.
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         conf = conf_.new(files, PROG)
-        log.setup(conf, PROG)
+        _log_as_configured(conf)
         wired = wiring.Wiring(conf)
         try:
-            _serve(wired.host())
+            host, reload = wired.host()
+            again = reloading.Reloading(files, PROG, conf, reload)
+            _serve(host, again.reload)
         finally:
             wired.close()
     except (exceptions.OwnershipError, cfg.Error) as exc:
-        sys.stderr.write(f'{PROG}: error: {exc}\n')
+        text = ' '.join(str(exc).split())
+        sys.stderr.write(f'{PROG}: error: {text}\n')
         return 1
     return 0
 
@@ -50,7 +54,7 @@ def _parse(argv: Sequence[str] | None) -> list[str]:
         prog=PROG,
         description='Join the membership, own the nodes that the configured '
         'policies give to this service, and keep the records true, until '
-        'SIGTERM.',
+        'SIGTERM. SIGHUP reads the configuration again.',
         epilog='Without options, ironic-ownership.conf is looked for in the '
         'usual places, such as /etc/ironic-ownership.',
     )
@@ -59,8 +63,18 @@ def _parse(argv: Sequence[str] | None) -> list[str]:
     return config_files.chosen(parser.parse_args(argv))
 
 
-def _serve(host: host_.Host) -> None:
-    """Run the host until a signal or its own end.
+def _log_as_configured(conf: cfg.ConfigOpts) -> None:
+    try:
+        log.setup(conf, PROG)
+    except (OSError, log.LogConfigError) as exc:
+        raise exceptions.ConfigurationError(
+            [f'cannot log: {exc}'],
+            hint='Correct log_file, log_dir or log_config_append in [DEFAULT]',
+        ) from exc
+
+
+def _serve(host: host_.Host, reload: Callable[[], None]) -> None:
+    """Run the host until a signal or its own end; SIGHUP reloads.
 
     Signals are waited for, not handled: a handler could interrupt the very
     code whose lock it needs.
@@ -76,8 +90,12 @@ def _serve(host: host_.Host) -> None:
     worker = threading.Thread(target=run, name='host')
     worker.start()
     while worker.is_alive():
-        caught = signal.sigtimedwait(STOP_SIGNALS, 0.5)
-        if caught is not None:
+        caught = signal.sigtimedwait(SIGNALS, 0.5)
+        if caught is None:
+            continue
+        if caught.si_signo == signal.SIGHUP:
+            reload()
+        else:
             LOG.info('stopping: %s', signal.Signals(caught.si_signo).name)
             host.stop()
             break

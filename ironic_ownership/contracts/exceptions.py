@@ -143,6 +143,18 @@ class IronicTooOldError(IronicError):
     code = 'ironic_too_old'
 
 
+class NotOwnerError(OwnershipError):
+    """The service does not own the node that it wants to act on."""
+
+    code = 'not_owner'
+
+
+class WrongScopeError(OwnershipError):
+    """The service's policies do not admit the node any more."""
+
+    code = 'wrong_scope'
+
+
 class NotFoundError(OwnershipError):
     """No such node, service or other object."""
 

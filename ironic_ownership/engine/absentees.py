@@ -55,6 +55,8 @@ class Absentees:
     """The memory of one service about its own nodes that are not listed.
 
     Threading: the refresh thread only.
+
+    :ivar limits: as they are now.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Absentees:
         clock: fence.Clock = fence.monotonic,
     ) -> None:
         self._source = source
-        self._limits = limits
+        self.limits = limits
         self._clock = clock
         self._recheck_at: dict[str, float] = {}
         self._gone: set[str] = set()
@@ -83,7 +85,7 @@ class Absentees:
         for uuid in due[:LOOKUPS_A_ROUND]:
             node = self._source.get(uuid)
             self._recheck_at[uuid] = (
-                self._clock() + self._limits.recheck_interval
+                self._clock() + self.limits.recheck_interval
             )
             if node is None:
                 self._gone.add(uuid)
@@ -121,8 +123,8 @@ class Absentees:
         return deletion.is_mass_loss(
             missing,
             owned,
-            self._limits.mass_loss_share,
-            self._limits.mass_loss_minimum,
+            self.limits.mass_loss_share,
+            self.limits.mass_loss_minimum,
         )
 
     def _due(self, missing: Collection[str]) -> list[str]:

@@ -7,8 +7,14 @@ from collections.abc import Callable
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine import fence, membership, notices, refresh
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine import (
+    fence,
+    guard,
+    membership,
+    notices,
+    refresh,
+)
 
 LOG = log.getLogger(__name__)
 
@@ -24,6 +30,7 @@ STOP_PATIENCE = 10.0
 class Host:
     """One service at work.
 
+    :param guard_: judges single nodes for whoever acts on them.
     :param prepare: makes sure that database and Ironic can be used, or
         raises; called again while they do not answer.
     :param wake: set by whoever wants a refresh at once.
@@ -40,6 +47,7 @@ class Host:
         fence_: fence.Fence,
         notices_: notices.Notices,
         wake: threading.Event,
+        guard_: guard.Guard,
         *,
         prepare: Callable[[], None],
         heartbeat_interval: float,
@@ -55,6 +63,8 @@ class Host:
         self._heartbeat_interval = heartbeat_interval
         self._refresh_interval = refresh_interval
         self._member_ttl = member_ttl
+        self._guard = guard_
+        self._action: Callable[[], bool] | None = None
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -79,6 +89,26 @@ class Host:
     def stop(self) -> None:
         """Make :meth:`run` return. Not for signal handlers: it locks."""
         self._stopping.set()
+
+    def before_refresh(self, action: Callable[[], bool]) -> None:
+        """Have something done between two refreshes, soon.
+
+        Only the last action that was asked for counts.
+
+        :param action: called in the refresh thread; again before the next
+            refresh, if it returns ``False`` or raises.
+        """
+        self._action = action
+        self._wake.set()
+
+    def change_intervals(self, heartbeat: float, refresh_: float) -> None:
+        """Beat and refresh at other intervals, in seconds, from now on."""
+        self._heartbeat_interval = heartbeat
+        self._refresh_interval = refresh_
+
+    def guard(self, uuid: str) -> model.Node:
+        """Return a node if this service may act on it now; see Guard."""
+        return self._guard.check(uuid)
 
     def _wait_for_dependencies(self) -> None:
         """Prepare; who can't serve yet must not become anybody's peer."""
@@ -159,6 +189,9 @@ class Host:
 
         :returns: seconds until the next refresh, unless woken before.
         """
+        action = self._action
+        if action is not None and action() and self._action is action:
+            self._action = None
         try:
             report = self._refresher.refresh()
         except exceptions.FencedError:

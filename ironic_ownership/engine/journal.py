@@ -16,6 +16,7 @@ from ironic_ownership.engine import (
     deletion,
     notices,
     plan,
+    policy_set,
     roster,
 )
 
@@ -66,8 +67,28 @@ class Journal:
                 f'withheld {owner}', f'no more nodes withheld by {owner}'
             )
         self._withholding = set(made.withheld)
-        self._some('contested', made.contested, 'admitted by several services')
-        self._some('filtered', made.filtered, 'owned here, but out of scope')
+        self._some(
+            'contested',
+            made.contested,
+            'admitted by several services',
+            'ironic-ownership compute node explain {} tells which',
+        )
+        self._some(
+            'filtered',
+            made.filtered,
+            'owned here, but out of scope',
+            'Set shard and conductor group back, or move them: '
+            'ironic-ownership compute node move {} --service HOST',
+        )
+
+    def starts_with(self, policies: policy_set.PolicySet) -> None:
+        """Warn of a deprecated assigner as soon as it is configured."""
+        assigner = policies.assigner
+        if assigner is not None and assigner.deprecated:
+            self._notices.report(
+                'deprecated at start',
+                f'a deprecated policy is configured: {assigner.deprecated}',
+            )
 
     def decides_with(self, services: roster.Roster) -> None:
         """Warn of a deprecated assigner that really shares nodes."""
@@ -130,10 +151,14 @@ class Journal:
             reason.value,
         )
 
-    def _some(self, condition: str, uuids: Sequence[str], what: str) -> None:
+    def _some(
+        self, condition: str, uuids: Sequence[str], what: str, hint: str
+    ) -> None:
         if uuids:
+            one = min(uuids)
             self._notices.report(
-                condition, f'{len(uuids)} nodes {what}, as {min(uuids)}'
+                condition,
+                f'{len(uuids)} nodes {what}, as {one}. {hint.format(one)}',
             )
         else:
             self._notices.clear(condition, f'no more nodes {what}')

@@ -54,6 +54,8 @@ class Membership:
         self._clock = clock
         self._joined = False
         self._epoch: int | None = None
+        self._joined_with: model.MemberSettings | None = None
+        self._registered_with: model.MemberSettings | None = None
         self._view_checksum = ''
         self._lost = threading.Event()
 
@@ -61,6 +63,20 @@ class Membership:
     def is_member(self) -> bool:
         """Whether this process has joined, and knows of no loss since."""
         return self._joined
+
+    def change_settings(self, settings: model.MemberSettings) -> None:
+        """Advertise other settings from the next beat on.
+
+        Threading: any thread.
+        """
+        self._identity = dataclasses.replace(self._identity, settings=settings)
+
+    def advertises(self, settings: model.MemberSettings) -> bool:
+        """Tell whether these settings have reached all the others.
+
+        Threading: any thread.
+        """
+        return self._joined_with == self._registered_with == settings
 
     def beat(self) -> None:
         """Stay a member, or become one again; tell of changed members.
@@ -75,12 +91,15 @@ class Membership:
             self._stay_member()
             epoch = self._registered()
             self._fence.extend(started, epoch)
+            self._advertise(epoch)
             self._look_around()
         except exceptions.NotMemberError as exc:
             self._abandon()
             self._notices.report('membership', f'membership lost: {exc}')
         except exceptions.BackendUnavailableError as exc:
             self._notices.report('backend', f'no heartbeat: {exc}')
+        except exceptions.FencedError:
+            self.lose_epoch()
         except exceptions.RecordsError as exc:
             self._notices.report('register', f'cannot register: {exc}')
         else:
@@ -119,7 +138,7 @@ class Membership:
         incarnation = uuid.uuid4().hex
         host, settings = self._identity.host, self._identity.settings
         self._backend.join(host, incarnation, settings)
-        self._joined = True
+        self._joined, self._joined_with = True, settings
         LOG.info('%s joined as incarnation %s', host, incarnation)
 
     def _registered(self) -> int:
@@ -129,8 +148,18 @@ class Membership:
         if self._epoch is None:
             host, settings = self._identity.host, self._identity.settings
             self._epoch = self._records.register(host, settings)
+            self._registered_with = settings
             LOG.info('%s registered, epoch %s', host, self._epoch)
         return self._epoch
+
+    def _advertise(self, epoch: int) -> None:
+        host, settings = self._identity.host, self._identity.settings
+        if self._joined_with != settings:
+            self._backend.advertise(settings)
+            self._joined_with = settings
+        if self._registered_with != settings:
+            self._records.advertise(host, epoch, settings)
+            self._registered_with = settings
 
     def _abandon(self) -> None:
         self._fence.drop()

@@ -72,6 +72,9 @@ class Refresher:
     """Brings the records of one service up to date, again and again.
 
     Threading: the refresh thread only.
+
+    :ivar config_error: why a changed configuration was refused, if it was;
+        stored for operators to see.
     """
 
     def __init__(
@@ -89,6 +92,12 @@ class Refresher:
         self._fence = fence_
         self._journal = journal_
         self._absentees = absentees_
+        self.config_error: str | None = None
+        self._reported: tuple[int, str, str | None] | None = None
+
+    def change_scope(self, scope: model.Scope) -> None:
+        """List another scope from the next refresh on."""
+        self._scope = scope
 
     def refresh(self) -> Report:
         """Make the records of this service true, as far as it may.
@@ -105,6 +114,7 @@ class Refresher:
             self._ports.source,
             self._ports.backend,
         )
+        self._report(seen.view)
         report = Report(nodes=len(seen.nodes))
         own = {u for u, r in seen.records.items() if r.host == self._host}
         report.owned = len(own)
@@ -119,6 +129,20 @@ class Refresher:
             self._absentees.ask_again(found.looked_up)
             raise
         return report
+
+    def _report(self, view: model.View) -> None:
+        """Store what this service says of itself, when that has changed."""
+        epoch = self._fence.epoch()
+        reported = (epoch, view.checksum, self.config_error)
+        if reported == self._reported:
+            return
+        self._ports.records.report(
+            self._host,
+            epoch,
+            view_checksum=view.checksum,
+            config_error=self.config_error,
+        )
+        self._reported = reported
 
     def _act(
         self,
