@@ -85,9 +85,8 @@ def _load(group: str, names: Iterable[str]) -> dict[str, Class]:
 
 def _find(group: str, name: str) -> Plugin:
     entries = [e for e in _entry_points(group) if e.name == name]
-    where = ' and '.join(
-        sorted({_distribution(e) or e.value for e in entries})
-    )
+    bringers = sorted({d for e in entries for d in _distributions_of(e)})
+    where = ' and '.join(bringers)
 
     def failed(cause: str, hint: str) -> Plugin:
         error = exceptions.PluginError(
@@ -98,7 +97,7 @@ def _find(group: str, name: str) -> Plugin:
     if not entries:
         known = ', '.join(sorted({e.name for e in _entry_points(group)}))
         return failed('not installed', f'Installed are: {known or "none"}')
-    if len(entries) > 1:
+    if len(entries) > 1 or len(bringers) > 1:
         return failed(
             'ambiguous: several packages bring this name',
             'Uninstall all but one of them',
@@ -126,17 +125,21 @@ def _entry_points(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
 
 
 @functools.cache
-def _distributions(group: str) -> dict[tuple[str, str], str]:
-    # stevedore's cache forgets which distribution an entry point is from.
-    return {
-        (entry.name, entry.value): f'{entry.dist.name} {entry.dist.version}'
-        for entry in importlib.metadata.entry_points(group=group)
-        if entry.dist is not None
-    }
+def _distributions(group: str) -> dict[tuple[str, str], set[str]]:
+    # stevedore forgets which distribution an entry point is from, and takes
+    # those of two for one if they name the same class.
+    found: dict[tuple[str, str], set[str]] = {}
+    for entry in importlib.metadata.entry_points(group=group):
+        if entry.dist is not None:
+            found.setdefault((entry.name, entry.value), set()).add(
+                f'{entry.dist.name} {entry.dist.version}'
+            )
+    return found
 
 
-def _distribution(entry: importlib.metadata.EntryPoint) -> str | None:
-    return _distributions(entry.group).get((entry.name, entry.value))
+def _distributions_of(entry: importlib.metadata.EntryPoint) -> set[str]:
+    brought = _distributions(entry.group).get((entry.name, entry.value))
+    return brought or {entry.value}
 
 
 def _contract_fault(target: object, *bases: type) -> str | None:
