@@ -13,7 +13,7 @@ from typing import Any
 from oslo_config import cfg
 
 from ironic_ownership import plugins
-from ironic_ownership.conf import default, membership, ownership
+from ironic_ownership.conf import database, default, membership, ownership
 from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import backend as backend_
 from ironic_ownership.contracts import exceptions, model, options, policy
@@ -107,14 +107,26 @@ def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
     """Read our own options; one that can't be read stands at its default."""
     values: dict[str, Any] = {}
     for module in (default, ownership, membership):
-        in_default = module.GROUP == default.GROUP
-        group = conf if in_default else conf[module.GROUP]
-        for opt in module.OPTS:
-            try:
-                values[opt.name] = group[opt.name]
-            except (ValueError, cfg.Error) as exc:
-                values[opt.name] = opt.default
-                faults.append(_unreadable(module.GROUP, opt.name, exc))
+        values |= _values_of(conf, module.GROUP, module.OPTS, faults)
+    # Used where the database is opened; here it matters that it can be.
+    _values_of(conf, database.GROUP, database.OPTS, faults)
+    return values
+
+
+def _values_of(
+    conf: cfg.ConfigOpts,
+    name: str,
+    opts: Sequence[cfg.Opt],
+    faults: list[str],
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    group = conf if name == default.GROUP else conf[name]
+    for opt in opts:
+        try:
+            values[opt.name] = group[opt.name]
+        except (ValueError, cfg.Error) as exc:
+            values[opt.name] = opt.default
+            faults.append(_unreadable(name, opt.name, exc))
     return values
 
 

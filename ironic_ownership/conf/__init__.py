@@ -6,6 +6,8 @@ global configuration object: whoever needs one is handed it.
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Sequence
 
 from oslo_config import cfg
@@ -52,20 +54,32 @@ def new(
     :param prog: name of the program, for error messages.
     :param logs: whether the program logs as these files say.
     :raises cfg.Error: if a file can't be read or a value has no such type.
-    :raises ConfigurationError: if a file is no text.
+    :raises ConfigurationError: if a file is no text, or no file.
     """
     conf = cfg.ConfigOpts()
     register_opts(conf, logs=logs)
     files = cfg.find_config_files(PROJECT, PROJECT)
     directories = cfg.find_config_dirs(PROJECT, PROJECT)
+    said = io.StringIO()
     try:
-        conf(
-            list(argv),
-            project=PROJECT,
-            prog=prog,
-            default_config_files=files,
-            default_config_dirs=directories,
-        )
+        with contextlib.redirect_stderr(said):
+            conf(
+                list(argv),
+                project=PROJECT,
+                prog=prog,
+                default_config_files=files,
+                default_config_dirs=directories,
+            )
+    except SystemExit as exc:
+        # That is how oslo.config takes a wrong value of an option that
+        # could also be an argument, such as debug.
+        raise exceptions.ConfigurationError(
+            [f'[DEFAULT] {said.getvalue().strip()}']
+        ) from exc
+    except OSError as exc:
+        raise exceptions.ConfigurationError(
+            [f'configuration file {exc.filename}: {exc.strerror}']
+        ) from exc
     except UnicodeDecodeError as exc:
         # oslo.config does not say which of the files it was.
         read = ' '.join(argv) or ' '.join([*files, *directories])
