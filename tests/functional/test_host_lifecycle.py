@@ -112,15 +112,15 @@ class TestLog(hosts.HostsTestCase):
         uuids = self.enrolment.enrol(12)
         self.deployment.wait_until(
             lambda: (
-                set(self.deployment.owners().values()) == {'host1', 'host2'}
-                and len(self.deployment.owners()) == len(uuids)
+                len([*text.lines(': owner'), *jsons.lines(': owner')])
+                == len(uuids)
             ),
-            'owners',
+            'a line a node',
         )
-        text.terminate()
-        jsons.terminate()
+        owners = self.deployment.owners()
+        self.assertEqual({'host1', 'host2'}, set(owners.values()))
         records = [json.loads(line) for line in jsons.lines()]
-        for uuid, owner in self.deployment.owners().items():
+        for uuid, owner in owners.items():
             expected = f'node {uuid}: owner nobody -> {owner}, reason assigned'
             if owner == 'host1':
                 (line,) = text.lines(uuid)
