@@ -75,6 +75,17 @@ def backend_class(name: str) -> type[backend.MembershipBackend]:
     return cast('type[backend.MembershipBackend]', found)
 
 
+def failed(group: str, name: str, exc: Exception) -> exceptions.PluginError:
+    """Name the plugin that raised something when it was built."""
+    return exceptions.PluginError(
+        group,
+        name,
+        _find(group, name).distribution,
+        f'fails on its options: {type(exc).__name__}: {exc}',
+        hint='Repair or uninstall that package',
+    )
+
+
 def _load(group: str, names: Iterable[str]) -> dict[str, Class]:
     plugins = [_find(group, name) for name in names]
     faults = [str(plugin.error) for plugin in plugins if plugin.error]

@@ -175,6 +175,8 @@ def _policies(
                 selected[name].check_host(host)
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))
+        except Exception as exc:  # noqa: BLE001 - a stranger's code
+            faults.append(str(plugins.failed(plugins.POLICIES, name, exc)))
     assigners = [
         name
         for name, policy_ in selected.items()

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import unittest
+
+from oslo_config import cfg
+
+from ironic_ownership.conf import plugin
+from ironic_ownership.contracts import options
+
+Type = options.OptionType
+
+
+def option(type_: options.OptionType, **values) -> options.Option:
+    return options.Option('name', type_, 'Help.', **values)
+
+
+class TestOptions(unittest.TestCase):
+    def parsed(self, declared: options.Option, text: str):
+        return plugin.to_oslo(declared).type(text)
+
+    def test_each_type_reads_its_text(self) -> None:
+        for type_, text, value in (
+            (Type.STRING, 'a, b', 'a, b'),
+            (Type.INTEGER, '5', 5),
+            (Type.FLOAT, '0.5', 0.5),
+            (Type.BOOLEAN, 'yes', True),
+            (Type.LIST, 'a, b', ['a', 'b']),
+        ):
+            self.assertEqual(value, self.parsed(option(type_), text))
+
+    def test_every_type_is_known(self) -> None:
+        for type_ in options.OptionType:
+            plugin.to_oslo(option(type_))
+
+    def test_regex_has_to_match_the_whole_text(self) -> None:
+        declared = option(Type.STRING, regex='a|bc')
+        self.assertEqual('bc', self.parsed(declared, 'bc'))
+        for text in ('ab', 'xbc', 'bcx', 'a\nb', ''):
+            with self.assertRaises(ValueError):
+                self.parsed(declared, text)
+
+    def test_bounds_are_kept(self) -> None:
+        for type_ in (Type.INTEGER, Type.FLOAT):
+            declared = option(type_, minimum=1, maximum=3)
+            self.parsed(declared, '3')
+            for text in ('0', '4'):
+                with self.assertRaises(ValueError):
+                    self.parsed(declared, text)
+
+    def test_maximum_of_a_string_is_its_length(self) -> None:
+        self.parsed(option(Type.STRING, maximum=3), 'abc')
+        with self.assertRaises(ValueError):
+            self.parsed(option(Type.STRING, maximum=3), 'abcd')
+
+    def test_names_default_help_and_secrecy_carry_over(self) -> None:
+        made = plugin.to_oslo(
+            option(
+                Type.LIST,
+                default=('a',),
+                secret=True,
+                aliases=('alias',),
+                deprecated_names=('old',),
+            )
+        )
+        self.assertEqual(
+            ('name', ['a'], 'Help.', True),
+            (made.name, made.default, made.help, made.secret),
+        )
+        self.assertEqual(
+            {'alias', 'old'}, {opt.name for opt in made.deprecated_opts}
+        )
+
+    def test_same_declaration_twice_is_no_duplicate(self) -> None:
+        conf = cfg.ConfigOpts()
+        for _ in range(2):
+            conf.register_opt(plugin.to_oslo(option(Type.STRING, regex='a')))

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import unittest
+
+from oslo_config import cfg
+
+from ironic_ownership import conf as conf_
+from ironic_ownership import settings
+from ironic_ownership.contracts import exceptions, model
+from tests.unit import configured, third_party
+
+
+class SettingsCase(configured.ConfiguredCase):
+    def read(self, text: str) -> settings.Settings:
+        return settings.read(self.configure(text))
+
+    def faults(self, text: str) -> tuple[str, ...]:
+        with self.assertRaises(exceptions.ConfigurationError) as caught:
+            self.read(text)
+        return caught.exception.faults
+
+    def assert_fault(self, text: str, *parts: str) -> None:
+        """Check that there is one fault, and what it says."""
+        (fault,) = self.faults(text)
+        for part in parts:
+            self.assertIn(part, fault)
+        self.assertNotIn('\n', fault)
+
+
+class TestGood(SettingsCase):
+    def test_nothing_set_is_every_node_under_the_name_of_the_machine(
+        self,
+    ) -> None:
+        read = self.read('')
+        self.assertEqual(['all'], [p.name for p in read.advertised.policies])
+        self.assertEqual(model.canonical_host(read.host), read.host)
+        self.assertEqual((5, 20), (read.heartbeat_interval, read.member_ttl))
+
+    def test_host_is_known_in_lower_case(self) -> None:
+        self.assertEqual('host1', self.read('[DEFAULT]\nhost = HoSt1').host)
+
+    def test_same_meaning_is_advertised_alike(self) -> None:
+        one = self.read(
+            '[DEFAULT]\nhost = a\n'
+            '[ownership]\npolicies = conductor_group, peer_list\n'
+            '[ironic]\nconductor_group = Rack\npeer_list = A,b'
+        )
+        other = self.read(
+            '[DEFAULT]\nhost = B\n'
+            '[ownership]\npolicies = conductor_group,peer_list\n'
+            '[ironic]\npartition_key = rACK\npeer_list = b , a'
+        )
+        self.assertEqual(one.advertised, other.advertised)
+
+    def test_shard_is_accepted_under_the_name_that_nova_uses(self) -> None:
+        for name in ('shard_key', 'shard'):
+            read = self.read(
+                f'[ownership]\npolicies = shard_key\n[ironic]\n{name} = R1'
+            )
+            self.assertEqual(
+                (('shard_key', 'R1'),), read.advertised.policies[0].options
+            )
+
+    def test_empty_group_is_a_group(self) -> None:
+        read = self.read(
+            '[ownership]\npolicies = conductor_group\n'
+            '[ironic]\nconductor_group ='
+        )
+        self.assertEqual(
+            (('conductor_group', ''),), read.advertised.policies[0].options
+        )
+
+    def test_interval_of_exactly_a_third_of_the_ttl_will_do(self) -> None:
+        self.read('[membership]\nheartbeat_interval = 5\nmember_ttl = 15')
+
+
+class TestPolicies(SettingsCase):
+    def test_option_of_a_policy_that_is_not_selected_says_what_to_add(
+        self,
+    ) -> None:
+        for line, policy in (
+            ('shard_key = a', 'shard_key'),
+            ('shard = a', 'shard_key'),
+            ('conductor_group =', 'conductor_group'),
+            ('partition_key = g', 'conductor_group'),
+            ('peer_list = a,b', 'peer_list'),
+        ):
+            self.assert_fault(
+                f'[ironic]\n{line}',
+                '[ironic]',
+                f"add '{policy}' to [ownership] policies",
+            )
+
+    def test_policy_without_its_option_says_which_line_to_add(self) -> None:
+        for policy in ('shard_key', 'conductor_group'):
+            self.assert_fault(
+                f'[ownership]\npolicies = {policy}',
+                f'add "{policy} = ..." to [ironic]',
+            )
+
+    def test_policy_that_is_not_installed_is_named(self) -> None:
+        self.assert_fault(
+            '[ownership]\npolicies = nonsuch',
+            "'nonsuch'",
+            'not installed',
+            'shard_key',
+        )
+
+    def test_empty_or_malformed_shard_is_refused(self) -> None:
+        for shard in ('', 'a b', 'a,b', 'ä', 'a*', 'x' * 256):
+            self.assert_fault(
+                '[ownership]\npolicies = shard_key\n'
+                f'[ironic]\nshard_key = {shard}',
+                '[ironic] shard_key',
+            )
+
+    def test_malformed_group_is_refused(self) -> None:
+        for group in ('a b', 'a|b', '$', 'x' * 256):
+            self.assert_fault(
+                '[ownership]\npolicies = conductor_group\n'
+                f'[ironic]\nconductor_group = {group}',
+                '[ironic] conductor_group',
+            )
+
+    def test_list_without_this_host_is_refused(self) -> None:
+        self.assert_fault(
+            '[DEFAULT]\nhost = host1\n[ownership]\npolicies = peer_list\n'
+            '[ironic]\npeer_list = host2, host3',
+            "'host1'",
+            'host2, host3',
+        )
+
+    def test_case_of_this_host_on_the_list_means_nothing(self) -> None:
+        self.read(
+            '[DEFAULT]\nhost = host1\n[ownership]\npolicies = peer_list\n'
+            '[ironic]\npeer_list = HOST1'
+        )
+
+    def test_no_policy_or_one_twice_is_refused(self) -> None:
+        self.assert_fault('[ownership]\npolicies =', 'is empty')
+        self.assert_fault('[ownership]\npolicies = all,all', 'more than once')
+
+
+class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
+    def test_second_assigner_is_refused(self) -> None:
+        self.install(
+            'lottery',
+            'from ironic_ownership.contracts import policy\n'
+            'class Policy(policy.AssignerPolicy):\n'
+            '    contract_version = 1\n'
+            '    def assign(self, nodes, hosts): ...\n',
+        )
+        self.assert_fault(
+            '[ownership]\npolicies = peer_list, lottery',
+            'more than one assigner: peer_list, lottery',
+        )
+
+    def test_options_of_a_policy_are_in_a_group_of_its_own(self) -> None:
+        self.install('theirs')
+        read = self.read(
+            '[ownership]\npolicies = theirs\n'
+            '[policy_theirs]\ncolour = red\nsize = 3'
+        )
+        self.assertEqual(
+            (('colour', 'red'), ('size', 3)),
+            read.advertised.policies[0].options,
+        )
+
+    def test_value_out_of_bounds_is_refused(self) -> None:
+        self.install('theirs')
+        for value in ('0', 'x'):
+            self.assert_fault(
+                '[ownership]\npolicies = theirs\n'
+                f'[policy_theirs]\nsize = {value}',
+                '[policy_theirs] size',
+            )
+
+    def test_policy_that_fails_to_start_is_refused_by_name(self) -> None:
+        dist = self.install('theirs')
+        self.assert_fault(
+            '[ownership]\npolicies = theirs\n'
+            '[policy_theirs]\ncolour = ultraviolet',
+            "'theirs'",
+            dist,
+            'no such colour',
+        )
+
+    def test_broken_policy_that_nobody_selects_harms_nobody(self) -> None:
+        self.install('broken', 'import no_such_module_at_all')
+        self.read('')
+
+
+class TestCoreOptions(SettingsCase):
+    def test_value_of_a_wrong_type_or_out_of_bounds_is_named(self) -> None:
+        for group, line in (
+            ('ownership', 'refresh_interval = soon'),
+            ('ownership', 'refresh_interval = 0'),
+            ('ownership', 'mass_loss_share = 1.5'),
+            ('ownership', 'mass_loss_minimum = -1'),
+            ('membership', 'heartbeat_interval = 0'),
+            ('membership', 'fence_margin = much'),
+        ):
+            name = line.partition(' ')[0]
+            self.assert_fault(f'[{group}]\n{line}', f'[{group}] {name}: ')
+
+    def test_host_without_a_name_is_refused(self) -> None:
+        self.assert_fault('[DEFAULT]\nhost =', '[DEFAULT] host is empty')
+        for host in ('a b', 'x' * 256, 'a\x07b'):
+            self.assert_fault(f'[DEFAULT]\nhost = {host}', '[DEFAULT] host')
+
+    def test_ttl_of_less_than_three_heartbeats_is_refused(self) -> None:
+        self.assert_fault(
+            '[membership]\nheartbeat_interval = 5\nmember_ttl = 14.9',
+            'member_ttl = 14.9',
+            'set it to 15 or more',
+        )
+
+    def test_margin_that_leaves_no_time_to_act_is_refused(self) -> None:
+        text = (
+            '[membership]\nheartbeat_interval = 5\nmember_ttl = 20\n'
+            'fence_margin = {}'
+        )
+        self.assert_fault(text.format(15), 'set it to less than 15')
+        self.read(text.format(14.9))
+
+    def test_backend_that_is_not_installed_is_named(self) -> None:
+        self.assert_fault(
+            '[ownership]\nbackend = nonsuch', "'nonsuch'", 'db, memory'
+        )
+
+    def test_all_faults_come_at_once(self) -> None:
+        faults = self.faults(
+            '[DEFAULT]\nhost =\n'
+            '[ownership]\npolicies = shard_key, nonsuch\nbackend = other\n'
+            '[ironic]\nshard_key = a b\npeer_list = a\n'
+            '[membership]\nheartbeat_interval = 9\n'
+        )
+        self.assertEqual(6, len(faults), faults)
+
+
+class TestBackend(SettingsCase):
+    def test_db_backend_follows_the_records(self) -> None:
+        conf = self.configure('[database]\nconnection = sqlite:////x.db')
+        target, values = settings.backend(conf)
+        self.assertEqual('DatabaseBackend', target.__name__)
+        self.assertEqual({'connection': 'sqlite:////x.db'}, values)
+
+    def test_unknown_backend_is_refused(self) -> None:
+        with self.assertRaises(exceptions.ConfigurationError):
+            settings.backend(self.configure('[ownership]\nbackend = other'))
+
+
+class TestFiles(unittest.TestCase):
+    def test_file_that_is_missing_is_an_error_of_the_configuration(
+        self,
+    ) -> None:
+        with self.assertRaises(cfg.Error):
+            conf_.new(['--config-file', '/nonexistent/file.conf'], 'test')

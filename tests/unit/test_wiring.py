@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from ironic_ownership import wiring
+from ironic_ownership.contracts import model
+from tests.unit import configured, third_party
+from tests.unit.engine import world
+
+
+class TestInterpret(third_party.ThirdPartyCase):
+    def test_what_our_policies_advertise_is_read(self) -> None:
+        for runs in (
+            world.ALL,
+            world.RING,
+            world.runs(shard_key='a', conductor_group='g'),
+            world.runs(conductor_group='', peer_list=('a', 'b')),
+        ):
+            read, expected = wiring.interpret(runs), world.interpret(runs)
+            self.assertEqual(expected.scope, read.scope)
+            self.assertIs(type(expected.assigner), type(read.assigner))
+            self.assertEqual(len(expected.filters), len(read.filters))
+
+    def test_policy_that_is_not_installed_cannot_be_read(self) -> None:
+        self.assertIsNone(wiring.interpret(world.UNKNOWN))
+
+    def test_newer_contract_cannot_be_read(self) -> None:
+        self.assertIsNone(wiring.interpret(world.NEWER))
+
+    def test_options_that_make_no_sense_cannot_be_read(self) -> None:
+        for name, options in (
+            ('shard_key', {}),
+            ('conductor_group', {'group': 'g'}),
+            ('peer_list', {'peer_list': 'host1'}),
+            ('peer_list', {'peer_list': 5}),
+        ):
+            advertised = model.MemberSettings(
+                (model.PolicySettings.of(name, options),)
+            )
+            self.assertIsNone(wiring.interpret(advertised), options)
+
+    def test_options_on_which_a_policy_fails_cannot_be_read(self) -> None:
+        self.install('theirs')
+        for colour, readable in (('red', True), ('ultraviolet', False)):
+            advertised = model.MemberSettings(
+                (model.PolicySettings.of('theirs', {'colour': colour}),)
+            )
+            self.assertIs(readable, wiring.interpret(advertised) is not None)
+
+
+class TestListOpts(third_party.ThirdPartyCase):
+    def listed(self) -> set[tuple[str, str]]:
+        return {
+            (group, opt.dest)
+            for group, opts in wiring.list_opts()
+            for opt in opts
+        }
+
+    def test_options_of_core_plugins_and_clients_are_listed(self) -> None:
+        self.assertLessEqual(
+            {
+                ('DEFAULT', 'host'),
+                ('ownership', 'policies'),
+                ('membership', 'member_ttl'),
+                ('database', 'connection'),
+                ('ironic', 'shard_key'),
+                ('ironic', 'peer_list'),
+                ('ironic', 'conductor_group'),
+                ('ironic', 'endpoint_override'),
+                ('backend_db', 'connection'),
+            },
+            self.listed(),
+        )
+
+    def test_options_of_an_installed_third_party_are_listed(self) -> None:
+        self.install('theirs')
+        self.install('broken', 'import no_such_module_at_all')
+        self.assertIn(('policy_theirs', 'colour'), self.listed())
+
+    def test_every_option_says_what_it_means(self) -> None:
+        mute = [
+            (group, opt.name)
+            for group, opts in wiring.list_opts()
+            for opt in opts
+            if not opt.help
+        ]
+        self.assertEqual([], mute)
+
+
+class TestWiring(configured.ConfiguredCase):
+    def test_scope_is_that_of_the_configured_policies(self) -> None:
+        wired = wiring.Wiring(
+            self.configure(
+                '[ownership]\npolicies = shard_key, conductor_group\n'
+                '[ironic]\nshard_key = R1\nconductor_group = Group'
+            )
+        )
+        self.addCleanup(wired.close)
+        self.assertEqual(
+            model.Scope(shard='R1', conductor_group='group'), wired.scope
+        )
+
+    def test_closing_opens_nothing(self) -> None:
+        wired = wiring.Wiring(
+            self.configure('[database]\nconnection = nonsense')
+        )
+        wired.close()
+        wired.close()
