@@ -19,7 +19,6 @@ from ironic_ownership import plugins, settings
 from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import (
     backend,
-    exceptions,
     model,
 )
 from ironic_ownership.contracts import (
