@@ -91,6 +91,10 @@ class AssignerPolicy(Policy):
     rebalancing: ClassVar[bool] = False
     """Whether free nodes may change owner when the members change."""
 
+    node_by_node: ClassVar[bool] = False
+    """Whether the answer for a node is the same whatever other nodes are at
+    hand. Who explains one node need not list the others then."""
+
     def peers(
         self, host: str, candidates: Sequence[str], scope: model.Scope
     ) -> frozenset[str]:

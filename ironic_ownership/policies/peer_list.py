@@ -22,6 +22,7 @@ class PeerListPolicy(policy.AssignerPolicy):
 
     contract_version = 1
     rebalancing = True
+    node_by_node = True
     deprecated = 'use shards instead: [ironic] shard_key'
     options = (
         options.Option(

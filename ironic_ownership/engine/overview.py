@@ -1,0 +1,143 @@
+"""Read the whole deployment for those who judge it, whatever answers.
+
+Reads and changes nothing. The number of requests is that of the pages, a
+constant, and a bounded number of look-ups; the number of queries is constant.
+The order is that of a refresh, see :mod:`ironic_ownership.engine.snapshot`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from ironic_ownership.contracts import (
+    backend,
+    exceptions,
+    inventory,
+    model,
+)
+from ironic_ownership.contracts import records as records_
+
+LOOK_UPS = 20
+"""So many records whose node is not listed are looked up one by one."""
+
+T = TypeVar('T')
+
+
+class Part(enum.StrEnum):
+    """What may or may not answer."""
+
+    RECORDS = 'records'
+    IRONIC = 'Ironic'
+    MEMBERSHIP = 'membership'
+
+
+@dataclasses.dataclass(frozen=True)
+class Sources:
+    """Where to read; each is opened when it is read first."""
+
+    records: Callable[[], records_.Records]
+    inventory: Callable[[], inventory.Inventory]
+    backend: Callable[[], backend.MembershipBackend]
+
+
+@dataclasses.dataclass(frozen=True)
+class Nodes:
+    """What Ironic has.
+
+    :param listed: all nodes, those that were looked up included.
+    :param gone: uuids on record for which Ironic answered 404.
+    :param unverified: uuids on record that are not in the list, and too many
+        to look all of them up.
+    :param unlisted: number of nodes without a shard that were not listed,
+        because only nodes of a shard may be.
+    """
+
+    listed: Sequence[model.Node]
+    gone: frozenset[str] = frozenset()
+    unverified: frozenset[str] = frozenset()
+    unlisted: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Overview:
+    """The deployment at one moment; ``None`` for what did not answer."""
+
+    services: Sequence[model.Service] | None
+    records: Sequence[model.ComputeNode] | None
+    nodes: Nodes | None
+    view: model.View | None
+    unread: Mapping[Part, exceptions.OwnershipError]
+
+    def require(self) -> None:
+        """Insist on all of it.
+
+        :raises OwnershipError: for the first part that did not answer.
+        """
+        for error in self.unread.values():
+            raise error
+
+
+def read(sources: Sources, *, sharded: bool) -> Overview:
+    """Read services, records, nodes and view, as far as they answer.
+
+    :param sharded: whether nodes may be listed by shard only. Law 4: with a
+        shard key set no request without a shard filter lists nodes.
+    """
+    unread: dict[Part, exceptions.OwnershipError] = {}
+
+    def attempt(part: Part, work: Callable[[], T]) -> T | None:
+        if part in unread:
+            return None
+        try:
+            return work()
+        except (
+            exceptions.RecordsError,
+            exceptions.IronicError,
+            exceptions.MembershipError,
+        ) as exc:
+            unread[part] = exc
+            return None
+
+    services = attempt(Part.RECORDS, lambda: sources.records().services())
+    records = attempt(Part.RECORDS, lambda: sources.records().compute_nodes())
+    nodes = attempt(
+        Part.IRONIC,
+        lambda: _nodes(sources.inventory(), records or (), sharded),
+    )
+    view = attempt(Part.MEMBERSHIP, lambda: sources.backend().view())
+    return Overview(services, records, nodes, view, unread)
+
+
+def _nodes(
+    source: inventory.Inventory,
+    records: Sequence[model.ComputeNode],
+    sharded: bool,
+) -> Nodes:
+    unlisted = 0
+    listed: dict[str, model.Node] = {}
+    scopes = [model.Scope()]
+    if sharded:
+        counts = source.shard_counts()
+        unlisted = counts.get(None, 0)
+        names = sorted(name for name in counts if name is not None)
+        scopes = [model.Scope(shard=name) for name in names]
+    for scope in scopes:
+        listed.update((node.uuid, node) for node in source.scan(scope))
+    missing = sorted(r.uuid for r in records if r.uuid not in listed)
+    gone = set()
+    for uuid in missing[:LOOK_UPS]:
+        node = source.get(uuid)
+        if node is None:
+            gone.add(uuid)
+        else:
+            listed[uuid] = node
+            unlisted -= sharded and node.shard is None
+    return Nodes(
+        list(listed.values()),
+        frozenset(gone),
+        frozenset(missing[LOOK_UPS:]),
+        max(unlisted, 0),
+    )

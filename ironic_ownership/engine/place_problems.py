@@ -1,0 +1,132 @@
+"""Problems of shards and conductor groups: nobody serves them, or no node.
+
+Pure. Each function is one check and gives any number of problems.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Iterator, Mapping
+
+from ironic_ownership.engine import problem
+from ironic_ownership.engine.problem import Facts, Kind, Problem, Severity
+
+
+def shards_without_service(facts: Facts) -> Iterator[Problem]:
+    """Find shards in Ironic for which no live, enabled service is set up."""
+    nodes = _counted(node.shard for node in facts.nodes.listed)
+    served = {group.policies.scope.shard for group in facts.roster.groups}
+    if None not in served:
+        yield from _without_service(
+            'shard_without_service', Kind.SHARD, nodes, served, 'shard_key'
+        )
+
+
+def groups_without_service(facts: Facts) -> Iterator[Problem]:
+    """Find conductor groups in Ironic without a live, enabled service."""
+    nodes = _counted(node.conductor_group for node in facts.nodes.listed)
+    served = {
+        group.policies.scope.conductor_group for group in facts.roster.groups
+    }
+    if None not in served:
+        yield from _without_service(
+            'conductor_group_without_service',
+            Kind.CONDUCTOR_GROUP,
+            nodes,
+            served,
+            'conductor_group',
+        )
+
+
+def shards_without_nodes(facts: Facts) -> Iterator[Problem]:
+    """Find shard keys of live services that no node in Ironic has."""
+    present = {node.shard for node in facts.nodes.listed}
+    for shard, hosts in _shard_keys(facts).items():
+        if shard not in present:
+            yield Problem(
+                'shard_without_nodes',
+                Severity.WARNING,
+                f'shard key {shard!r} of {problem.listed(hosts)} is on no '
+                'node in Ironic',
+                Kind.SHARD,
+                (shard,),
+                hosts,
+                f'openstack baremetal node set NODE --shard {shard}, or '
+                'correct the shard_key',
+            )
+
+
+def shard_case(facts: Facts) -> Iterator[Problem]:
+    """Find shards and shard keys that differ in nothing but case.
+
+    Ironic keeps a shard to the letter.
+    """
+    keys = _shard_keys(facts)
+    present = {n.shard for n in facts.nodes.listed if n.shard is not None}
+    alike: dict[str, set[str]] = collections.defaultdict(set)
+    for name in present | keys.keys():
+        alike[name.casefold()].add(name)
+    for names in alike.values():
+        if len(names) < 2:
+            continue
+        hosts = {host for name in names for host in keys.get(name, ())}
+        said = ', '.join(
+            f'{name!r} ({_where(name, present, keys)})'
+            for name in sorted(names)
+        )
+        yield Problem(
+            'shard_case',
+            Severity.ERROR,
+            f'shards that differ only in case: {said}',
+            Kind.SHARD,
+            tuple(sorted(names)),
+            tuple(sorted(hosts)),
+            'Write the shard_key exactly as Ironic has it',
+        )
+
+
+def _where(
+    name: str, present: set[str], keys: Mapping[str, tuple[str, ...]]
+) -> str:
+    parts = ['in Ironic'] if name in present else []
+    if name in keys:
+        parts.append(f'shard key of {problem.listed(keys[name])}')
+    return ', '.join(parts)
+
+
+def _without_service(
+    code: str,
+    kind: Kind,
+    nodes: Mapping[str, int],
+    served: set[str | None],
+    option: str,
+) -> Iterator[Problem]:
+    unserved = sorted(name for name in nodes if name not in served)
+    if unserved:
+        said = [f'{name!r} ({nodes[name]} nodes)' for name in unserved]
+        what = str(kind).replace('_', ' ')
+        yield Problem(
+            code,
+            Severity.ERROR,
+            f'{what} without a live, enabled service: {problem.listed(said)}',
+            kind,
+            tuple(unserved),
+            hint=f'Start a service with that {option}, or change the nodes '
+            'in Ironic',
+        )
+
+
+def _counted(names: Iterable[str | None]) -> dict[str, int]:
+    counts = collections.Counter(names)
+    return {name: n for name, n in counts.items() if name is not None}
+
+
+def _shard_keys(facts: Facts) -> dict[str, tuple[str, ...]]:
+    """Return the live services by the shard that their policies name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for host in sorted(facts.view.hosts):
+        policies = facts.roster.policies.get(host)
+        shard = policies.scope.shard if policies else None
+        if shard is not None:
+            found[shard] = (*found.get(shard, ()), host)
+    return found
