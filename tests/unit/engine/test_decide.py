@@ -184,6 +184,36 @@ class TestExclusiveNodes(DecideCase):
             ('host2', 'host1'), (decision.owner, decision.wanted_by)
         )
 
+    def test_who_has_no_peer_takes_nothing_from_another_ring(self) -> None:
+        services = [model.Service('host9', settings=world.RING)]
+        for runs in (
+            world.ALL,
+            world.runs(odd=None),
+            world.runs(peer_list=('host1',)),
+            world.runs(peer_list=('host1',), all=None),
+        ):
+            decision = self.decide(
+                world.node(1),
+                world.record(1, 'host9'),
+                [world.member('host1', runs)],
+                services,
+            )
+            self.assertEqual(
+                ('host9', 'host1'), (decision.owner, decision.wanted_by)
+            )
+
+    def test_who_has_no_peer_lets_nothing_go(self) -> None:
+        runs = world.runs(conductor_group='g', peer_list=())
+        decision = self.decide(
+            world.node(1, conductor_group='h'),
+            world.record(1, 'host1'),
+            world.members(runs, 'host1'),
+        )
+        self.assertEqual(
+            ('host1', Reason.FILTERED_KEEPS),
+            (decision.owner, decision.reason),
+        )
+
 
 class TestRebalancing(DecideCase):
     def test_free_node_follows_the_ring(self) -> None:
