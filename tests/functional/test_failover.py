@@ -14,6 +14,7 @@ from ironic_ownership.policies import ring
 from tests.functional import databases, hosts, test_dbsync
 
 HOSTS = ('host1', 'host2', 'host3')
+PASSWORD = 'hunter2'
 
 
 def ring_of(
@@ -28,13 +29,11 @@ class _Sharing(hosts.HostsTestCase):
     """Starts hosts and gives them nodes, some of which are deployed."""
 
     ironic: dict[str, object] = {}
+    defaults: dict[str, object] = {}
 
     def start(self, *names: str) -> dict[str, hosts.Host]:
         """Start hosts and wait until all of them are members."""
-        started = {
-            name: self.deployment.start(name, ironic=self.ironic)
-            for name in names
-        }
+        started = {name: self.start_again(name) for name in names}
         self.deployment.wait_until(
             lambda: self.deployment.members() == set(names), 'members'
         )
@@ -77,7 +76,9 @@ class _Sharing(hosts.HostsTestCase):
         self.assert_returned_by_release(shared, without)
 
     def start_again(self, name: str) -> hosts.Host:
-        return self.deployment.start(name, ironic=self.ironic)
+        return self.deployment.start(
+            name, ironic=self.ironic, DEFAULT=self.defaults
+        )
 
     def assert_returned_by_release(
         self, shared: dict[str, str], without: dict[str, str]
@@ -182,17 +183,26 @@ class _OnServer:
     """On a database server; ``kind`` says which."""
 
     kind: databases.PostgreSQL | databases.MariaDB
+    defaults = {'debug': True}
 
     def setUp(self) -> None:
         super().setUp()
-        self.deployment = self.deploy(self.kind.fresh())
+        # Both servers let us in whatever the password.
+        url = self.kind.fresh().replace('@', f':{PASSWORD}@')
+        self.deployment = self.deploy(url)
+        self.addCleanup(self.assert_password_is_in_no_log)
+
+    def assert_password_is_in_no_log(self) -> None:
+        for host in self.deployment.hosts:
+            self.assertEqual([], host.lines(PASSWORD))
+            self.assertNotIn(PASSWORD, host.output())
 
     def upgrade(self) -> None:
         done = test_dbsync.run(self.deployment.connection, 'upgrade')
         self.assertEqual(0, done.returncode, done.stderr)
 
     def test_schema_is_not_made_behind_the_operators_back(self) -> None:
-        host = self.deployment.start('host1')
+        host = self.start_again('host1')
         self.assertEqual(1, host.process.wait(hosts.TIMEOUT))
         self.assertEqual(1, len(host.output().splitlines()), host.output())
         self.assertIn('ironic-ownership-dbsync upgrade', host.output())
@@ -224,6 +234,7 @@ class _OnServer:
         # Who comes back first may find the others dead; in the end all is
         # as it was, and goes on.
         self.deployment.wait_for_owners(shared | ring_of(more, both))
+        self.assertNotEqual([], running['host1'].lines(' DEBUG '))
         for host in running.values():
             self.assertIsNone(host.process.returncode)
 

@@ -43,7 +43,7 @@ class FaultyProxy(ironics.RecordingProxy):
         return answer
 
 
-class TestIronicOutages(hosts.HostsTestCase):
+class TestOutages(hosts.HostsTestCase):
     def wait_for(self, host: hosts.Host, text: str, times: int = 1) -> None:
         self.deployment.wait_until(
             lambda: len(host.lines(text)) >= times, f'{times} x {text!r}'
@@ -105,9 +105,7 @@ class TestIronicOutages(hosts.HostsTestCase):
             self.enrolment.set_instance(uuids[0], None)
         self.assertEqual(len(FAULTS), len(host.lines('no refresh')))
 
-
-class TestLockedDatabase(hosts.HostsTestCase):
-    def test_hosts_stop_at_their_fence_and_come_back(self) -> None:
+    def test_locked_out_hosts_stop_at_their_fence_and_come_back(self) -> None:
         running = [self.deployment.start(h) for h in ('host1', 'host2')]
         self.deployment.wait_until(
             lambda: len(self.deployment.members()) == 2, 'members'

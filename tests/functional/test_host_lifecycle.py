@@ -31,7 +31,7 @@ class HangingProxy(ironics.RecordingProxy):
         super().stop()
 
 
-class TestDuplicates(hosts.HostsTestCase):
+class TestLifecycle(hosts.HostsTestCase):
     def test_second_process_of_a_live_host_is_refused(self) -> None:
         uuids = self.enrolment.enrol(4)
         first = self.deployment.start('host1', 'all')
@@ -57,9 +57,7 @@ class TestDuplicates(hosts.HostsTestCase):
         self.assertEqual({'host1'}, self.deployment.members())
         self.assertEqual(before, self.deployment.events())
 
-
-class TestSigterm(hosts.HostsTestCase):
-    def test_leaves_at_once_and_keeps_what_is_deployed(self) -> None:
+    def test_sigterm_leaves_at_once_and_keeps_what_is_deployed(self) -> None:
         self.host = self.deployment.start('host1')
         self.deployment.wait_until(
             lambda: self.deployment.members() == {'host1'}, 'host1'
@@ -78,7 +76,7 @@ class TestSigterm(hosts.HostsTestCase):
             dict.fromkeys(deployed, 'host1') | dict.fromkeys(free, 'host2')
         )
 
-    def test_ends_during_a_scan_that_hangs(self) -> None:
+    def test_sigterm_ends_a_scan_that_hangs(self) -> None:
         proxy = HangingProxy(self.server.endpoint)
         self.addCleanup(proxy.stop)
         self.enrolment.enrol(2)
@@ -91,7 +89,7 @@ class TestSigterm(hosts.HostsTestCase):
         self.assertEqual(frozenset(), self.deployment.members())
         self.assertEqual({}, self.deployment.owners())
 
-    def test_ends_while_it_waits_for_ironic(self) -> None:
+    def test_sigterm_ends_while_it_waits_for_ironic(self) -> None:
         host = self.deployment.start(
             'host1', 'all', ironic={'endpoint_override': 'http://127.0.0.1:1'}
         )
@@ -101,8 +99,6 @@ class TestSigterm(hosts.HostsTestCase):
         self.assertEqual(0, host.terminate())
         self.assertEqual(frozenset(), self.deployment.members())
 
-
-class TestLog(hosts.HostsTestCase):
     def test_change_of_owner_is_one_line_as_text_and_as_json(self) -> None:
         text = self.deployment.start('host1')
         jsons = self.deployment.start('host2', DEFAULT={'use_json': True})

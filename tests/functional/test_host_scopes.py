@@ -10,7 +10,11 @@ EXCLUSIVE = 'conductor_group,shard_key'
 SHARING = 'peer_list,conductor_group'
 
 
-class _Scopes(hosts.HostsTestCase):
+def given(owners: dict[str, Iterable[str]]) -> dict[str, str]:
+    return {uuid: host for host, uuids in owners.items() for uuid in uuids}
+
+
+class TestScopes(hosts.HostsTestCase):
     def enrol(
         self, shard: str | None, group: str = '', count: int = 3
     ) -> list[str]:
@@ -26,12 +30,6 @@ class _Scopes(hosts.HostsTestCase):
     def wait_for_line(self, host: hosts.Host, text: str) -> None:
         self.deployment.wait_until(lambda: host.lines(text), text)
 
-
-def given(owners: dict[str, Iterable[str]]) -> dict[str, str]:
-    return {uuid: host for host, uuids in owners.items() for uuid in uuids}
-
-
-class TestExclusive(_Scopes):
     def test_scopes_add_up_and_a_dead_host_loses_nothing(self) -> None:
         both = self.enrol('s1', 'g1')
         shard = self.enrol('s2', 'g1') + self.enrol('s2', 'g3')
@@ -101,8 +99,6 @@ class TestExclusive(_Scopes):
         self.assertEqual(owners, self.deployment.owners())
         self.assertEqual(1, len(one.lines('but out of scope, as')))
 
-
-class TestSharing(_Scopes):
     def test_node_that_changes_group_is_released_and_claimed(self) -> None:
         for name, group in (
             ('host1', 'g1'),
