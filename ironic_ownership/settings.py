@@ -173,6 +173,7 @@ def _policies(
             if values is not None:
                 selected[name] = target(values)
                 selected[name].check_host(host)
+                selected[name].settings()
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))
         except Exception as exc:  # noqa: BLE001 - a stranger's code
@@ -234,10 +235,13 @@ def _backend(
     name = configured.strip()
     try:
         target = plugins.backend_class(name)
+        register_plugin(conf, name, target)
     except exceptions.ConfigurationError as exc:
         faults.extend(exc.faults)
         return None
-    register_plugin(conf, name, target)
+    except cfg.DuplicateOptError as exc:
+        faults.append(f'backend {name!r}: {exc}')
+        return None
     values = _values(conf, name, target, faults)
     return None if values is None else (target, values)
 

@@ -36,7 +36,8 @@ class Option:
     :param required: refuse to start while the option is unset.
     :param group: the configuration group; empty means the plugin's own,
         ``policy_<name>`` or ``backend_<name>``.
-    :param aliases: other names that are accepted, without a warning.
+    :param aliases: other names that are accepted; the log says once which
+        name is the one to use.
     :param deprecated_names: old names that are accepted, with a warning.
     :param regex: what the whole text of a string must match.
     :param minimum: the least number accepted.
