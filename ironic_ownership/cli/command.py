@@ -19,7 +19,7 @@ from ironic_ownership.cli import app, failures
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine import refresh
+    from ironic_ownership.engine import overview, refresh
 
 T = TypeVar('T')
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
@@ -95,6 +95,27 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
             wiring.interpret,
         )
 
+    @property
+    def sharded(self) -> bool:
+        """Whether nodes may be listed by shard only, as configured here."""
+        return self.wiring.scope.shard is not None
+
+    @functools.cached_property
+    def sources(self) -> overview.Sources:
+        """What the whole deployment is read from."""
+        from ironic_ownership.engine import overview
+
+        wired = self.wiring
+        return overview.Sources(
+            wired.ready_records,
+            lambda: wired.inventory,
+            lambda: wired.backend,
+        )
+
+    def words(self, cell: Any) -> Any:
+        """Put a cell of a table into words."""
+        return columns.readable(cell)
+
     def get_epilog(self) -> str:
         """Return notes and examples.
 
@@ -136,7 +157,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         formatter: Any = self.formatter
         if parsed_args.formatter == 'table':
             shown = [columns.heading(name) for name in column_names]
-            formatter = _Readable(formatter, columns.readable)
+            formatter = _Readable(formatter, self.words)
         elif parsed_args.formatter not in _STRUCTURED:
             formatter = _Readable(formatter, _flat)
         self.formatter = formatter

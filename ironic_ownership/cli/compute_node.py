@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import uuid as uuid_
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from ironic_ownership.cli import command, failures
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.cli import command, failures, node
+from ironic_ownership.contracts import model
 from ironic_ownership.engine import census, survey
 from ironic_ownership.observe import columns, compute_node, event
 
@@ -204,10 +203,8 @@ class ShowComputeNode(command.ShowOne):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Show the compute node."""
-        uuid = self._uuid(parsed_args.node)
-        finding = census.one(self.ports, uuid)
-        if finding is None:
-            raise self._unknown(parsed_args.node)
+        uuid = node.uuid_of(self, parsed_args.node)
+        finding = node.explained(self, uuid).finding
         events = (
             self.ports.records.events(node_uuid=uuid, limit=parsed_args.events)
             if parsed_args.events
@@ -218,22 +215,6 @@ class ShowComputeNode(command.ShowOne):
             (*columns.keys(shown), 'events'),
             (*columns.row(shown, finding), [event.cell(e) for e in events]),
         )
-
-    def _uuid(self, asked: str) -> str:
-        try:
-            return str(uuid_.UUID(asked))
-        except ValueError:
-            pass
-        configured = self.wiring.scope
-        scope = model.Scope() if configured.shard is None else configured
-        uuid, known = census.find(self.ports, asked, scope)
-        if uuid is None:
-            raise failures.unknown('node', asked, known)
-        return uuid
-
-    def _unknown(self, uuid: str) -> exceptions.NotFoundError:
-        recorded = self.ports.records.compute_nodes()
-        return failures.unknown('node', uuid, [r.uuid for r in recorded])
 
 
 def _shard(text: str) -> str:

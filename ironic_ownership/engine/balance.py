@@ -95,15 +95,17 @@ def rings(
 
 
 def loads(
+    hosts: Iterable[str],
     records: Iterable[model.ComputeNode],
     nodes: Sequence[model.Node] | None,
     roster_: roster.Roster | None,
 ) -> dict[str, Load]:
-    """Return the load of each service that owns nodes or is in a group.
+    """Return the load of each service.
 
     Services of one ring are compared with each other, and those that are
     alone with all others that are alone.
 
+    :param hosts: the services in question.
     :param nodes: all nodes of Ironic; ``None`` if it does not answer.
     :param roster_: ``None`` if it is not known who is alive.
     """
@@ -124,7 +126,7 @@ def loads(
             ),
             spread_of[host].of_mean(host) if host in spread_of else None,
         )
-        for host in owned.keys() | spread_of.keys()
+        for host in hosts
     }
 
 

@@ -8,10 +8,17 @@ node may have left the scope, or become a part of another node.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from ironic_ownership.contracts import inventory, model
-from ironic_ownership.engine import refresh, roster, snapshot, survey
+from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.engine import (
+    candidates,
+    explain,
+    refresh,
+    roster,
+    snapshot,
+    survey,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,22 +63,40 @@ def take(ports: refresh.Ports, scope: model.Scope, host: str = '') -> Census:
     )
 
 
-def one(ports: refresh.Ports, uuid: str) -> survey.Finding | None:
-    """Judge one compute node, asked for without any filter.
+def one(
+    ports: refresh.Ports,
+    uuid: str,
+    sharded: Callable[[], bool] = lambda: False,
+) -> explain.Explanation | None:
+    """Judge and explain one compute node, asked for without any filter.
+
+    Others are listed only if they are decided together with it.
 
     :param uuid: of the node.
+    :param sharded: tells whether nodes may be listed by shard only (law 4);
+        asked only if there is anything to list.
     :returns: ``None`` if neither Ironic nor the records know it.
     :raises OwnershipError: if anything can't be read.
     """
     services = ports.records.services()
-    records = ports.records.compute_nodes_by_uuid([uuid])
-    nodes = _look_up(ports.source, [uuid])
-    found = survey.survey(
-        nodes,
-        records,
-        roster.Roster.of(ports.backend.view(), services, ports.interpret),
+    record = next(iter(ports.records.compute_nodes_by_uuid([uuid])), None)
+    node = ports.source.get(uuid)
+    moment = candidates.Moment.of(
+        ports.backend.view(), services, ports.interpret
     )
-    return found[0] if found else None
+    if node is None and record is None:
+        return None
+    scope = explain.companions_scope(node, moment.roster) if node else None
+    companions: Sequence[model.Node] = ()
+    if scope is not None:
+        if scope.shard is None and sharded():
+            raise exceptions.OwnershipError(
+                f'node {uuid} is decided together with other nodes, which '
+                'may not be listed with a shard key set',
+                hint='Ask with a configuration without shard_key',
+            )
+        companions = ports.source.scan(scope)
+    return explain.explain(uuid, node, record, moment, companions)
 
 
 def find(

@@ -14,8 +14,8 @@ from ironic_ownership.engine import (
     advice,
     candidates,
     decide,
-    policy_set,
     roster,
+    settings_text,
     survey,
 )
 
@@ -82,7 +82,11 @@ def explain(
         candidates=candidates.consider(node, rows, moment),
         wish=_wish(node, moment.roster, companions),
         rule='',
-        assigner=_assigner_name(group, moment.interpret),
+        assigner=(
+            settings_text.assigner(group.settings, moment.interpret)
+            if group
+            else None
+        ),
         peers=tuple(sorted(group.peers)) if group else (),
         live_peers=group.hosts if group else (),
         owner=rows.get(owner) if owner else None,
@@ -127,15 +131,3 @@ def _deciding(
     """Return the one peer group that admits the node; none if several do."""
     groups = [g for g in roster_.groups if g.policies.admits(node)]
     return groups[0] if len(groups) == 1 else None
-
-
-def _assigner_name(
-    group: roster.PeerGroup | None, interpret: policy_set.Interpreter
-) -> str | None:
-    if group is None or group.policies.assigner is None:
-        return None
-    for policy in group.settings.policies:
-        alone = interpret(model.MemberSettings((policy,)))
-        if alone is not None and alone.assigner is not None:
-            return policy.name
-    return None

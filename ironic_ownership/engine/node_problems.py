@@ -172,7 +172,7 @@ def orphans(facts: Facts) -> Iterator[Problem]:
         yield _nodes(
             'orphan',
             Severity.WARNING,
-            f'{_count(gone)} on record, and Ironic answers 404 for them',
+            f'{_count(gone)} on record for which Ironic answers 404',
             gone,
             _hosts(owners[uuid] for uuid in gone),
             'A live owner deletes such a record by itself, unless an '

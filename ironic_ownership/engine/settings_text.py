@@ -34,6 +34,17 @@ def unreadable(
     return f'policy {names} is not installed or refuses its options'
 
 
+def assigner(
+    settings: model.MemberSettings, interpret: policy_set.Interpreter
+) -> str | None:
+    """Return the name of the policy that assigns, if there is one."""
+    for policy in settings.policies:
+        alone = interpret(model.MemberSettings((policy,)))
+        if alone is not None and alone.assigner is not None:
+            return policy.name
+    return None
+
+
 def differences(settings: Mapping[_Hosts, model.MemberSettings]) -> str:
     """Say in what the settings of several services differ.
 

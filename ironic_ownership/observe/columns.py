@@ -70,6 +70,11 @@ def text(cell: Cell) -> str:
     return str(cell)
 
 
+def rounded(number: float | None) -> float | None:
+    """Return a share with as many digits as anybody reads."""
+    return None if number is None else round(number, 4)
+
+
 def moment(seconds: float | None) -> str | None:
     """Return a time as ISO 8601 in UTC.
 

@@ -20,6 +20,10 @@ class Standing:
     :param view_known: whether the membership backend answered.
     :param nodes: number of compute nodes that it owns.
     :param instances: number of those with an instance.
+    :param unavailable: number of those that could not be given to anybody
+        now; ``None`` if Ironic was not asked or did not answer.
+    :param of_mean: its nodes against the mean of the services that it is
+        compared with, 1.0 being the mean; ``None`` if there are none.
     """
 
     row: model.Service
@@ -27,6 +31,8 @@ class Standing:
     view_known: bool
     nodes: int = 0
     instances: int = 0
+    unavailable: int | None = None
+    of_mean: float | None = None
 
     @property
     def alive(self) -> str:
@@ -78,24 +84,34 @@ SHORT = (
 )
 """What fits into a listing."""
 
-LONG = (
-    *SHORT,
+_REST = (
     _Column('fenced', lambda s: s.row.fenced),
     _Column('disabled_reason', lambda s: s.row.disabled_reason),
     _Column('registered_at', lambda s: columns.moment(s.row.registered_at)),
     _Column('policies', lambda s: policies(s.settings)),
     _Column('settings', lambda s: options(s.settings)),
 )
+
+LONG = (
+    *SHORT,
+    _Column('free', lambda s: s.nodes - s.instances),
+    _Column('unavailable', lambda s: s.unavailable),
+    _Column('of_mean', lambda s: columns.rounded(s.of_mean)),
+    *_REST,
+)
 """What a listing shows when asked for more."""
 
 DETAILS = (
-    *LONG,
+    *SHORT,
+    *_REST,
     _Column('incarnation', lambda s: s.member and s.member.incarnation),
     _Column(
         'joined_at',
         lambda s: columns.moment(s.member.joined_at) if s.member else None,
     ),
     _Column('contract_version', lambda s: s.settings.contract_version),
+    _Column('view_checksum', lambda s: s.row.view_checksum),
+    _Column('config_error', lambda s: s.row.config_error),
 )
 """Everything about one service."""
 

@@ -1,0 +1,62 @@
+"""``check``: look for everything that is not as it should be."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from ironic_ownership import wiring
+from ironic_ownership.cli import command, failures
+from ironic_ownership.engine import check, overview
+from ironic_ownership.observe import problem
+
+
+class Check(command.Lister):
+    """Check that every node is owned by one service, and say what is wrong.
+
+    Reads Ironic, the records and the members, and changes nothing.
+    """
+
+    notes = """\
+The exit code is 0 if nothing is found, and 4 if anything is: also if Ironic,
+the records or the membership do not answer, and then it is said what could
+not be judged. With a shard key in the configuration nodes are listed shard by
+shard; nodes without a shard are then counted, and not judged."""
+    examples = ('check', 'check --long', 'check -f json')
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of this command."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--long',
+            action='store_true',
+            help=f'name all subjects of a problem, not only {problem.FEW}',
+        )
+        return parser
+
+    def words(self, cell: Any) -> Any:
+        """Put a cell of a table into words, in narrow columns."""
+        return problem.readable(cell)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+        """Check the deployment."""
+        seen = overview.read(self.sources, sharded=self.sharded)
+        found = check.check(seen, wiring.interpret)
+        if found:
+            self.exit_code = failures.ExitCode.DEGRADED
+        shown = problem.LONG if parsed_args.long else problem.SHORT
+        return self.table(shown, found)
+
+    def produce_output(
+        self,
+        parsed_args: argparse.Namespace,
+        column_names: Sequence[str],
+        data: Any,
+    ) -> int:
+        """Show the problems; tell a person that there are none."""
+        rows = list(data)
+        if not rows and parsed_args.formatter == 'table':
+            self.app.stdout.write('No problems found\n')
+            return 0
+        return super().produce_output(parsed_args, column_names, rows)

@@ -1,0 +1,140 @@
+"""How a preview is shown: flows, single nodes, and the sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from ironic_ownership.contracts import model
+from ironic_ownership.observe import columns
+
+_Row = dict[str, columns.Cell]
+
+
+class Flow(Protocol):
+    """All nodes that would go from one service to another."""
+
+    @property
+    def before(self) -> str | None: ...  # noqa: D102
+    @property
+    def after(self) -> str | None: ...  # noqa: D102
+    @property
+    def nodes(self) -> int: ...  # noqa: D102
+    @property
+    def instances(self) -> int: ...  # noqa: D102
+    @property
+    def share(self) -> float: ...  # noqa: D102
+
+
+class Transfer(Protocol):
+    """One node, its owner before and after."""
+
+    @property
+    def node(self) -> model.Node: ...  # noqa: D102
+    @property
+    def before(self) -> str | None: ...  # noqa: D102
+    @property
+    def after(self) -> str | None: ...  # noqa: D102
+    @property
+    def deployed(self) -> bool: ...  # noqa: D102
+
+
+class Preview(Protocol):
+    """What is shown of a preview; the engine makes it."""
+
+    @property
+    def compared(self) -> int: ...  # noqa: D102
+    @property
+    def share(self) -> float: ...  # noqa: D102
+    @property
+    def transfers(self) -> Sequence[Transfer]: ...  # noqa: D102
+    @property
+    def stranded(self) -> Sequence[Transfer]: ...  # noqa: D102
+    @property
+    def unserved(self) -> Sequence[Transfer]: ...  # noqa: D102
+    def flows(self) -> Sequence[Flow]: ...  # noqa: D102
+
+
+_Flow = columns.Column[Flow]
+_Change = columns.Column[tuple[str, Transfer]]
+
+FLOW = (
+    _Flow('from_service', lambda f: f.before),
+    _Flow('to_service', lambda f: f.after),
+    _Flow('nodes', lambda f: f.nodes),
+    _Flow('instances', lambda f: f.instances),
+    _Flow('share', lambda f: columns.rounded(f.share)),
+)
+"""Nodes that would move, by service before and after."""
+
+NODE = (
+    _Change('uuid', lambda c: c[1].node.uuid),
+    _Change('name', lambda c: c[1].node.name),
+    _Change('change', lambda c: c[0]),
+    _Change('from_service', lambda c: c[1].before),
+    _Change('to_service', lambda c: c[1].after),
+    _Change('instance', lambda c: c[1].deployed),
+    _Change('shard', lambda c: c[1].node.shard),
+    _Change('conductor_group', lambda c: c[1].node.conductor_group),
+)
+"""One node that a change is about."""
+
+
+def changes(preview: Preview) -> Iterator[tuple[str, Transfer]]:
+    """Yield every node that a change is about, with the kind of change."""
+    for kind, transfers in (
+        ('moves', preview.transfers),
+        ('stranded', preview.stranded),
+        ('unserved', preview.unserved),
+    ):
+        for transfer in transfers:
+            yield kind, transfer
+
+
+def whole(preview: Preview, *, nodes: bool) -> _Row:
+    """Return everything as one object.
+
+    :param nodes: whether to name each node.
+    """
+    said: _Row = {
+        'nodes': preview.compared,
+        'moves': len(preview.transfers),
+        'share': columns.rounded(preview.share),
+        'instances': sum(t.deployed for t in preview.transfers),
+        'stranded': len(preview.stranded),
+        'unserved': len(preview.unserved),
+        'flows': [
+            dict(zip(columns.keys(FLOW), columns.row(FLOW, f), strict=True))
+            for f in preview.flows()
+        ],
+    }
+    if nodes:
+        said['changes'] = [
+            dict(zip(columns.keys(NODE), columns.row(NODE, c), strict=True))
+            for c in changes(preview)
+        ]
+    return said
+
+
+def summary(preview: Preview) -> str:
+    """Return the sums in a few lines."""
+    moves = len(preview.transfers)
+    deployed = sum(t.deployed for t in preview.transfers)
+    lines = [
+        (
+            f'{moves} of {preview.compared} nodes would move '
+            f'({preview.share:.1%}), {deployed} of them with an instance'
+        )
+    ]
+    if preview.stranded:
+        lines.append(
+            f'{len(preview.stranded)} nodes with an instance would be '
+            'stranded: their owner would be gone, and only an operator could '
+            'move them'
+        )
+    if preview.unserved:
+        lines.append(
+            f'{len(preview.unserved)} nodes without an instance would stay '
+            'with an owner that would be gone'
+        )
+    return '\n'.join(lines)
