@@ -5,7 +5,7 @@ import unittest
 from oslo_config import cfg
 
 from ironic_ownership import conf as conf_
-from ironic_ownership import settings
+from ironic_ownership import plugins, settings
 from ironic_ownership.contracts import exceptions, model
 from tests.unit import configured, third_party
 
@@ -183,6 +183,35 @@ class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
             "'theirs'",
             dist,
             'no such colour',
+        )
+
+    def test_policy_that_cannot_say_its_settings_is_refused(self) -> None:
+        dist = self.install(
+            'mute',
+            'from ironic_ownership.contracts import policy\n'
+            'class Policy(policy.FilterPolicy):\n'
+            '    contract_version = 1\n'
+            '    def settings(self): raise LookupError("no words")\n',
+        )
+        self.assert_fault(
+            '[ownership]\npolicies = mute', "'mute'", dist, 'no words'
+        )
+
+    def test_backend_whose_option_is_taken_is_a_fault(self) -> None:
+        self.install(
+            'rival',
+            'from ironic_ownership.backends import memory\n'
+            'from ironic_ownership.contracts import options\n'
+            'class Backend(memory.MemoryBackend):\n'
+            '    options = (options.Option("shard_key", '
+            'options.OptionType.FLOAT, "Taken.", group="ironic"),)\n',
+            group=plugins.BACKENDS,
+            target='Backend',
+        )
+        self.assert_fault(
+            '[ownership]\nbackend = rival',
+            "backend 'rival'",
+            'shard_key',
         )
 
     def test_broken_policy_that_nobody_selects_harms_nobody(self) -> None:
