@@ -188,6 +188,7 @@ class Wiring:
             absentees_,
             guard_,
             self.inventory,
+            tuning,
         )
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from oslo_log import log
 
 from ironic_ownership import conf as conf_
 from ironic_ownership import version, wiring
-from ironic_ownership.cmd import config_files, reloading
+from ironic_ownership.cmd import config_files, log_levels, reloading
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import host as host_
 
@@ -64,6 +64,7 @@ def _parse(argv: Sequence[str] | None) -> list[str]:
 
 
 def _log_as_configured(conf: cfg.ConfigOpts) -> None:
+    log_levels.read(conf)  # here it is told what is wrong with them
     try:
         log.setup(conf, PROG)
     except (OSError, log.LogConfigError) as exc:

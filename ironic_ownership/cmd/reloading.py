@@ -5,32 +5,20 @@ A file that is half written, or wrong, changes nothing at all.
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Sequence
-from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import conf as conf_
-from ironic_ownership import plugins, settings, wiring
+from ironic_ownership import settings, wiring
 from ironic_ownership.clients import ironic
+from ironic_ownership.cmd import log_levels, restart
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import reload
 
 LOG = log.getLogger(__name__)
-
-RELOADABLE = frozenset(
-    {
-        ('DEFAULT', 'debug'),
-        ('DEFAULT', 'default_log_levels'),
-        ('membership', 'heartbeat_interval'),
-        ('ownership', 'refresh_interval'),
-        ('ownership', 'recheck_interval'),
-        ('ownership', 'mass_loss_share'),
-        ('ownership', 'mass_loss_minimum'),
-    }
-)
-"""Groups and options that need no restart, besides those of policies."""
 
 
 class Reloading:
@@ -53,55 +41,89 @@ class Reloading:
         self._prog = prog
         self._conf = conf
         self._reload = reload_
+        self._levels = log_levels.read(conf)
 
     def reload(self) -> None:
         """Read the files; apply them, or keep everything and say why."""
         LOG.info('reading the configuration again')
         try:
-            fresh = conf_.new(self._files, self._prog)
-            ironic.register_opts(fresh)
-            chosen = settings.read(fresh)
-            restart = _needing_restart(self._conf, fresh)
-        except (exceptions.OwnershipError, cfg.Error, ValueError) as exc:
+            fresh = self._read()
+            levels = log_levels.read(fresh)
+            kept = self._keep_until_restart(fresh)
+            chosen = _read_beside(fresh, kept)
+        except (
+            exceptions.OwnershipError,
+            cfg.Error,
+            ValueError,
+            OSError,
+        ) as exc:
             self._reload.refuse(' '.join(str(exc).split()))
             return
-        if restart:
-            LOG.warning(
-                'changed options that need a restart, and are not applied: %s',
-                ', '.join(restart),
-            )
-        if '[ownership] policies' in restart:
-            self._reload.refuse(
-                '[ownership] policies needs a restart, and so does what goes '
-                'with it'
-            )
-            return
-        log.setup(fresh, self._prog)
+        log_levels.change(self._levels, levels)
+        self._levels = levels
         self._reload.request(wiring.tuning_of(chosen))
 
+    def _read(self) -> cfg.ConfigOpts:
+        """Read what a process that starts now would run on.
 
-def _needing_restart(
-    before: cfg.ConfigOpts, after: cfg.ConfigOpts
-) -> list[str]:
-    """Return the options that have changed and can't be applied now."""
-    of_policies = {
-        (settings.group_of(plugin.name, plugin.target, option), option.name)
-        for plugin in plugins.installed(plugins.POLICIES)
-        if plugin.target is not None
-        for option in plugin.target.options
-    }
-    names = {
-        (group, opt.dest) for group, opts in wiring.list_opts() for opt in opts
-    }
-    return [
-        f'[{group}] {name}'
-        for group, name in sorted(names - RELOADABLE - of_policies)
-        if _value(before, group, name) != _value(after, group, name)
-    ]
+        :raises OwnershipError: if it could not, or if somebody seems to be
+            writing these files at this moment.
+        """
+        fresh = conf_.new(self._files, self._prog)
+        _refuse_unfinished(fresh)
+        ironic.register_opts(fresh)
+        settings.read(fresh)
+        return fresh
+
+    def _keep_until_restart(
+        self, fresh: cfg.ConfigOpts
+    ) -> Sequence[restart.Option]:
+        kept = restart.needed_by(self._conf, fresh)
+        restart.take_back(self._conf, fresh, kept)
+        if kept:
+            LOG.warning(
+                'changed options that need a restart, and are not applied: %s',
+                restart.text_of(kept),
+            )
+        return kept
 
 
-def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
+def _refuse_unfinished(conf: cfg.ConfigOpts) -> None:
+    """Refuse a file that was read while it was being written.
+
+    Cut in the middle of a value it may well be valid: "rack-1", not
+    "rack-12".
+
+    :raises ConfigurationError: naming the files.
+    """
+    files = [*map(pathlib.Path, conf.config_file)]
+    for directory in conf.config_dir:
+        files += sorted(pathlib.Path(directory).glob('*.conf'))
+    unfinished = [f for f in files if not f.read_bytes().endswith(b'\n')]
+    if unfinished:
+        raise exceptions.ConfigurationError(
+            [f'{file} does not end with a line break' for file in unfinished],
+            hint='It seems to be half written: finish it, and send SIGHUP',
+        )
+
+
+def _read_beside(
+    conf: cfg.ConfigOpts, kept: Sequence[restart.Option]
+) -> settings.Settings:
+    """Read what can be applied now, beside the options kept as they were.
+
+    :raises ConfigurationError: if the two do not fit together.
+    """
+    if restart.POLICIES in kept:
+        raise exceptions.ConfigurationError(
+            ['[ownership] policies has changed'],
+            hint='That needs a restart, and so does what goes with it',
+        )
     try:
-        return (conf if group == 'DEFAULT' else conf[group])[name]
-    except cfg.Error:
-        return None
+        return settings.read(conf)
+    except exceptions.ConfigurationError as exc:
+        raise exceptions.ConfigurationError(
+            exc.faults,
+            hint='The new values do not go with those at the start of '
+            f'{restart.text_of(kept)}, which need a restart',
+        ) from exc

@@ -44,13 +44,14 @@ class Guard:
         are checked before anything is done; the look-up is not restricted.
 
         :param uuid: of the node.
-        :raises FencedError: if the service may not act at all.
+        :raises FencedError: if the service may not act at all: it has lost
+            its membership, was fenced, or is forced down.
         :raises NotFoundError: if Ironic does not have the node.
         :raises NotOwnerError: if the records name another service, or none.
         :raises WrongScopeError: if a free node has left the service's scope.
         :raises OwnershipError: if records or Ironic do not answer.
         """
-        self._fence.epoch()
+        self._check_right()
         record = next(iter(self._records.compute_nodes_by_uuid([uuid])), None)
         if record is None or record.host != self._host:
             raise self._not_owner(uuid, record)
@@ -65,6 +66,22 @@ class Guard:
         # Asking took time, in which the right may have ended.
         self._fence.epoch()
         return node
+
+    def _check_right(self) -> None:
+        epoch = self._fence.epoch()
+        services = self._records.services()
+        row = next((s for s in services if s.host == self._host), None)
+        if row is None or row.fenced or row.epoch != epoch:
+            raise exceptions.FencedError(
+                f'{self._host} was fenced: another service, or its own '
+                'successor, has taken its right to act',
+                hint='It acts again once it has registered anew',
+            )
+        if row.forced_down:
+            raise exceptions.FencedError(
+                f'{self._host} is forced down',
+                hint='Take that back once nothing else acts on its nodes',
+            )
 
     def _not_owner(
         self, uuid: str, record: model.ComputeNode | None

@@ -27,6 +27,10 @@ STOP_PATIENCE = 10.0
 """Seconds that a stop waits for what is being written."""
 
 
+def _nothing() -> None:
+    """Do nothing before a refresh."""
+
+
 class Host:
     """One service at work.
 
@@ -64,7 +68,7 @@ class Host:
         self._refresh_interval = refresh_interval
         self._member_ttl = member_ttl
         self._guard = guard_
-        self._action: Callable[[], bool] | None = None
+        self._action: Callable[[], None] = _nothing
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -90,13 +94,13 @@ class Host:
         """Make :meth:`run` return. Not for signal handlers: it locks."""
         self._stopping.set()
 
-    def before_refresh(self, action: Callable[[], bool]) -> None:
-        """Have something done between two refreshes, soon.
+    def before_refresh(self, action: Callable[[], None]) -> None:
+        """Have something done before each refresh, the next one soon.
 
         Only the last action that was asked for counts.
 
-        :param action: called in the refresh thread; again before the next
-            refresh, if it returns ``False`` or raises.
+        :param action: called in the refresh thread. What it raises counts
+            as a refresh that failed.
         """
         self._action = action
         self._wake.set()
@@ -189,10 +193,8 @@ class Host:
 
         :returns: seconds until the next refresh, unless woken before.
         """
-        action = self._action
-        if action is not None and action() and self._action is action:
-            self._action = None
         try:
+            self._action()
             report = self._refresher.refresh()
         except exceptions.FencedError:
             self._membership.lose_epoch()

@@ -73,8 +73,6 @@ class Refresher:
 
     Threading: the refresh thread only.
 
-    :ivar config_error: why a changed configuration was refused, if it was;
-        stored for operators to see.
     """
 
     def __init__(
@@ -92,12 +90,23 @@ class Refresher:
         self._fence = fence_
         self._journal = journal_
         self._absentees = absentees_
-        self.config_error: str | None = None
+        self._config_error: str | None = None
         self._reported: tuple[int, str, str | None] | None = None
 
     def change_scope(self, scope: model.Scope) -> None:
         """List another scope from the next refresh on."""
         self._scope = scope
+
+    def report_config_error(self, error: str | None) -> None:
+        """Store why a changed configuration was refused, or that none was.
+
+        Done without a look at Ironic, which may be the very reason.
+
+        :raises OwnershipError: if it could not be stored; a refresh that
+            succeeds makes up for it.
+        """
+        self._config_error = error
+        self._report(self._ports.backend.view())
 
     def refresh(self) -> Report:
         """Make the records of this service true, as far as it may.
@@ -133,14 +142,14 @@ class Refresher:
     def _report(self, view: model.View) -> None:
         """Store what this service says of itself, when that has changed."""
         epoch = self._fence.epoch()
-        reported = (epoch, view.checksum, self.config_error)
+        reported = (epoch, view.checksum, self._config_error)
         if reported == self._reported:
             return
         self._ports.records.report(
             self._host,
             epoch,
             view_checksum=view.checksum,
-            config_error=self.config_error,
+            config_error=self._config_error,
         )
         self._reported = reported
 

@@ -8,6 +8,7 @@ does the service list the new scope.
 from __future__ import annotations
 
 import dataclasses
+import threading
 
 from oslo_log import log
 
@@ -38,8 +39,12 @@ class Tuning:
 class Reload:
     """Changes one host's configuration, or keeps the old one and says why.
 
+    Of several demands only the last one counts, carried out or refused.
+
     Threading: :meth:`request` and :meth:`refuse` from any thread; the change
     itself happens in the refresh thread, between two refreshes.
+
+    :param current: what the host runs on now.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class Reload:
         absentees_: absentees.Absentees,
         guard_: guard.Guard,
         source: inventory.Inventory,
+        current: Tuning,
     ) -> None:
         self._host = host_
         self._membership = membership_
@@ -57,19 +63,45 @@ class Reload:
         self._absentees = absentees_
         self._guard = guard_
         self._source = source
+        self._current = current
+        self._lock = threading.Lock()
+        self._demand: Tuning | str | None = None
 
     def request(self, wanted: Tuning) -> None:
         """Have a valid configuration applied before the next refresh."""
-        self._host.before_refresh(lambda: self._apply(wanted))
+        self._put(wanted)
 
     def refuse(self, error: str) -> None:
         """Keep the old configuration, and tell the operator why.
 
+        A change that was asked for before and is not complete is taken back.
+
         :param error: what is wrong with the new one.
         """
-        LOG.error('configuration not reloaded, the old one stays: %s', error)
-        self._refresher.config_error = error
-        self._host.before_refresh(lambda: True)
+        self._log_refusal(error)
+        self._put(error)
+
+    def _put(self, demand: Tuning | str) -> None:
+        with self._lock:
+            self._demand = demand
+        self._host.before_refresh(self._meet)
+
+    def _meet(self) -> None:
+        """Meet the last demand, or as much of it as is possible by now."""
+        demand = self._demand
+        if demand is None:
+            return
+        if isinstance(demand, str):
+            self._keep(demand)
+        elif not self._apply(demand):
+            return
+        with self._lock:
+            if self._demand is demand:
+                self._demand = None
+
+    def _keep(self, error: str) -> None:
+        self._membership.change_settings(self._current.advertised)
+        self._refresher.report_config_error(error)
 
     def _apply(self, wanted: Tuning) -> bool:
         """Apply as much as is possible by now.
@@ -80,17 +112,30 @@ class Reload:
         try:
             self._source.check(scope)
         except exceptions.IronicTooOldError as exc:
-            self.refuse(str(exc))
-            return True
+            self._refuse_instead(wanted, str(exc))
+            return False
         self._membership.change_settings(wanted.advertised)
         if not self._membership.advertises(wanted.advertised):
             return False
+        self._current = wanted
         self._guard.policies = wanted.policies
         self._refresher.change_scope(scope)
         self._absentees.limits = wanted.limits
         self._host.change_intervals(
             wanted.heartbeat_interval, wanted.refresh_interval
         )
-        self._refresher.config_error = None
+        self._refresher.report_config_error(None)
         LOG.info('configuration reloaded: %s', wanted.advertised.to_json())
         return True
+
+    def _refuse_instead(self, wanted: Tuning, error: str) -> None:
+        """Turn a demand into its refusal, unless there is a newer one."""
+        with self._lock:
+            if self._demand is not wanted:
+                return
+            self._demand = error
+        self._log_refusal(error)
+        self._keep(error)
+
+    def _log_refusal(self, error: str) -> None:
+        LOG.error('configuration not reloaded, the old one stays: %s', error)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.backends import memory
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import fence, membership, notices
 from tests.unit.engine import clock, world
 
@@ -12,17 +12,24 @@ LOGGER = 'ironic_ownership.engine'
 
 
 class Register:
-    """The one method of the records that membership uses."""
+    """The two methods of the records that membership uses."""
 
     def __init__(self) -> None:
         self.epoch = 0
+        self.settings: model.MemberSettings | None = None
         self.fail_with: Exception | None = None
 
     def register(self, host, settings) -> int:
         if self.fail_with is not None:
             raise self.fail_with
         self.epoch += 1
+        self.settings = settings
         return self.epoch
+
+    def advertise(self, host, epoch, settings) -> None:
+        if self.fail_with is not None:
+            raise self.fail_with
+        self.settings = settings
 
 
 class TestMembership(unittest.TestCase):
@@ -224,3 +231,48 @@ class TestMembership(unittest.TestCase):
         other.leave()
         self.membership.beat()
         self.assertEqual(4, self.changes)
+
+    def advertised(self) -> object:
+        return self.backend.view().get('host1').settings
+
+    def test_changed_settings_are_advertised_by_the_next_beat(self) -> None:
+        self.membership.beat()
+        before = self.incarnation()
+        self.membership.change_settings(world.RING)
+        self.assertFalse(self.membership.advertises(world.RING))
+        self.assertEqual(world.ALL, self.advertised())
+        self.membership.beat()
+        self.assertTrue(self.membership.advertises(world.RING))
+        self.assertEqual(world.RING, self.advertised())
+        self.assertEqual(world.RING, self.records.settings)
+        self.assertEqual((before, 1), (self.incarnation(), self.fence.epoch()))
+        self.assertEqual(2, self.changes)
+
+    def test_changed_settings_reach_the_records_in_the_end(self) -> None:
+        self.membership.beat()
+        self.membership.change_settings(world.RING)
+        self.records.fail_with = exceptions.RecordsUnavailableError('down')
+        self.membership.beat()
+        self.assertEqual(world.RING, self.advertised())
+        self.assertFalse(self.membership.advertises(world.RING))
+        self.records.fail_with = None
+        self.membership.beat()
+        self.assertTrue(self.membership.advertises(world.RING))
+
+    def test_settings_are_written_only_when_they_change(self) -> None:
+        self.membership.beat()
+        self.records.fail_with = AssertionError('wrote settings again')
+        self.membership.change_settings(world.ALL)
+        self.membership.beat()
+
+    def test_who_was_fenced_registers_with_the_changed_settings(self) -> None:
+        self.membership.beat()
+        self.membership.change_settings(world.RING)
+        self.records.fail_with = exceptions.FencedError('fenced')
+        self.membership.beat()
+        self.assertFalse(self.fence.may_act)
+        self.records.fail_with = None
+        self.membership.beat()
+        self.assertEqual(2, self.fence.epoch())
+        self.assertEqual(world.RING, self.records.settings)
+        self.assertTrue(self.membership.advertises(world.RING))

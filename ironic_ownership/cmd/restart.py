@@ -1,0 +1,87 @@
+"""Which changed options a running process can't take over.
+
+They are named to the operator, and keep the value that they had at the start
+in everything that is checked, until the process starts again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from ironic_ownership import plugins, settings, wiring
+
+Option = tuple[str, str]
+"""Group and name."""
+
+POLICIES: Option = ('ownership', 'policies')
+
+RELOADABLE = frozenset(
+    {
+        ('DEFAULT', 'debug'),
+        ('DEFAULT', 'default_log_levels'),
+        ('membership', 'heartbeat_interval'),
+        ('ownership', 'refresh_interval'),
+        ('ownership', 'recheck_interval'),
+        ('ownership', 'mass_loss_share'),
+        ('ownership', 'mass_loss_minimum'),
+    }
+)
+"""Options that need no restart, besides those of policies."""
+
+
+def needed_by(before: cfg.ConfigOpts, after: cfg.ConfigOpts) -> list[Option]:
+    """Return the options that have changed and can't be applied now.
+
+    :raises ValueError: if a new value is none of its option's type.
+    """
+    of_policies = {
+        (settings.group_of(plugin.name, plugin.target, option), option.name)
+        for plugin in plugins.installed(plugins.POLICIES)
+        if plugin.target is not None
+        for option in plugin.target.options
+    }
+    options = {
+        (group, opt.dest) for group, opts in wiring.list_opts() for opt in opts
+    }
+    options |= {('DEFAULT', name) for name in _of_default(before)}
+    return [
+        option
+        for option in sorted(options - RELOADABLE - of_policies)
+        if _value(before, option) != _value(after, option)
+    ]
+
+
+def text_of(options: Sequence[Option]) -> str:
+    """Return the options as operators write them."""
+    return ', '.join(f'[{group}] {name}' for group, name in options)
+
+
+def take_back(
+    before: cfg.ConfigOpts, after: cfg.ConfigOpts, options: Sequence[Option]
+) -> None:
+    """Give options the values again that they had before."""
+    for group, name in options:
+        with contextlib.suppress(cfg.NoSuchOptError, cfg.NoSuchGroupError):
+            after.set_override(
+                name,
+                _value(before, (group, name)),
+                None if group == 'DEFAULT' else group,
+            )
+
+
+def _of_default(conf: cfg.ConfigOpts) -> Sequence[str]:
+    """Return the options without a group; those for logs nobody lists."""
+    group = cfg.ConfigOpts.GroupAttr
+    return [name for name in conf if not isinstance(conf[name], group)]
+
+
+def _value(conf: cfg.ConfigOpts, option: Option) -> Any:
+    group, name = option
+    try:
+        return (conf if group == 'DEFAULT' else conf[group])[name]
+    except (cfg.NoSuchOptError, cfg.NoSuchGroupError):
+        return None  # that of a plugin which is not in use
