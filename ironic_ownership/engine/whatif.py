@@ -28,10 +28,22 @@ class Situation:
 def without(situation: Situation, hosts: Collection[str]) -> Situation:
     """Return the situation as it would be if members died.
 
-    Their rows stay, and so do the lists of peers that name them.
+    Their rows stay, and so do the lists of peers that name them. A member
+    that has no row yet would have got one.
     """
-    left = (m for m in situation.view.members if m.host not in hosts)
-    return Situation(model.View.of(left), situation.services)
+    members = situation.view.members
+    known = {row.host for row in situation.services}
+    return Situation(
+        model.View.of(m for m in members if m.host not in hosts),
+        [
+            *situation.services,
+            *(
+                model.Service(m.host, settings=m.settings)
+                for m in members
+                if m.host in hosts and m.host not in known
+            ),
+        ],
+    )
 
 
 def joined_by(
