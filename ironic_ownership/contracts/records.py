@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ironic_ownership.contracts import model, reasons
 
@@ -155,7 +155,12 @@ class Records(abc.ABC):
 
     @abc.abstractmethod
     def apply(
-        self, host: str, epoch: int, changes: Sequence[Change]
+        self,
+        host: str,
+        epoch: int,
+        changes: Sequence[Change],
+        *,
+        confirm: Callable[[], object] | None = None,
     ) -> Outcome:
         """Carry out changes as one transaction.
 
@@ -163,6 +168,8 @@ class Records(abc.ABC):
         the others are refused one by one. Every change of an owner or of an
         instance leaves one event.
 
+        :param confirm: called last, inside of the transaction, which may
+            have waited for others; what it raises undoes everything.
         :raises FencedError: if the epoch is no longer the current one of
             the host, or the host is fenced; then nothing is changed.
         """

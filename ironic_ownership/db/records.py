@@ -6,7 +6,7 @@ rules of a change are in ``ledger``, its statements in ``transaction``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import sqlalchemy as sa
 
@@ -162,12 +162,22 @@ class SqlRecords(records.Records):
         return self._database.read(work)
 
     def apply(
-        self, host: str, epoch: int, changes: Sequence[records.Change]
+        self,
+        host: str,
+        epoch: int,
+        changes: Sequence[records.Change],
+        *,
+        confirm: Callable[[], object] | None = None,
     ) -> records.Outcome:
         """Carry out changes as one transaction."""
-        return self._database.write(
-            lambda conn: transaction.apply(conn, host, epoch, changes)
-        )
+
+        def work(conn: sa.Connection) -> records.Outcome:
+            outcome = transaction.apply(conn, host, epoch, changes)
+            if confirm is not None:
+                confirm()
+            return outcome
+
+        return self._database.write(work)
 
     def events(
         self, *, node_uuid: str | None = None, limit: int = 100

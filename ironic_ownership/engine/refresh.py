@@ -196,8 +196,13 @@ class Refresher:
     ) -> None:
         remaining = iter(changes)
         while batch := list(itertools.islice(remaining, BATCH)):
+            # Asked once more at the end: the database may have kept us
+            # waiting until after the fence.
             outcome = self._ports.records.apply(
-                self._host, self._fence.epoch(), batch
+                self._host,
+                self._fence.epoch(),
+                batch,
+                confirm=self._fence.epoch,
             )
             report.applied += len(outcome.applied)
             report.refused += len(outcome.refused)

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import http.server
 
+from ironic_ownership.db import ledger
 from tests.functional import hosts, ironics
 
 Answer = tuple[int, list[tuple[str, str]], bytes]
@@ -104,6 +105,21 @@ class TestOutages(hosts.HostsTestCase):
             self.wait_for(host, 'refreshes succeed again', times)
             self.enrolment.set_instance(uuids[0], None)
         self.assertEqual(len(FAULTS), len(host.lines('no refresh')))
+
+    def test_write_that_waited_beyond_the_fence_is_not_made(self) -> None:
+        uuids = self.enrolment.enrol(3)
+        self.deployment.start('host1', 'all')
+        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
+        before = len(self.deployment.events())
+        with self.deployment.locked():
+            uuids += self.enrolment.enrol(2)
+            self.deployment.wait_until(
+                lambda: not self.deployment.members(), 'end of the membership'
+            )
+        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
+        first, *others = self.deployment.events()[before:]
+        self.assertEqual(ledger.SERVICE_REGISTERED, first.kind)
+        self.assertEqual(2, len(others))
 
     def test_locked_out_hosts_stop_at_their_fence_and_come_back(self) -> None:
         running = [self.deployment.start(h) for h in ('host1', 'host2')]

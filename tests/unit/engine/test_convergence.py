@@ -67,10 +67,10 @@ class Interrupted(sql.SqlRecords):
         self.believed = {r.uuid for r in found if r.host == host}
         return found
 
-    def apply(self, host, epoch, changes):
+    def apply(self, host, epoch, changes, **options):
         self.before_apply()
         try:
-            outcome = super().apply(host, epoch, changes)
+            outcome = super().apply(host, epoch, changes, **options)
         except exceptions.FencedError:
             self.believed.clear()
             raise

@@ -263,8 +263,8 @@ class TestFence(service.ServiceCase):
     def test_right_is_asked_for_before_every_transaction(self) -> None:
         apply = self.records.apply
 
-        def slowly(*args):
-            outcome = apply(*args)
+        def slowly(*args, **options):
+            outcome = apply(*args, **options)
             self.shared.clock.elapse(service.TTL)
             return outcome
 
@@ -275,6 +275,20 @@ class TestFence(service.ServiceCase):
         ):
             self.host.refresh()
         self.assertEqual(2, len(self.owners()))
+
+    def test_right_that_ends_while_the_database_is_busy_undoes(self) -> None:
+        apply = self.records.apply
+
+        def slowly(*args, **options):
+            self.shared.clock.elapse(service.TTL)
+            return apply(*args, **options)
+
+        with (
+            unittest.mock.patch.object(self.records, 'apply', slowly),
+            self.assertRaises(exceptions.FencedError),
+        ):
+            self.host.refresh()
+        self.assertEqual({}, self.owners())
 
     def test_process_whose_successor_registered_writes_nothing(self) -> None:
         self.records.register('host1', world.ALL)
