@@ -56,7 +56,7 @@ class TestCompare(unittest.TestCase):
         self.assertEqual(
             [
                 (world.uuid(1), 'host2', 'host1'),
-                (world.uuid(3),) + ('host2', 'host1'),
+                (world.uuid(3), 'host2', 'host1'),
             ],
             [(t.node.uuid, t.before, t.after) for t in found.transfers],
         )
