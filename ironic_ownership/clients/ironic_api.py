@@ -89,6 +89,7 @@ class IronicAPI:
         :raises IronicTooOldError: naming both versions.
         """
         if self._server_maximum < minor:
+            self._prefix = None  # it may be upgraded until the next request
             raise exceptions.IronicTooOldError(
                 f'Ironic cannot {what}: that needs API version 1.{minor}, '
                 f'the server has 1.{self._server_maximum} at most',

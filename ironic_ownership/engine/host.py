@@ -70,6 +70,7 @@ class Host:
         self._guard = guard_
         self._action: Callable[[], None] = _nothing
         self._stopping = threading.Event()
+        self._beat_now = threading.Event()
         self._threads: list[threading.Thread] = []
 
     def run(self) -> None:
@@ -109,6 +110,7 @@ class Host:
         """Beat and refresh at other intervals, in seconds, from now on."""
         self._heartbeat_interval = heartbeat
         self._refresh_interval = refresh_
+        self._beat_now.set()  # a long old interval is not waited for
 
     def guard(self, uuid: str) -> model.Node:
         """Return a node if this service may act on it now; see Guard."""
@@ -160,7 +162,11 @@ class Host:
         thread.start()
 
     def _heartbeat_loop(self) -> None:
-        while not self._stopping.wait(self._heartbeat_interval):
+        while True:
+            self._beat_now.wait(self._heartbeat_interval)
+            self._beat_now.clear()
+            if self._stopping.is_set():
+                return
             try:
                 self._membership.beat()
             except exceptions.MemberExistsError as exc:
@@ -210,6 +216,7 @@ class Host:
         self._fence.drop()
         self._stopping.set()
         self._wake.set()
+        self._beat_now.set()
         for thread in self._threads:
             thread.join(STOP_PATIENCE)
         self._membership.leave()

@@ -263,6 +263,14 @@ class VersionTest(PlayedTestCase):
         self.refused(exceptions.IronicError, inventory.scan, scope)
         self.refused(exceptions.IronicTooOldError, inventory.scan, scope)
 
+    def test_server_that_was_too_old_may_have_been_upgraded(self):
+        ironic = self.play(3, maximum='1.81')
+        inventory = played.open_inventory(ironic.url)
+        scope = model.Scope(shard='a')
+        self.refused(exceptions.IronicTooOldError, inventory.scan, scope)
+        ironic.versions = '1.1', '1.82'
+        inventory.scan(scope)
+
     def test_what_is_not_ironic_is_refused_and_names_the_option(self):
         for answer in (
             played.page('<html>Welcome'),

@@ -1,0 +1,385 @@
+"""SIGHUP: what is applied, what is refused, and what it never costs."""
+
+from __future__ import annotations
+
+import http.server
+import itertools
+import signal
+import time
+
+from ironic_ownership.contracts import model
+from ironic_ownership.policies import ring
+from tests.functional import hosts, ironics, reloads
+
+VERSION = 'X-OpenStack-Ironic-API-Maximum-Version'
+
+
+class AgeingProxy(ironics.RecordingProxy):
+    """An Ironic that is as old as a test says.
+
+    :ivar newest: what it says is its newest API version.
+    """
+
+    newest: str | None = None
+
+    def _ask(
+        self, handler: http.server.BaseHTTPRequestHandler
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        status, headers, body = super()._ask(handler)
+        return (
+            status,
+            [
+                (k, self.newest if k.lower() == VERSION.lower() else v)
+                for k, v in headers
+            ]
+            if self.newest
+            else headers,
+            body,
+        )
+
+
+class TestApplied(reloads.ReloadsTestCase):
+    def shards(self) -> dict[str | None, int]:
+        nodes = self.deployment.records.compute_nodes()
+        shards = sorted(node.shard or '' for node in nodes)
+        return {k: len([*g]) for k, g in itertools.groupby(shards)}
+
+    def wait_for_shards(self, **expected: int) -> None:
+        self.deployment.wait_until(
+            lambda: self.shards() == expected, f'nodes of {expected}'
+        )
+
+    def test_shard_and_group_change_within_one_membership(self) -> None:
+        first = self.enrolment.enrol(2, shard='s1', conductor_group='g1')
+        second = self.enrolment.enrol(3, shard='s2', conductor_group='g2')
+        for foreign in (('s1', 'g2'), ('s2', 'g1'), ('s2', '')):
+            self.enrolment.enrol(
+                1, shard=foreign[0], conductor_group=foreign[1]
+            )
+        host = self.deployment.start(
+            'host1',
+            'shard_key,conductor_group',
+            ironic={'shard_key': 's1', 'conductor_group': 'g1'},
+        )
+        self.deployment.wait_for_owners(dict.fromkeys(first, 'host1'))
+        reloads.reload(
+            host, ironic={'shard_key': 's2', 'conductor_group': 'G2'}
+        )
+        # What it owned stays on record with it until it is moved.
+        self.deployment.wait_for_owners(dict.fromkeys(first + second, 'host1'))
+        self.assert_never_left(host)
+        (line,) = host.lines(reloads.RELOADED)
+        self.assertIn('"conductor_group":"g2"', line)
+        self.assertIn('"shard_key":"s2"', line)
+
+    def test_intervals_change_and_old_ones_are_not_waited_for(self) -> None:
+        host = self.deployment.start(
+            'host1',
+            'all',
+            ownership={'refresh_interval': 600},
+            membership={'heartbeat_interval': 200, 'member_ttl': 600},
+        )
+        self.wait_for_lines(host, 'registered')
+        self.reload_and_wait(
+            host,
+            ownership={'refresh_interval': 1},
+            membership={'heartbeat_interval': 0.5},
+        )
+        self.deployment.wait_for_beats('host1', 3)
+        for _ in range(2):
+            uuids = set(self.enrolment.enrol(1))
+            self.deployment.wait_until(
+                lambda uuids=uuids: uuids <= self.deployment.owned_by('host1'),
+                'refresh',
+            )
+        self.assert_never_left(host)
+
+    def test_levels_of_the_log_change(self) -> None:
+        host = self.deployment.start('host1', 'all')
+        self.wait_for_lines(host, 'registered')
+        self.assertEqual([], host.lines(' DEBUG '))
+        self.reload_and_wait(host, DEFAULT={'debug': True})
+        self.wait_for_lines(host, ' DEBUG ironic_ownership.engine.host', 2)
+        quiet = 'ironic_ownership.engine.journal=WARN'
+        self.reload_and_wait(
+            host, DEFAULT={'debug': False, 'default_log_levels': quiet}
+        )
+        before = len(host.lines(' DEBUG '))
+        (first,) = self.enrolment.enrol(1)
+        self.deployment.wait_for_owners({first: 'host1'})
+        self.deployment.wait_for_beats('host1', 4)
+        self.assertEqual([], host.lines(first))
+        self.assertEqual(before, len(host.lines(' DEBUG ')))
+        self.reload_and_wait(
+            host, DEFAULT={'default_log_levels': 'sqlalchemy=WARN'}
+        )
+        (second,) = self.enrolment.enrol(1)
+        self.wait_for_lines(host, second)
+        self.assert_never_left(host)
+
+    def test_storm_of_signals_does_no_harm(self) -> None:
+        self.enrolment.enrol(2, shard='s1')
+        self.enrolment.enrol(3, shard='s2')
+        host = self.deployment.start(
+            'host1', 'shard_key', ironic={'shard_key': 's1'}
+        )
+        self.wait_for_shards(s1=2)
+        for number in range(20):
+            shard = ('s9', 's/', 's1', 's2')[number % 4]
+            reloads.reload(host, ironic={'shard_key': shard})
+            time.sleep(0.05)  # what a storm is
+        self.wait_for_shards(s1=2, s2=3)
+        self.deployment.wait_until(
+            lambda: self.row('host1').config_error is None, 'calm'
+        )
+        self.assert_never_left(host)
+        self.assertEqual(0, host.terminate())
+
+    def test_change_during_an_outage_of_ironic_is_applied_after_it(
+        self,
+    ) -> None:
+        first = self.enrolment.enrol(2, shard='s1')
+        second = self.enrolment.enrol(2, shard='s2')
+        host = self.deployment.start(
+            'host1', 'shard_key', ironic={'shard_key': 's1'}
+        )
+        self.deployment.wait_for_owners(dict.fromkeys(first, 'host1'))
+        self.server.kill()
+        try:
+            reloads.reload(host, ironic={'shard_key': 's/'})
+            self.wait_for_error('host1', 'shard_key')
+            reloads.reload(host, ironic={'shard_key': 's2'})
+            self.wait_for_lines(host, 'no refresh')
+            self.deployment.wait_for_beats('host1', 4)
+            self.assertEqual([], host.lines(reloads.RELOADED))
+        finally:
+            self.server.start()
+        self.deployment.wait_for_owners(dict.fromkeys(first + second, 'host1'))
+        self.assertIsNone(self.row('host1').config_error)
+        self.assert_never_left(host)
+
+
+class TestRefused(reloads.ReloadsTestCase):
+    def start(self, **sections: object) -> hosts.Host:
+        uuids = self.enrolment.enrol(2, shard='s1')
+        self.enrolment.enrol(2, shard='s2')
+        host = self.deployment.start('host1', 'shard_key', **sections)
+        self.owners = dict.fromkeys(uuids, 'host1')
+        self.deployment.wait_for_owners(self.owners)
+        self.settings = self.row('host1').settings
+        return host
+
+    def assert_unchanged(self, host: hosts.Host, errors: int) -> None:
+        """See the old configuration at work, and a line for each refusal."""
+        (more,) = self.enrolment.enrol(1, shard='s1')
+        self.owners[more] = 'host1'
+        self.deployment.wait_for_owners(self.owners)
+        self.assertEqual(self.settings, self.row('host1').settings)
+        self.assertEqual(errors, len(host.lines(' ERROR ')))
+        self.assertEqual(errors, len(host.lines(reloads.REFUSED)))
+        self.assert_never_left(host)
+
+    def test_file_that_cannot_be_right_keeps_the_old_and_says_why(
+        self,
+    ) -> None:
+        host = self.start(ironic={'shard_key': 's1'})
+        good = host.config.read_text()
+        two = good.replace('shard_key = s1', 'shard_key = s2')
+        cut = two.index('shard_key = s2')
+        for number, (text, *words) in enumerate(
+            (
+                (two.replace('= s2', '= s/2'), 'shard_key'),
+                (f'{two}[ownership]\nrefresh_interval = x\n', 'refresh_int'),
+                (f'{two}[membership]\nheartbeat_interval = 3\n', 'member_ttl'),
+                (two[: cut + len('shard_key = s')], 'line break'),
+                (two[: cut + len('shard_')], 'shard_'),
+                (two[:cut], 'shard_key'),
+                (two[: two.index('[ironic]') + 4], '[iro'),
+                ('', 'line break'),
+                (None, str(host.config)),
+            ),
+            start=1,
+        ):
+            if text is None:
+                host.config.unlink()
+            else:
+                host.config.write_text(text)
+            host.process.signal(signal.SIGHUP)
+            self.wait_for_lines(host, reloads.REFUSED, number)
+            self.wait_for_error('host1', *words)
+            self.assertIn(words[0], host.lines(reloads.REFUSED)[-1])
+        self.assert_unchanged(host, number)
+        host.config.write_text(good)
+        host.process.signal(signal.SIGHUP)
+        self.wait_for_lines(host, reloads.RELOADED)
+        self.assertIsNone(self.row('host1').config_error)
+        self.assert_unchanged(host, number)
+
+    def test_restart_after_a_refusal_clears_it(self) -> None:
+        host = self.start(ironic={'shard_key': 's1'})
+        reloads.reload(host, ironic={'shard_key': 's/'})
+        self.wait_for_error('host1', 'shard_key')
+        host.terminate()
+        self.assertIsNotNone(self.row('host1').config_error)
+        self.deployment.start('host1', 'shard_key', ironic={'shard_key': 's1'})
+        self.deployment.wait_until(
+            lambda: self.row('host1').config_error is None, 'good start'
+        )
+
+    def test_ironic_too_old_for_the_new_scope_keeps_the_old(self) -> None:
+        proxy = AgeingProxy(self.server.endpoint)
+        self.addCleanup(proxy.stop)
+        host = self.start(
+            ironic={'shard_key': 's1', 'endpoint_override': proxy.url}
+        )
+        proxy.newest = '1.81'
+        reloads.reload(host, ironic={'shard_key': 's2'})
+        self.wait_for_error('host1', '1.82', '1.81')
+        proxy.newest = None
+        self.assert_unchanged(host, 1)
+        self.assertEqual({'s1'}, {dict(q)['shard'] for q in proxy.lists})
+        self.reload_and_wait(host)
+        self.assertIsNone(self.row('host1').config_error)
+        self.deployment.wait_until(
+            lambda: len(self.deployment.owners()) == 5, 'nodes of s2'
+        )
+
+    def test_options_that_need_a_restart_are_named_and_not_applied(
+        self,
+    ) -> None:
+        host = self.start(ironic={'shard_key': 's1'})
+        reloads.reload(
+            host,
+            DEFAULT={'host': 'host9', 'use_json': True},
+            ownership={'backend': 'memory'},
+            membership={'member_ttl': 900},
+            database={'connection': 'sqlite:////nonexistent/other'},
+            ironic={'endpoint_override': 'http://127.0.0.1:1'},
+        )
+        self.wait_for_lines(host, reloads.RELOADED)
+        (line,) = host.lines(' WARNING ')
+        for name in (
+            '[DEFAULT] host',
+            '[DEFAULT] use_json',
+            '[ownership] backend',
+            '[membership] member_ttl',
+            '[database] connection',
+            '[ironic] endpoint_override',
+        ):
+            self.assertIn(name, line)
+        self.assert_unchanged(host, 0)
+        self.assertEqual({'host1'}, self.deployment.members())
+        reloads.reload(host, ownership={'policies': 'shard_key,peer_list'})
+        self.wait_for_error('host1', '[ownership] policies', 'restart')
+        self.assertIn('[ownership] policies', host.lines(' WARNING ')[-1])
+        self.assert_unchanged(host, 1)
+
+
+class TestChanging(reloads.ReloadsTestCase):
+    """Several services change one after the other; see laws, too."""
+
+    def place(self, group: str) -> dict[str, object]:
+        return {'conductor_group': group}
+
+    def test_services_that_swap_shards_keep_what_they_own(self) -> None:
+        one, two = (
+            self.deployment.start(
+                f'host{n}', 'shard_key', ironic={'shard_key': f's{n}'}
+            )
+            for n in (1, 2)
+        )
+        owners: dict[str, str | None] = {}
+        for n in (1, 2):
+            uuids = self.enrolment.enrol(3, shard=f's{n}', instance_share=0.34)
+            owners |= dict.fromkeys(uuids, f'host{n}')
+        self.deployment.wait_for_owners(owners)
+        events = self.deployment.events()
+        self.reload_and_wait(one, ironic={'shard_key': 's2'})
+        self.wait_for_lines(one, '3 nodes owned here, but out of scope')
+        self.reload_and_wait(two, ironic={'shard_key': 's1'})
+        for host, other in ((one, two), (two, one)):
+            self.wait_for_lines(host, f'on record with {other.name}')
+            (line,) = host.lines(f'on record with {other.name}')
+            self.assertIn('ironic-ownership compute node move ', line)
+            self.assertIn(f'--service {host.name}', line)
+        self.assertEqual(events, self.deployment.events())
+        (new,) = self.enrolment.enrol(1, shard='s2')
+        self.deployment.wait_for_owners(owners | {new: 'host1'})
+        self.assert_never_left(one, two)
+
+    def test_pairs_that_swap_groups_hand_over_one_by_one(self) -> None:
+        running = [
+            self.deployment.start(
+                f'host{n}',
+                'peer_list,conductor_group',
+                ironic=self.place('g1' if n < 3 else 'g2'),
+            )
+            for n in (1, 2, 3, 4)
+        ]
+        self.deployment.wait_until(
+            lambda: len(self.deployment.members()) == 4, 'members'
+        )
+        of = {
+            group: self.enrolment.enrol(
+                8, conductor_group=group, instance_share=0.25
+            )
+            for group in ('g1', 'g2')
+        }
+        first, second = ('host1', 'host2'), ('host3', 'host4')
+        before = shared(of['g1'], first) | shared(of['g2'], second)
+        self.deployment.wait_for_owners(before)
+        for host in running:
+            group = 'g2' if host.name in first else 'g1'
+            reloads.reload(host, ironic=self.place(group))
+        after = shared(of['g1'], second) | shared(of['g2'], first)
+        deployed = {*of['g1'][:2], *of['g2'][:2]}
+        self.deployment.wait_for_owners(
+            {u: before[u] if u in deployed else after[u] for u in before}
+        )
+        self.assert_never_left(*running)
+
+    def test_peers_that_disagree_move_nothing_until_the_last_agrees(
+        self,
+    ) -> None:
+        pair, trio = 'host1,host2', 'host1,host2,host3'
+        running = [
+            self.deployment.start(name, ironic={'peer_list': pair})
+            for name in pair.split(',')
+        ]
+        uuids = self.enrolment.enrol(12, instance_share=0.25)
+        before = shared(uuids, pair.split(','))
+        self.deployment.wait_until(
+            lambda: self.deployment.owners().keys() == set(uuids), 'owners'
+        )
+        self.deployment.wait_for_owners(before | self.deployed_now(uuids))
+        before = dict(self.deployment.owners())
+        running.append(
+            self.deployment.start('host3', ironic={'peer_list': trio})
+        )
+        self.wait_for_lines(running[2], '12 nodes admitted by several')
+        events = self.owner_changes()
+        self.reload_and_wait(running[0], ironic={'peer_list': trio})
+        self.wait_for_lines(running[1], 'admitted by several')
+        self.deployment.wait_for_beats('host3', 6)
+        self.assertEqual(before, self.deployment.owners())
+        self.assertEqual(events, self.owner_changes())
+        self.reload_and_wait(running[1], ironic={'peer_list': trio})
+        after = shared(uuids, trio.split(','))
+        deployed = set(uuids[:3])
+        self.deployment.wait_for_owners(
+            {u: before[u] if u in deployed else after[u] for u in before}
+        )
+        self.assert_never_left(*running)
+
+    def deployed_now(self, uuids: list[str]) -> dict[str, str | None]:
+        """Return the owners of the deployed: the first who saw them."""
+        owners = self.deployment.owners()
+        return {uuid: owners[uuid] for uuid in uuids[:3]}
+
+    def owner_changes(self) -> list[model.Event]:
+        return [e for e in self.deployment.events() if e.node_uuid]
+
+
+def shared(uuids: list[str], members: tuple[str, ...]) -> dict[str, str]:
+    owners = ring.Ring(members).owners(uuids)
+    return dict(zip(uuids, owners, strict=True))
