@@ -169,12 +169,12 @@ class Host:
                 return
             try:
                 self._membership.beat()
-            except exceptions.MemberExistsError as exc:
-                self._notices.report('join', f'cannot rejoin: {exc}')
+            except exceptions.OwnershipError as exc:
+                self._notices.report('heartbeat', f'no heartbeat: {exc}')
             except Exception:  # the process must go on beating
                 LOG.exception('heartbeat failed in a way nobody foresaw')
             else:
-                self._notices.clear('join', 'joined')
+                self._notices.clear('heartbeat', 'heartbeats succeed again')
 
     def _refresh_loop(self) -> None:
         failures = 0

@@ -320,3 +320,27 @@ class TestJoin(HostCase):
         self.assertGreaterEqual(self.clock() - began, TTL + BEAT)
         self.assertLess(self.clock() - began, 2 * TTL)
         self.assertEqual(0, self.refresher.refreshed)
+
+
+class TestHeartbeats(HostCase):
+    def test_membership_that_fails_for_good_is_said_once_and_tried_again(
+        self,
+    ) -> None:
+        broken = exceptions.MembershipError('the store is of a newer release')
+        self.membership.failures = [None, broken, broken, None, None]
+        done = threading.Event()
+        self.membership.on_beat = lambda: (
+            done.set() if self.membership.beats == 6 else None
+        )
+        served = self.build(threading.Event(), beat=0.001)
+        with self.assertLogs(LOGGER, 'INFO') as logs:
+            thread = self.start(served)
+            self.assertTrue(done.wait(PATIENCE))
+            self.end(served, thread)
+        self.assertEqual(
+            [
+                'WARNING no heartbeat: the store is of a newer release',
+                'INFO heartbeats succeed again',
+            ],
+            [f'{r.levelname} {r.getMessage()}' for r in logs.records],
+        )
