@@ -144,6 +144,7 @@ class Host:
             try:
                 self._membership.beat()
                 if self._membership.is_member:
+                    self._notices.clear('join', 'joined')
                     return
             except exceptions.MemberExistsError as exc:
                 now = fence.monotonic()
