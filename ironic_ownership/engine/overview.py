@@ -126,7 +126,12 @@ def _nodes(
         scopes = [model.Scope(shard=name) for name in names]
     for scope in scopes:
         listed.update((node.uuid, node) for node in source.scan(scope))
-    missing = sorted(r.uuid for r in records if r.uuid not in listed)
+    # Nodes without a shard are known to be left out: nothing to verify.
+    missing = sorted(
+        r.uuid
+        for r in records
+        if r.uuid not in listed and not (sharded and r.shard is None)
+    )
     gone = set()
     for uuid in missing[:LOOK_UPS]:
         node = source.get(uuid)

@@ -124,6 +124,14 @@ class TestReading(OverviewCase):
         )
         self.assertEqual(1, nodes.unlisted)
 
+    def test_records_without_a_shard_are_no_orphans_with_a_shard_key(
+        self,
+    ) -> None:
+        self.fill(0, 1)
+        nodes = self.read(sharded=True).nodes
+        self.assertEqual((frozenset(),) * 2, (nodes.gone, nodes.unverified))
+        self.assertNotIn('get', [call for call, _ in self.ironic.calls])
+
     def test_each_part_that_fails_leaves_the_others(self) -> None:
         error = exceptions.IronicUnavailableError('no answer')
         self.ironic.fail_with = error
