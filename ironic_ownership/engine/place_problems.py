@@ -6,36 +6,42 @@ Pure. Each function is one check and gives any number of problems.
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from ironic_ownership.engine import problem
 from ironic_ownership.engine.problem import Facts, Kind, Problem, Severity
 
 
 def shards_without_service(facts: Facts) -> Iterator[Problem]:
-    """Find shards in Ironic for which no live, enabled service is set up."""
-    nodes = _counted(node.shard for node in facts.nodes.listed)
-    served = {group.policies.scope.shard for group in facts.roster.groups}
-    if None not in served:
-        yield from _without_service(
-            'shard_without_service', Kind.SHARD, nodes, served, 'shard_key'
-        )
+    """Find shards in Ironic of which no live, enabled service has a node."""
+    yield from _without_service(
+        'shard_without_service',
+        Kind.SHARD,
+        _unserved_shards(facts),
+        'shard_key',
+    )
 
 
 def groups_without_service(facts: Facts) -> Iterator[Problem]:
-    """Find conductor groups in Ironic without a live, enabled service."""
-    nodes = _counted(node.conductor_group for node in facts.nodes.listed)
-    served = {
-        group.policies.scope.conductor_group for group in facts.roster.groups
-    }
-    if None not in served:
-        yield from _without_service(
-            'conductor_group_without_service',
-            Kind.CONDUCTOR_GROUP,
-            nodes,
-            served,
-            'conductor_group',
-        )
+    """Find conductor groups of which no live, enabled service has a node.
+
+    Those that consist of shards without a service are told of as shards.
+    """
+    told = _unserved_shards(facts)
+    nodes: dict[str, int] = collections.Counter()
+    served, untold = set(), set()
+    for (shard, group), number in _places(facts).items():
+        nodes[group] += number
+        if _is_served(facts, shard, group):
+            served.add(group)
+        elif shard not in told:
+            untold.add(group)
+    yield from _without_service(
+        'conductor_group_without_service',
+        Kind.CONDUCTOR_GROUP,
+        {group: nodes[group] for group in untold - served},
+        'conductor_group',
+    )
 
 
 def shards_without_nodes(facts: Facts) -> Iterator[Problem]:
@@ -95,15 +101,11 @@ def _where(
 
 
 def _without_service(
-    code: str,
-    kind: Kind,
-    nodes: Mapping[str, int],
-    served: set[str | None],
-    option: str,
+    code: str, kind: Kind, nodes: Mapping[str, int], option: str
 ) -> Iterator[Problem]:
-    unserved = sorted(name for name in nodes if name not in served)
-    if unserved:
-        said = [f'{name!r} ({nodes[name]} nodes)' for name in unserved]
+    if nodes:
+        unserved = sorted(nodes)
+        said = [f'{name!r} (nodes: {nodes[name]})' for name in unserved]
         what = str(kind).replace('_', ' ')
         yield Problem(
             code,
@@ -116,9 +118,30 @@ def _without_service(
         )
 
 
-def _counted(names: Iterable[str | None]) -> dict[str, int]:
-    counts = collections.Counter(names)
-    return {name: n for name, n in counts.items() if name is not None}
+def _unserved_shards(facts: Facts) -> dict[str, int]:
+    """Count the nodes of each shard that is not served at all."""
+    nodes: dict[str, int] = collections.Counter()
+    served = set()
+    for (shard, group), number in _places(facts).items():
+        if shard is not None:
+            nodes[shard] += number
+            if _is_served(facts, shard, group):
+                served.add(shard)
+    return {shard: n for shard, n in nodes.items() if shard not in served}
+
+
+def _places(facts: Facts) -> Mapping[tuple[str | None, str], int]:
+    """Count the nodes by shard and conductor group."""
+    return collections.Counter(
+        (node.shard, node.conductor_group) for node in facts.nodes.listed
+    )
+
+
+def _is_served(facts: Facts, shard: str | None, group: str) -> bool:
+    return any(
+        peers.policies.scope.matches(shard, group)
+        for peers in facts.roster.groups
+    )
 
 
 def _shard_keys(facts: Facts) -> dict[str, tuple[str, ...]]:

@@ -196,6 +196,22 @@ class TestPlaces(CheckCase):
         found = self.assert_found('conductor_group_without_service', 'h')
         self.assertEqual('conductor_group', found.kind)
 
+    def test_service_of_another_conductor_group_serves_no_shard(self) -> None:
+        self.nodes.append(world.node(3, shard='c'))
+        self.members.append(
+            world.member('host3', world.runs(conductor_group='g'))
+        )
+        self.assert_found('shard_without_service', 'c')
+        self.nodes.append(world.node(4, shard='c', conductor_group='g'))
+        self.assertNotIn('shard_without_service', self.codes())
+
+    def test_group_of_shards_without_a_service_is_told_once(self) -> None:
+        self.members = []
+        self.assert_found('shard_without_service', 'a', 'b')
+        self.assertNotIn('conductor_group_without_service', self.codes())
+        self.nodes.append(world.node(3))
+        self.assert_found('conductor_group_without_service', '')
+
     def test_shard_key_without_nodes(self) -> None:
         self.nodes.pop()
         found = self.assert_found('shard_without_nodes', 'b')

@@ -1,0 +1,284 @@
+"""``check`` and ``service list --long`` beside a real Ironic."""
+
+from __future__ import annotations
+
+import json
+
+from ironic_ownership.contracts import model
+from tests.functional import command_line, ironics
+
+KEYS = [
+    *('severity', 'code', 'what', 'kind', 'count', 'subjects', 'services'),
+    'hint',
+]
+NOWHERE = 'mysql+pymysql://u:hunter2@127.0.0.1:1/x'
+
+
+def ring(*peers: str) -> model.MemberSettings:
+    return model.MemberSettings(
+        (
+            model.PolicySettings.of(
+                'conductor_group', {'conductor_group': 'g1'}
+            ),
+            model.PolicySettings.of(
+                'peer_list', {'peer_list': tuple(sorted(peers))}
+            ),
+        )
+    )
+
+
+class CheckCase(ironics.IronicTestCase):
+    """A service on a shard that owns its four nodes: nothing is wrong."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.proxy = ironics.RecordingProxy(self.server.endpoint)
+        self.addCleanup(self.proxy.stop)
+        self.lab = command_line.Deployment(self.proxy.url)
+        self.addCleanup(self.lab.close)
+        self.inventory = ironics.open_inventory(self.server.endpoint)
+        self.epoch = self.lab.serve('rack1', command_line.shard('rack1'))
+        self.nodes = self.enrol(4, shard='rack1', instance_share=0.25)
+        self.claim('rack1', self.epoch, *self.nodes)
+
+    def enrol(self, count: int, **where) -> list[str]:
+        return self.enrolment.enrol(count, **where)
+
+    def claim(self, host: str, epoch: int, *uuids: str) -> None:
+        found = [self.inventory.get(uuid) for uuid in uuids]
+        self.lab.claim(host, epoch, *filter(None, found))
+
+    def check(self, *words: str, code: int = 4, config=None) -> list[dict]:
+        done = self.lab.run('check', '-f', 'json', *words, config=config)
+        self.assertEqual(code, done.returncode, done)
+        found: list[dict] = json.loads(done.stdout)
+        for problem in found:
+            self.assertEqual(KEYS, list(problem))
+            self.assertTrue(problem['hint'], problem)
+            if '--long' in words:
+                self.assertEqual(problem['count'], len(problem['subjects']))
+        return found
+
+    def problems(self, *words: str, **how) -> dict[str, dict]:
+        return {p['code']: p for p in self.check('--long', *words, **how)}
+
+    def subjects(self, **how) -> dict[str, set[str]]:
+        found = self.problems(**how)
+        return {code: set(p['subjects']) for code, p in found.items()}
+
+
+class CheckTest(CheckCase):
+    def test_nothing_wrong_is_exit_0(self) -> None:
+        self.assertEqual([], self.check(code=0))
+        done = self.lab.run('check')
+        self.assertEqual(
+            (0, 'No problems found\n', ''),
+            (done.returncode, done.stdout, done.stderr),
+        )
+
+    def test_nodes_are_found_in_every_wrong_state(self) -> None:
+        dead = self.lab.serve(
+            'rack2', command_line.shard('rack2'), alive=False
+        )
+        left, lost = self.enrol(2, shard='rack2', instance_share=0.5)
+        self.claim('rack2', dead, left, lost)
+        (unowned,) = self.enrol(1, shard='rack3')
+        (unclaimed,) = self.enrol(1, shard='rack1')
+        self.lab.serve('group1', command_line.group('g1'))
+        (contested,) = self.enrol(1, shard='rack1', conductor_group='g1')
+        orphan = self.nodes[-1]
+        self.enrolment.delete(orphan)
+        (moved,) = self.nodes[:1]
+        self.enrolment.set_shard(moved, 'rack3')
+        self.assertEqual(
+            {
+                'owner_dead_with_instance': {left},
+                'owner_dead': {lost},
+                'unowned': {unowned},
+                'unclaimed': {unclaimed},
+                'contested': {contested},
+                'orphan': {orphan},
+                'filtered': {moved},
+                'shard_without_service': {'rack2', 'rack3'},
+            },
+            self.subjects(),
+        )
+
+    def test_services_are_found_with_every_wrong_setting(self) -> None:
+        self.lab.serve('rack1b', command_line.shard('rack1'))
+        self.lab.serve('host1', ring('host1', 'host2'))
+        self.lab.serve('host2', ring('host1', 'host2', 'hots3'))
+        self.lab.serve('empty', command_line.shard('rack9'))
+        self.lab.serve(
+            'odd', model.MemberSettings((model.PolicySettings('nosuch'),))
+        )
+        self.lab.serve(
+            'newer', model.MemberSettings(command_line.ALL.policies, 2)
+        )
+        self.lab.records.report(
+            'rack1',
+            self.epoch,
+            view_checksum='0123456789abcdef',
+            config_error='[ironic] shard_key is half-written',
+        )
+        (case,) = self.enrol(1, shard='Rack1')
+        found = self.check('--long')
+        by_code: dict[str, set[str]] = {}
+        for problem in found:
+            by_code.setdefault(problem['code'], set()).update(
+                problem['subjects']
+            )
+        self.assertEqual(
+            {
+                'unowned': {case},
+                'conflict': set(self.nodes),
+                'shard_shared': {'rack1', 'rack1b'},
+                'settings_differ': {'host1', 'host2'},
+                'peer_unknown': {'hots3'},
+                'shard_without_service': {'Rack1'},
+                'shard_case': {'Rack1', 'rack1'},
+                'shard_without_nodes': {'rack9'},
+                'view_differs': {'rack1'},
+                'settings_unreadable': {'odd', 'newer'},
+                'config_error': {'rack1'},
+            },
+            by_code,
+        )
+        severities = [problem['severity'] for problem in found]
+        self.assertEqual(sorted(severities), severities)
+        done = self.lab.run('check')
+        self.assertEqual((4, ''), (done.returncode, done.stderr))
+        self.assertIn('shard_case', done.stdout)
+        self.assertLess(max(map(len, done.stdout.splitlines())), 250)
+
+    def test_view_that_is_the_current_one_is_no_problem(self) -> None:
+        members = self.lab.json('member', 'list')
+        view = model.View.of(
+            model.Member(
+                m['host'], m['incarnation'], 0.0, command_line.shard('rack1')
+            )
+            for m in members
+        )
+        self.lab.records.report(
+            'rack1',
+            self.epoch,
+            view_checksum=view.checksum,
+            config_error=None,
+        )
+        self.assertEqual([], self.check(code=0))
+
+    def test_uneven_ring_is_found(self) -> None:
+        epochs = [self.lab.serve(f'host{n}', ring()) for n in (1, 2)]
+        uuids = self.enrol(10, conductor_group='g1', instance_share=1.0)
+        self.claim('host1', epochs[0], *uuids[:8])
+        self.claim('host2', epochs[1], *uuids[8:])
+        self.assertEqual({'imbalance': {'host1'}}, self.subjects())
+
+    def test_long_lists_are_summed_up(self) -> None:
+        uuids = self.enrol(40, shard='rack3')
+        (first, *_) = self.check()
+        self.assertEqual(
+            ('unowned', 40, 3),
+            (first['code'], first['count'], len(first['subjects'])),
+        )
+        self.assertEqual(set(uuids), self.subjects()['unowned'])
+
+    def test_orphans_past_the_bound_are_not_verified(self) -> None:
+        uuids = self.enrol(25, shard='rack1')
+        self.claim('rack1', self.epoch, *uuids)
+        for uuid in uuids:
+            self.enrolment.delete(uuid)
+        found = self.subjects()
+        self.assertEqual(20, len(found['orphan']))
+        self.assertEqual(
+            set(uuids), found['orphan'] | found['orphan_not_verified']
+        )
+
+    def test_with_a_shard_key_every_list_names_a_shard(self) -> None:
+        config = self.lab.configure(
+            'sharded', policies='shard_key', ironic='shard_key = rack1'
+        )
+        self.assertEqual([], self.check(config=config, code=0))
+        (unowned,) = self.enrol(1, shard='rack3')
+        self.enrol(2)
+        found = self.subjects(config=config)
+        self.assertEqual({unowned}, found['unowned'])
+        self.assertIn('not_listed', found)
+        for query in self.proxy.lists:
+            self.assertTrue(dict(query).get('shard'), query)
+
+
+class OutageTest(CheckCase):
+    def test_ironic_that_is_down_is_named_and_the_rest_is_judged(
+        self,
+    ) -> None:
+        dead = self.lab.serve(
+            'rack2', command_line.shard('rack2'), alive=False
+        )
+        self.claim('rack2', dead, *self.enrol(1, shard='rack2'))
+        self.server.kill()
+        self.addCleanup(self.server.start)
+        found = self.problems()
+        self.assertEqual({'owner_dead', 'ironic_unavailable'}, set(found))
+        self.assertIn('unowned nodes', found['ironic_unavailable']['hint'])
+        done = self.lab.run('check')
+        self.assertEqual((4, ''), (done.returncode, done.stderr))
+        self.assertIn('Not judged', done.stdout)
+        done = self.lab.run('service', 'list', '--long', '-f', 'json')
+        self.assertEqual(4, done.returncode, done)
+        self.assertIn('Ironic is unknown', done.stderr)
+        rows = {row['host']: row for row in json.loads(done.stdout)}
+        self.assertEqual(
+            (4, 3, None),
+            tuple(
+                rows['rack1'][key] for key in ('nodes', 'free', 'unavailable')
+            ),
+        )
+
+    def test_membership_that_is_down_makes_nobody_dead(self) -> None:
+        config = self.lab.configure(
+            'split', more=f'[backend_db]\nconnection = {NOWHERE}'
+        )
+        self.enrolment.delete(self.nodes[-1])
+        found = self.problems(config=config)
+        self.assertEqual({'orphan', 'backend_unavailable'}, set(found))
+
+    def test_database_that_is_down_is_exit_4_and_no_traceback(self) -> None:
+        config = self.lab.configure(
+            'lost', more=f'[database]\nconnection = {NOWHERE}'
+        )
+        found = self.problems(config=config)
+        self.assertIn('records_unavailable', found)
+        for problem in found.values():
+            self.assertNotIn('hunter2', json.dumps(problem))
+        done = self.lab.run('check', config=config)
+        self.assertEqual(4, done.returncode)
+        self.assertNotIn('Traceback', done.stderr + done.stdout)
+
+
+class ServiceTest(CheckCase):
+    def test_long_list_tells_what_is_free_and_unavailable(self) -> None:
+        self.lab.serve('rack2', command_line.shard('rack2'))
+        self.enrolment.set_maintenance(self.nodes[1], True)
+        with self.server.sql() as database:
+            for uuid, change in (
+                (self.nodes[2], "provision_state = 'clean failed'"),
+                (self.nodes[3], "power_state = 'error'"),
+            ):
+                database.execute(
+                    f'UPDATE nodes SET {change} WHERE uuid = ?', (uuid,)
+                )
+        rows = self.lab.json('service', 'list', '--long')
+        self.assertEqual(
+            [('rack1', 4, 1, 3, 3, 2.0), ('rack2', 0, 0, 0, 0, 0.0)],
+            [
+                tuple(
+                    row[key]
+                    for key in (
+                        *('host', 'nodes', 'instances', 'free'),
+                        *('unavailable', 'of_mean'),
+                    )
+                )
+                for row in rows
+            ],
+        )
