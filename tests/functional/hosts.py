@@ -34,9 +34,9 @@ Sections = Mapping[str, Mapping[str, object]]
 FAST: Sections = {
     'ownership': {'refresh_interval': 1, 'recheck_interval': 1},
     'membership': {
-        'heartbeat_interval': 0.5,
-        'member_ttl': 4,
-        'fence_margin': 0.5,
+        'heartbeat_interval': 1,
+        'member_ttl': 6,
+        'fence_margin': 1,
     },
 }
 

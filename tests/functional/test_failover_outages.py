@@ -62,7 +62,7 @@ class TestOutages(hosts.HostsTestCase):
         self.wait_for(host, 'no refresh')
         before = self.deployment.events()
         # As many heartbeats as there are in several refreshes.
-        self.deployment.wait_for_beats('host1', 8)
+        self.deployment.wait_for_beats('host1', 4)
         self.assertEqual(before, self.deployment.events())
         self.server.start()
         uuids += self.enrolment.enrol(2)

@@ -7,6 +7,7 @@ import http.server
 import json
 import threading
 
+from ironic_ownership.db import ledger
 from tests.functional import hosts, ironics
 
 
@@ -108,21 +109,31 @@ class TestLifecycle(hosts.HostsTestCase):
         uuids = self.enrolment.enrol(12)
         self.deployment.wait_until(
             lambda: (
-                len([*text.lines(': owner'), *jsons.lines(': owner')])
-                == len(uuids)
+                self.deployment.owners().keys() == set(uuids)
+                and self.deployment.owned_by('host1')
+                and self.deployment.owned_by('host2')
             ),
-            'a line a node',
+            'owners',
         )
-        owners = self.deployment.owners()
-        self.assertEqual({'host1', 'host2'}, set(owners.values()))
-        records = [json.loads(line) for line in jsons.lines()]
-        for uuid, owner in owners.items():
-            expected = f'node {uuid}: owner nobody -> {owner}, reason assigned'
-            if owner == 'host1':
-                (line,) = text.lines(uuid)
-                self.assertIn(' INFO ', line)
-                self.assertTrue(line.endswith(expected), line)
-            else:
-                (record,) = [r for r in records if uuid in r['message']]
-                self.assertEqual('INFO', record['levelname'])
-                self.assertEqual(expected, record['message'])
+        self.assertEqual(0, text.terminate())
+        self.assertEqual(0, jsons.terminate())
+        lines = text.lines(': owner ')
+        self.assertEqual(lines, [x for x in lines if ' INFO ' in x])
+        self.assertEqual(
+            self.changes_by('host1'),
+            sorted(line.partition('[-] ')[2] for line in lines),
+        )
+        records = [json.loads(line) for line in jsons.lines(': owner ')]
+        self.assertEqual({'INFO'}, {r['levelname'] for r in records})
+        self.assertEqual(
+            self.changes_by('host2'), sorted(r['message'] for r in records)
+        )
+
+    def changes_by(self, host: str) -> list[str]:
+        """Return what a host has to say about the changes it made."""
+        return sorted(
+            f'node {e.node_uuid}: owner {e.from_host or "nobody"} -> '
+            f'{e.to_host or "nobody"}, reason {e.reason}'
+            for e in self.deployment.events()
+            if e.kind == ledger.OWNER_CHANGED and e.actor == host
+        )

@@ -54,7 +54,7 @@ class TestNodes(hosts.HostsTestCase):
             'report of the loss',
         )
         # As many heartbeats as there are in several refreshes.
-        self.deployment.wait_for_beats('host1', 6)
+        self.deployment.wait_for_beats('host1', 4)
         self.assertEqual(
             before, (self.deployment.owners(), self.deployment.events())
         )
@@ -97,7 +97,7 @@ class TestNodes(hosts.HostsTestCase):
         self.deployment.wait_until(
             lambda: self.host.lines('refused by: no_instance'), 'refusal'
         )
-        self.deployment.wait_for_beats('host1', 6)
+        self.deployment.wait_for_beats('host1', 4)
         self.assertEqual('host1', self.deployment.owners()[uuid])
         self.assertEqual(before, self.deployment.events())
         self.assertEqual(1, len(self.host.lines('refused by')))
