@@ -283,4 +283,6 @@ def open_inventory(conf: cfg.ConfigOpts) -> IronicInventory:
         connection = session.connect(conf, GROUP, service_type=SERVICE_TYPE)
         return IronicInventory(connection, page_size=conf[GROUP].page_size)
     except cfg.Error as exc:
-        raise exceptions.ConfigurationError([f'[{GROUP}] {exc}']) from exc
+        # oslo.config's text begins with how it stores the place internally.
+        cause = str(exc).rpartition(' is not valid: ')[2]
+        raise exceptions.ConfigurationError([f'[{GROUP}] {cause}']) from exc

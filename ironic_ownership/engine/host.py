@@ -23,8 +23,9 @@ _PASSING = (
     exceptions.IronicUnavailableError,
 )
 
-STOP_PATIENCE = 10.0
-"""Seconds that a stop waits for what is being written."""
+STOP_PATIENCE = 3.0
+"""Seconds that a stop waits for what is being written. A scan need not be
+waited for: after the fence is dropped nothing comes of it."""
 
 
 def _nothing() -> None:

@@ -53,6 +53,7 @@ class Membership:
         self._on_change = on_change
         self._clock = clock
         self._joined = False
+        self._incarnation: str | None = None
         self._epoch: int | None = None
         self._joined_with: model.MemberSettings | None = None
         self._registered_with: model.MemberSettings | None = None
@@ -135,10 +136,13 @@ class Membership:
         if self._joined:
             self._backend.beat()
             return
-        incarnation = uuid.uuid4().hex
+        # Kept until a join is answered: one that timed out may have come
+        # true all the same, and must not look like somebody else.
+        incarnation = self._incarnation = self._incarnation or uuid.uuid4().hex
         host, settings = self._identity.host, self._identity.settings
         self._backend.join(host, incarnation, settings)
         self._joined, self._joined_with = True, settings
+        self._incarnation = None
         LOG.info('%s joined as incarnation %s', host, incarnation)
 
     def _registered(self) -> int:

@@ -32,7 +32,7 @@ class Register:
         self.settings = settings
 
 
-class TestMembership(unittest.TestCase):
+class MembershipCase(unittest.TestCase):
     def setUp(self) -> None:
         self.clock = clock.Clock()
         self.store = memory.MemoryStore(self.clock)
@@ -70,6 +70,8 @@ class TestMembership(unittest.TestCase):
     def incarnation(self) -> str:
         return self.backend.view().get('host1').incarnation
 
+
+class TestMembership(MembershipCase):
     def test_first_beat_joins_registers_and_gives_the_right(self) -> None:
         self.membership.beat()
         self.assertEqual({'host1'}, self.backend.view().hosts)
@@ -276,3 +278,27 @@ class TestMembership(unittest.TestCase):
         self.assertEqual(2, self.fence.epoch())
         self.assertEqual(world.RING, self.records.settings)
         self.assertTrue(self.membership.advertises(world.RING))
+
+
+class TestJoinWithoutAnAnswer(MembershipCase):
+    """The store joins us, but its answer comes too late to be heard."""
+
+    def build_backend(self) -> memory.MemoryBackend:
+        case = self
+
+        class Late(memory.MemoryBackend):
+            def join(self, host, incarnation, settings) -> None:
+                super().join(host, incarnation, settings)
+                if case.late:
+                    case.late = False
+                    raise exceptions.BackendUnavailableError('no answer')
+
+        self.late = False
+        return Late({}, member_ttl=TTL, call_timeout=5, store=self.store)
+
+    def test_next_attempt_does_not_meet_its_own_ghost(self) -> None:
+        self.late = True
+        self.membership.beat()
+        self.assertFalse(self.membership.is_member)
+        self.membership.beat()
+        self.assertTrue(self.membership.is_member)
