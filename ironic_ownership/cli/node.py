@@ -36,7 +36,7 @@ def explained(shown: command.Shown[Any], uuid: str) -> explain.Explanation:
 
     :raises NotFoundError: if nobody knows it; naming what is near.
     """
-    found = census.one(shown.ports, uuid, lambda: shown.sharded)
+    found = census.explained(shown.ports, uuid, lambda: shown.sharded)
     if found is None:
         recorded = shown.ports.records.compute_nodes()
         raise failures.unknown('node', uuid, [r.uuid for r in recorded])

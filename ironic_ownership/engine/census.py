@@ -63,7 +63,18 @@ def take(ports: refresh.Ports, scope: model.Scope, host: str = '') -> Census:
     )
 
 
-def one(
+def one(ports: refresh.Ports, uuid: str) -> survey.Finding | None:
+    """Judge one compute node, asked for without any filter.
+
+    :param uuid: of the node.
+    :returns: ``None`` if neither Ironic nor the records know it.
+    :raises OwnershipError: if anything can't be read.
+    """
+    found = explained(ports, uuid)
+    return found.finding if found else None
+
+
+def explained(
     ports: refresh.Ports,
     uuid: str,
     sharded: Callable[[], bool] = lambda: False,

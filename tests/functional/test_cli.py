@@ -38,13 +38,23 @@ SERVICE_KEYS = [
     'nodes',
     'instances',
 ]
-SERVICE_LONG_KEYS = [
-    *SERVICE_KEYS,
+_REST = [
     'fenced',
     'disabled_reason',
     'registered_at',
     'policies',
     'settings',
+]
+SERVICE_LONG_KEYS = [
+    *SERVICE_KEYS,
+    *('free', 'unavailable', 'of_mean'),
+    *_REST,
+]
+SERVICE_SHOW_KEYS = [
+    *SERVICE_KEYS,
+    *_REST,
+    *('incarnation', 'joined_at', 'contract_version'),
+    *('view_checksum', 'config_error'),
 ]
 
 
@@ -94,22 +104,18 @@ class ServiceTest(_Case):
         )
 
     def test_long_list_shows_settings(self) -> None:
-        one, _ = self.lab.json('service', 'list', '--long')
+        # No Ironic here: what is unavailable is unknown.
+        done = self.lab.run('service', 'list', '--long', '-f', 'json')
+        self.assertEqual(4, done.returncode, done)
+        one, _ = json.loads(done.stdout)
         self.assertEqual(SERVICE_LONG_KEYS, list(one))
+        self.assertEqual((1, None), (one['free'], one['unavailable']))
         self.assertEqual(['shard_key'], one['policies'])
         self.assertEqual({'shard_key': 'rack1'}, one['settings'])
 
     def test_show_finds_the_service_whatever_the_case(self) -> None:
         shown = self.lab.json('service', 'show', 'RACK1')
-        self.assertEqual(
-            [
-                *SERVICE_LONG_KEYS,
-                'incarnation',
-                'joined_at',
-                'contract_version',
-            ],
-            list(shown),
-        )
+        self.assertEqual(SERVICE_SHOW_KEYS, list(shown))
         self.assertEqual('incarnation-of-rack1', shown['incarnation'])
         self.assertRegex(shown['joined_at'], r'^\d{4}-\d\d-\d\dT.*\+00:00$')
 

@@ -288,7 +288,7 @@ class TestCompanions(service.ServiceCase):
         for host in ('host1', 'host2'):
             member = service.Service(host, runs, self.shared)
             member.backend.join(host, host, runs)
-        return census.one(ports, world.uuid(number), lambda: sharded)
+        return census.explained(ports, world.uuid(number), lambda: sharded)
 
     def setUp(self) -> None:
         super().setUp()

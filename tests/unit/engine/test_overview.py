@@ -77,7 +77,7 @@ class TestCost(OverviewCase):
         ports = refresh.Ports(
             self.records, self.ironic, self.backend, world.interpret
         )
-        self.assertIsNotNone(census.one(ports, world.uuid(1)))
+        self.assertIsNotNone(census.explained(ports, world.uuid(1)))
 
     def test_check_costs_the_same_for_any_number_of_nodes(self) -> None:
         few, many = (self.cost(n, 0, self.check) for n in (10, 2000))
