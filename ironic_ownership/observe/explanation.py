@@ -189,8 +189,10 @@ COLUMNS = (
 def readable(cell: columns.Cell) -> str | int | float:
     """Return a cell as a person reads it: one line for each thing."""
     if isinstance(cell, Mapping):
+        # The empty conductor group is a value: it has to be seen.
         return '\n'.join(
-            f'{k}: {columns.readable(v)}' for k, v in cell.items()
+            f'{k}: {repr(v) if v == "" else columns.readable(v)}'
+            for k, v in cell.items()
         )
     if isinstance(cell, list) and cell:
         if isinstance(cell[0], Mapping):
