@@ -1,0 +1,114 @@
+"""What tables show of explanations, previews and problems."""
+
+from __future__ import annotations
+
+import unittest
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine import preview
+from ironic_ownership.engine import problem as problem_
+from ironic_ownership.observe import columns, explanation, problem
+from ironic_ownership.observe import preview as preview_columns
+
+
+class ExplanationTest(unittest.TestCase):
+    def test_empty_group_is_seen(self) -> None:
+        self.assertEqual(
+            "shard: -\ngroup: ''\nalive: yes",
+            explanation.readable({'shard': None, 'group': '', 'alive': True}),
+        )
+
+    def test_advice_is_a_list_of_wrapped_lines(self) -> None:
+        shown = str(explanation.readable(['word ' * 30, 'Nothing to do']))
+        self.assertEqual(3, len(shown.splitlines()))
+        self.assertTrue(shown.startswith('* word'))
+        self.assertIn('\n* Nothing to do', shown)
+        self.assertLess(max(map(len, shown.splitlines())), 80)
+
+    def test_names_stay_in_one_line(self) -> None:
+        self.assertEqual('h1, h2', explanation.readable(['h1', 'h2']))
+        self.assertEqual('-', explanation.readable([]))
+
+    def test_member_is_a_line_and_one_for_each_policy(self) -> None:
+        shown = explanation.readable(
+            [
+                {
+                    'host': 'h1',
+                    'why': 'is disabled',
+                    'policies': [
+                        {'policy': 'all', 'options': {}, 'says': 'admits it'},
+                        {'policy': 'p', 'options': {'o': 1}, 'says': 'x'},
+                    ],
+                }
+            ]
+        )
+        self.assertEqual(
+            'h1: is disabled\n  - all: admits it\n  - p (o=1): x', shown
+        )
+
+
+class ProblemTest(unittest.TestCase):
+    def row(self, shown) -> dict:
+        found = problem_.Problem(
+            'unowned',
+            problem_.Severity.ERROR,
+            'what',
+            problem_.Kind.NODE,
+            tuple('abcde'),
+            tuple('vwxyz'),
+        )
+        return dict(
+            zip(columns.keys(shown), columns.row(shown, found), strict=True)
+        )
+
+    def test_first_few_stand_for_all_and_the_count_tells(self) -> None:
+        short, long = self.row(problem.SHORT), self.row(problem.LONG)
+        self.assertEqual(
+            (5, ['a', 'b', 'c']), (short['count'], short['subjects'])
+        )
+        self.assertEqual(list('vwx'), short['services'])
+        self.assertEqual(
+            (list('abcde'), list('vwxyz')),
+            (long['subjects'], long['services']),
+        )
+        self.assertEqual(list(short), list(long))
+        self.assertIs(str, type(short['severity']))
+
+    def test_subjects_are_lines(self) -> None:
+        self.assertEqual('a\nb', problem.readable(['a', 'b']))
+
+
+class PreviewTest(unittest.TestCase):
+    def test_sums_are_told_and_nodes_named_if_asked_for(self) -> None:
+        moved = preview.Transfer(model.Node('a'), 'h1', None, True)
+        left = preview.Transfer(model.Node('b'), 'h1', 'h1', False)
+        outcome = preview.Preview(4, [moved], [], [left])
+        self.assertEqual(
+            {
+                'nodes': 4,
+                'moves': 1,
+                'share': 0.25,
+                'instances': 1,
+                'stranded': 0,
+                'unserved': 1,
+                'flows': [
+                    {
+                        'from_service': 'h1',
+                        'to_service': None,
+                        'nodes': 1,
+                        'instances': 1,
+                        'share': 0.25,
+                    }
+                ],
+            },
+            preview_columns.whole(outcome, nodes=False),
+        )
+        named = preview_columns.whole(outcome, nodes=True)['changes']
+        self.assertEqual(
+            [('a', 'moves'), ('b', 'unserved')],
+            [(change['uuid'], change['change']) for change in named],
+        )
+        summary = preview_columns.summary(outcome)
+        self.assertIn('1 of 4 nodes would move (25.0%), 1 of them', summary)
+        self.assertIn('1 nodes without an instance would stay', summary)
+        self.assertNotIn('stranded', summary)
