@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+import http.server
 import signal
 
 from ironic_ownership.contracts import model
-from tests.functional import hosts
+from tests.functional import hosts, ironics
 
 REFUSED = 'configuration not reloaded'
 RELOADED = 'configuration reloaded'
+VERSION = 'X-OpenStack-Ironic-API-Maximum-Version'
+
+
+class AgeingProxy(ironics.RecordingProxy):
+    """An Ironic that is as old as a test says.
+
+    :ivar newest: what it says is its newest API version.
+    """
+
+    newest: str | None = None
+
+    def _ask(
+        self, handler: http.server.BaseHTTPRequestHandler
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        status, headers, body = super()._ask(handler)
+        return (
+            status,
+            [
+                (k, self.newest if k.lower() == VERSION.lower() else v)
+                for k, v in headers
+            ]
+            if self.newest
+            else headers,
+            body,
+        )
 
 
 def reload(host: hosts.Host, **sections: object) -> None:

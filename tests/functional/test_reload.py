@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import http.server
 import itertools
+import json
 import signal
+import subprocess
 import time
 
 from ironic_ownership.contracts import model
 from ironic_ownership.policies import ring
-from tests.functional import hosts, ironics, reloads
-
-VERSION = 'X-OpenStack-Ironic-API-Maximum-Version'
-
-
-class AgeingProxy(ironics.RecordingProxy):
-    """An Ironic that is as old as a test says.
-
-    :ivar newest: what it says is its newest API version.
-    """
-
-    newest: str | None = None
-
-    def _ask(
-        self, handler: http.server.BaseHTTPRequestHandler
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
-        status, headers, body = super()._ask(handler)
-        return (
-            status,
-            [
-                (k, self.newest if k.lower() == VERSION.lower() else v)
-                for k, v in headers
-            ]
-            if self.newest
-            else headers,
-            body,
-        )
+from tests.functional import command_line, hosts, reloads
 
 
 class TestApplied(reloads.ReloadsTestCase):
@@ -220,14 +195,36 @@ class TestRefused(reloads.ReloadsTestCase):
         reloads.reload(host, ironic={'shard_key': 's/'})
         self.wait_for_error('host1', 'shard_key')
         host.terminate()
-        self.assertIsNotNone(self.row('host1').config_error)
+        self.assertIn('shard_key', self.shown('config_error'))
         self.deployment.start('host1', 'shard_key', ironic={'shard_key': 's1'})
         self.deployment.wait_until(
             lambda: self.row('host1').config_error is None, 'good start'
         )
 
+    def shown(self, column: str) -> str:
+        """Return what ``service show`` says of the host."""
+        file = self.deployment.directory / 'operator.conf'
+        file.write_text(
+            '[database]\n'
+            f'connection = {self.deployment.connection}\n'
+            '[ironic]\n'
+            'auth_type = none\n'
+            f'endpoint_override = {self.server.endpoint}\n'
+        )
+        done = subprocess.run(
+            [
+                *(str(command_line.PROGRAM), '--config-file', str(file)),
+                *('service', 'show', 'host1', '-f', 'json', '-c', column),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=hosts.TIMEOUT,
+        )
+        self.assertEqual('', done.stderr)
+        return str(json.loads(done.stdout)[column])
+
     def test_ironic_too_old_for_the_new_scope_keeps_the_old(self) -> None:
-        proxy = AgeingProxy(self.server.endpoint)
+        proxy = reloads.AgeingProxy(self.server.endpoint)
         self.addCleanup(proxy.stop)
         host = self.start(
             ironic={'shard_key': 's1', 'endpoint_override': proxy.url}

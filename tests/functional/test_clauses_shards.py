@@ -1,0 +1,161 @@
+"""With a shard key set nothing ever lists nodes without a shard filter.
+
+Everything that every host asks Ironic for, through crashes and changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import re
+
+from tests.functional import hosts, ironics, reloads
+
+LIST, COUNT = '/v1/nodes', '/v1/shards'
+LOOK_UP = re.compile('/v1/nodes/[0-9a-f-]{36}')
+VERSIONS = ('/', '/v1', '/v1/')
+
+
+class Proxy(ironics.RecordingProxy):
+    """Keeps quiet when a host dies while it waits for an answer."""
+
+    def hand_on(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+        with contextlib.suppress(ConnectionError):
+            super().hand_on(handler)
+
+
+class TestShards(reloads.ReloadsTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.proxy = Proxy(self.server.endpoint)
+        self.addCleanup(self.proxy.stop)
+
+    def start(self, name: str, policies: str, **ironic: object):
+        return self.deployment.start(
+            name,
+            policies,
+            ironic={
+                'endpoint_override': self.proxy.url,
+                'page_size': 2,
+                **ironic,
+            },
+        )
+
+    def wait_for(self, *parts: dict[str, str | None]) -> None:
+        expected: dict[str, str | None] = {}
+        for part in parts:
+            expected |= part
+        self.deployment.wait_for_owners(expected)
+
+    def test_no_request_lists_nodes_without_a_shard(self) -> None:
+        enrol = self.enrolment.enrol
+        self.enrolment.enrol(3)  # of no shard: nobody may ever see them
+        first = dict.fromkeys(enrol(5, shard='s1', instance_share=0.4))
+        first = dict.fromkeys(first, 'host1')
+        second = dict.fromkeys(
+            enrol(3, shard='s2', conductor_group='g1'), 'host2'
+        )
+        enrol(2, shard='s2', conductor_group='g2')
+        third = dict.fromkeys(enrol(3, shard='s3'), 'host3')
+        one = self.start('host1', 'shard_key', shard_key='s1')
+        two = self.start(
+            'host2',
+            'conductor_group,shard_key',
+            shard_key='s2',
+            conductor_group='G1',
+        )
+        # Nova's name for the option, and peers that a shard leaves alone.
+        three = self.start('host3', 'peer_list,shard_key', shard='s3')
+        self.start('host4', 'peer_list,shard_key', shard_key='s4')
+        self.wait_for(first, second, third)
+        # A crash, and its standby.
+        one.kill()
+        one = self.start('host1', 'shard_key', shard_key='s1')
+        self.wait_for_lines(one, 'waiting for the membership to expire')
+        # A free and a deployed node change their shard; a node goes.
+        deployed, _, free, gone, _ = first
+        for uuid in (deployed, free):
+            self.enrolment.set_shard(uuid, 's3')
+        self.enrolment.delete(gone)
+        del first[gone]
+        self.wait_for(first, second, third)
+        self.wait_for_lines(one, '2 nodes owned here, but out of scope')
+        self.wait_for_lines(three, 'that host3 should own are on record')
+        # A restart, and a change while at work.
+        self.assertEqual(0, two.terminate())
+        two = self.start(
+            'host2',
+            'conductor_group,shard_key',
+            shard_key='s2',
+            conductor_group='g1',
+        )
+        self.wait_for_lines(two, 'registered')
+        self.reload_and_wait(two, ironic={'shard_key': 's5'})
+        fifth = dict.fromkeys(
+            enrol(2, shard='s5', conductor_group='g1'), 'host2'
+        )
+        self.wait_for(first, second, third, fifth)
+        self.deployment.stop()
+        self.assert_every_list_has_its_shard()
+
+    def assert_every_list_has_its_shard(self) -> None:
+        seen: dict[str, int] = dict.fromkeys(('list', 'look-up', 'count'), 0)
+        for path, query, _ in self.proxy.requests:
+            names = [name for name, _ in query]
+            if path == LIST:
+                seen['list'] += 1
+                # More than once, where the server is not exact otherwise.
+                shards = {value for name, value in query if name == 'shard'}
+                self.assertEqual(1, len(shards), query)
+                (shard,) = shards
+                self.assertIn(shard, {'s1', 's2', 's3', 's4', 's5'})
+                if shard in ('s2', 's5'):
+                    self.assertEqual('g1', dict(query)['conductor_group'])
+            elif LOOK_UP.fullmatch(path):
+                seen['look-up'] += 1
+                self.assertEqual(['fields'], names)
+            elif path == COUNT:
+                seen['count'] += 1
+            else:
+                self.assertIn(path, VERSIONS)
+        # All of it was really asked for.
+        self.assertGreater(seen['list'], 20)
+        self.assertGreater(seen['look-up'], 2)
+        self.assertGreater(seen['count'], 0)
+
+    def test_service_without_nodes_lists_once_a_refresh(self) -> None:
+        """An empty list is an answer like any other."""
+        host = self.deployment.start(
+            'host1',
+            'shard_key',
+            DEFAULT={'debug': True},
+            ironic={'shard_key': 's1', 'endpoint_override': self.proxy.url},
+        )
+        self.wait_for_lines(host, 'refreshed: Report(nodes=0', 4)
+        host.freeze()
+        refreshes = len(host.lines('refreshed: '))
+        host.thaw()
+        self.assertIn(len(self.proxy.lists) - refreshes, (0, 1))
+        self.assertEqual(
+            {'/', '/v1/nodes'}, {p for p, *_ in self.proxy.requests}
+        )
+
+    def test_ironic_that_cannot_filter_is_refused_and_never_listed(
+        self,
+    ) -> None:
+        proxy = reloads.AgeingProxy(self.server.endpoint)
+        self.addCleanup(proxy.stop)
+        for newest, option, value, needed in (
+            ('1.81', 'shard_key', 's1', '1.82'),
+            ('1.45', 'conductor_group', '', '1.46'),
+        ):
+            proxy.newest = newest
+            host = self.deployment.start(
+                'host1',
+                option,
+                ironic={option: value, 'endpoint_override': proxy.url},
+            )
+            self.assertEqual(1, host.process.wait(hosts.TIMEOUT))
+            self.assertIn(needed, host.output())
+            self.assertIn(newest, host.output())
+        self.assertEqual([], proxy.lists)
