@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ironic_ownership.contracts import model
-from tests.functional import command_line, ironics
+from tests.functional import command_line, hosts, ironics
 
 KEYS = [
     *('severity', 'code', 'what', 'kind', 'count', 'subjects', 'services'),
@@ -282,3 +282,55 @@ class ServiceTest(CheckCase):
                 for row in rows
             ],
         )
+
+
+class HostsTest(hosts.HostsTestCase):
+    """Real host processes: what they report is what the check expects."""
+
+    def check(self) -> dict[str, dict]:
+        done = command_line.run(
+            *('--config-file', str(self.config), 'check', '-f', 'json')
+        )
+        self.assertIn(done.returncode, (0, 4), done)
+        return {p['code']: p for p in json.loads(done.stdout)}
+
+    def wait_for_check(self, *codes: str) -> None:
+        self.deployment.wait_until(
+            lambda: set(self.check()) == set(codes), f'check {codes}'
+        )
+
+    def test_services_at_rest_are_well_and_a_dead_one_is_missed(self) -> None:
+        for name in ('host1', 'host2'):
+            host = self.deployment.start(name)
+        self.deployment.wait_until(
+            lambda: len(self.deployment.members()) == 2, 'two members'
+        )
+        # Only now: whoever is first would keep all nodes with an instance.
+        uuids = self.enrolment.enrol(
+            24, same_every_time=True, instance_share=0.5
+        )
+        self.config = self.deployment.directory / 'operator.conf'
+        self.config.write_text(
+            hosts.text_of(
+                {
+                    'DEFAULT': {'host': 'operator'},
+                    'database': {'connection': self.deployment.connection},
+                    'ironic': {
+                        'auth_type': 'none',
+                        'endpoint_override': self.server.endpoint,
+                    },
+                }
+            )
+        )
+        self.deployment.wait_until(
+            lambda: set(self.deployment.owners()) == set(uuids),
+            'owner of each node',
+        )
+        self.wait_for_check()
+        deployed = self.deployment.owned_by('host2') & set(uuids[:12])
+        host.kill()
+        # Free nodes follow the ring, deployed ones wait for an operator.
+        self.wait_for_check('owner_dead_with_instance')
+        found = self.check()['owner_dead_with_instance']
+        self.assertEqual(len(deployed), found['count'])
+        self.assertEqual(['host2'], found['services'])
