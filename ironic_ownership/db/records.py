@@ -1,7 +1,7 @@
 """The records on SQL: what the port asks, as transactions.
 
-Source: design.md's laws as the port ``contracts.records`` words them. The
-rules of a change are in ``ledger``, its statements in ``transaction``.
+Source: the promises of the port, ``contracts.records``. The rules
+of a change are in ``ledger``, its statements in ``transaction``.
 """
 
 from __future__ import annotations
