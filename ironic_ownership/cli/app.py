@@ -25,7 +25,9 @@ decision was made. No command of this release changes anything.
 """
 _EPILOG = f"""\
 examples:
+  {failures.PROG} check
   {failures.PROG} compute node list --state orphan contested
+  {failures.PROG} compute node explain rack1-node7
   {failures.PROG} --config-file shard.conf service list -f json
   {failures.PROG} help compute node list
 

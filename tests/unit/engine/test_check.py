@@ -212,6 +212,10 @@ class TestPlaces(CheckCase):
         self.nodes.append(world.node(3))
         self.assert_found('conductor_group_without_service', '')
 
+    def test_group_is_served_if_one_of_its_nodes_is(self) -> None:
+        self.nodes.append(world.node(3))
+        self.assertEqual(['unowned'], self.codes())
+
     def test_shard_key_without_nodes(self) -> None:
         self.nodes.pop()
         found = self.assert_found('shard_without_nodes', 'b')
