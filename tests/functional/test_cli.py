@@ -28,6 +28,15 @@ _WITHOUT_PRIVILEGES = (
     if os.geteuid() == 0
     else ()
 )
+QUESTIONS = (
+    'compute node list',
+    'compute node show',
+    'compute node explain',
+    'ring show',
+    'ring preview',
+    'policy compare',
+    'check',
+)
 LISTINGS = ('service list', 'member list', 'policy list', 'backend list')
 SERVICE_KEYS = [
     'host',
@@ -294,7 +303,7 @@ class HelpTest(_Case):
         self.assertIn('  4  degraded or unknown', done.stdout)
 
     def test_help_of_every_command_has_an_example(self) -> None:
-        for name in (*LISTINGS, 'compute node list', 'compute node show'):
+        for name in (*LISTINGS, *QUESTIONS):
             for words in (('help', *name.split()), (*name.split(), '--help')):
                 done = command_line.run(*words)
                 self.assertEqual((0, ''), (done.returncode, done.stderr))
