@@ -69,6 +69,21 @@ def read(conf: cfg.ConfigOpts) -> Settings:
     )
 
 
+def policies(conf: cfg.ConfigOpts) -> tuple[policy.Policy, ...]:
+    """Read the policies, wherever they are to run.
+
+    For commands, which may be called on another machine than a service's.
+
+    :raises ConfigurationError: if they can't be used anywhere.
+    """
+    faults: list[str] = []
+    core = _core_values(conf, faults)
+    read_ = _policies(conf, core['policies'], None, faults)
+    if faults:
+        raise exceptions.ConfigurationError(faults)
+    return tuple(read_.values())
+
+
 def backend(conf: cfg.ConfigOpts) -> Backend:
     """Read the membership backend and its options, and nothing else.
 
@@ -153,9 +168,10 @@ def _host(configured: str, faults: list[str]) -> str:
 def _policies(
     conf: cfg.ConfigOpts,
     configured: Sequence[str],
-    host: str,
+    host: str | None,
     faults: list[str],
 ) -> dict[str, policy.Policy]:
+    """Build the policies; check them for a host, if one is to run them."""
     names = [name.strip() for name in configured]
     selected: dict[str, policy.Policy] = {}
     if not names:
@@ -172,7 +188,8 @@ def _policies(
             values = _values(conf, name, target, faults)
             if values is not None:
                 selected[name] = target(values)
-                selected[name].check_host(host)
+                if host is not None:
+                    selected[name].check_host(host)
                 selected[name].settings()
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))

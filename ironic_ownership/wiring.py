@@ -118,7 +118,8 @@ class Wiring:
 
         :raises ConfigurationError: if they can't be used.
         """
-        return policy_set.PolicySet.of(self.settings.policies).scope
+        policies = settings.policies(self._conf)
+        return policy_set.PolicySet.of(policies).scope
 
     def host(self) -> tuple[host.Host, reload.Reload]:
         """Build the host process of this configuration, and its reload.

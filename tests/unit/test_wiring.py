@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ironic_ownership import wiring
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from tests.unit import configured, third_party
 from tests.unit.engine import world
 
@@ -97,6 +97,18 @@ class TestWiring(configured.ConfiguredCase):
         self.assertEqual(
             model.Scope(shard='R1', conductor_group='group'), wired.scope
         )
+
+    def test_scope_is_known_on_a_machine_that_is_nobodys_peer(self) -> None:
+        wired = wiring.Wiring(
+            self.configure(
+                '[DEFAULT]\nhost = desk\n'
+                '[ownership]\npolicies = conductor_group, peer_list\n'
+                '[ironic]\nconductor_group = g\npeer_list = host1, host2'
+            )
+        )
+        self.assertEqual(model.Scope(conductor_group='g'), wired.scope)
+        with self.assertRaises(exceptions.ConfigurationError):
+            _ = wired.settings
 
     def test_closing_opens_nothing(self) -> None:
         wired = wiring.Wiring(
