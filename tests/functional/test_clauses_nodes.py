@@ -83,7 +83,7 @@ class TestNodes(reloads.ReloadsTestCase):
         successor = self.deployment.start('ironic', 'all')
         for peer in ('host1', 'host2'):
             self.wait_for_lines(successor, f'on record with {peer}')
-        self.deployment.wait_for_beats('ironic', 6)
+        self.deployment.wait_for_beats('ironic', 4)
         for peer in ('host1', 'host2'):
             (line,) = successor.lines(f'on record with {peer}')
             own = sorted(u for u, host in owners.items() if host == peer)
@@ -113,7 +113,7 @@ class TestNodes(reloads.ReloadsTestCase):
         second = self.deployment.start('host2', 'all')
         self.wait_for_lines(second, '6 nodes admitted by several services')
         changes = [e for e in self.deployment.events() if e.node_uuid]
-        self.deployment.wait_for_beats('host2', 8)
+        self.deployment.wait_for_beats('host2', 4)
         self.assertEqual(
             changes, [e for e in self.deployment.events() if e.node_uuid]
         )

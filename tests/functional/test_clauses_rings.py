@@ -73,7 +73,7 @@ class TestRings(reloads.ReloadsTestCase):
         given = self.given_away(owners, uuids[:3], 'host2')
         self.deployment.wait_for_owners(given)
         self.wait_for_lines(running['host1'], 'is forced down')
-        self.deployment.wait_for_beats('host1', 6)
+        self.deployment.wait_for_beats('host1', 4)
         self.assertEqual(given, self.deployment.owners())
         self.operator('forced_down = 0', 'host1')
         self.deployment.wait_for_owners(owners)
@@ -102,7 +102,7 @@ class TestRings(reloads.ReloadsTestCase):
         ):
             reloads.reload(host, ironic={'peer_list': 'host1,host2'})
             self.wait_for_lines(host, f'{SHARED} 2 peers')
-        self.deployment.wait_for_beats('host1', 6)
+        self.deployment.wait_for_beats('host1', 4)
         for host in self.deployment.hosts:
             for text in (CONFIGURED, SHARED):
                 (line,) = host.lines(text)

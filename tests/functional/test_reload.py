@@ -357,7 +357,7 @@ class TestChanging(reloads.ReloadsTestCase):
         events = self.owner_changes()
         self.reload_and_wait(running[0], ironic={'peer_list': trio})
         self.wait_for_lines(running[1], 'admitted by several')
-        self.deployment.wait_for_beats('host3', 6)
+        self.deployment.wait_for_beats('host3', 4)
         self.assertEqual(before, self.deployment.owners())
         self.assertEqual(events, self.owner_changes())
         self.reload_and_wait(running[1], ironic={'peer_list': trio})
