@@ -12,6 +12,7 @@ from ironic_ownership.testing import (
     record_changes,
     record_claims,
     record_instances,
+    record_operators,
     record_queries,
     record_services,
 )
@@ -57,5 +58,11 @@ class TestChanges(
 
 class TestQueries(
     _OnSqlite, database.RecordsOnDatabase, record_queries.QueryContract
+):
+    pass
+
+
+class TestOperators(
+    _OnSqlite, database.RecordsOnDatabase, record_operators.OperatorContract
 ):
     pass

@@ -12,6 +12,7 @@ from ironic_ownership.testing import (
     record_changes,
     record_claims,
     record_instances,
+    record_operators,
     record_queries,
     record_services,
 )
@@ -99,5 +100,19 @@ class TestQueriesOnPostgreSQL(
 
 class TestQueriesOnMariaDB(
     _OnMariaDB, database.RecordsOnDatabase, record_queries.QueryContract
+):
+    pass
+
+
+class TestOperatorsOnPostgreSQL(
+    _OnPostgreSQL,
+    database.RecordsOnDatabase,
+    record_operators.OperatorContract,
+):
+    pass
+
+
+class TestOperatorsOnMariaDB(
+    _OnMariaDB, database.RecordsOnDatabase, record_operators.OperatorContract
 ):
     pass
