@@ -106,7 +106,7 @@ class Refresher:
             was not written yet stays as it was.
         :raises OwnershipError: if something can't be read or written.
         """
-        self._fence.epoch()
+        epoch = self._fence.epoch()
         seen = snapshot.take(
             self._host,
             self._scope,
@@ -114,12 +114,16 @@ class Refresher:
             self._ports.source,
             self._ports.backend,
         )
-        self._report(seen.view)
         report = Report(nodes=len(seen.nodes))
         own = {u for u, r in seen.records.items() if r.host == self._host}
         report.owned = len(own)
-        if self._journal.is_forced_down(seen.services.get(self._host)):
+        row = seen.services.get(self._host)
+        if self._journal.is_forced_down(row):
+            # Not even a report: it would be refused, and this service would
+            # register anew for as long as that lasts.
             return report
+        _check_right(self._host, epoch, row)
+        self._report(seen.view)
         missing = own.difference(node.uuid for node in seen.nodes)
         found = self._absentees.examine(missing, len(own))
         report.pending = found.pending
@@ -232,3 +236,19 @@ class Refresher:
             LOG.debug('cannot judge what the credential sees: %s', exc)
             return None
         return deletion.sees_all(counts, scope.shard, listed)
+
+
+def _check_right(host: str, epoch: int, row: model.Service | None) -> None:
+    """Notice a fence before there is something to write.
+
+    A service that was forced down and is not any more recovers by this.
+
+    :param epoch: from before the row was read.
+    :raises FencedError: if the service has to register anew.
+    """
+    if row is None or row.fenced or row.epoch > epoch:
+        raise exceptions.FencedError(
+            f'{host} has no right to write: its service was fenced or '
+            'deleted, or registered by another process',
+            hint='It registers again by itself',
+        )
