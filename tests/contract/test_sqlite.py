@@ -9,6 +9,7 @@ import unittest
 
 from ironic_ownership.testing import (
     backend,
+    move_records,
     record_changes,
     record_claims,
     record_instances,
@@ -64,5 +65,11 @@ class TestQueries(
 
 class TestOperators(
     _OnSqlite, database.RecordsOnDatabase, record_operators.OperatorContract
+):
+    pass
+
+
+class TestMoves(
+    _OnSqlite, database.MovesOnDatabase, move_records.MoveContract
 ):
     pass

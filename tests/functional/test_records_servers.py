@@ -9,6 +9,7 @@ import unittest
 
 from ironic_ownership.testing import (
     backend,
+    move_records,
     record_changes,
     record_claims,
     record_instances,
@@ -114,5 +115,17 @@ class TestOperatorsOnPostgreSQL(
 
 class TestOperatorsOnMariaDB(
     _OnMariaDB, database.RecordsOnDatabase, record_operators.OperatorContract
+):
+    pass
+
+
+class TestMovesOnPostgreSQL(
+    _OnPostgreSQL, database.MovesOnDatabase, move_records.MoveContract
+):
+    pass
+
+
+class TestMovesOnMariaDB(
+    _OnMariaDB, database.MovesOnDatabase, move_records.MoveContract
 ):
     pass
