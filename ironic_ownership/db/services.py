@@ -20,6 +20,8 @@ _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 
 _EPOCH = 'epoch '
+_TOLD = ('disabled', 'forced_down', 'disabled_reason')
+_DECIDED = (*_TOLD, 'epoch', 'fenced')
 _LONGEST_REASON = 255
 
 
@@ -67,19 +69,19 @@ def change(
     :raises NotFoundError: if there is no such service.
     """
     before = _known(conn, host)
-    after = _wanted(before, disabled, disabled_reason, forced_down)
-    changed = {
-        name: value
-        for name, value in after.items()
-        if getattr(before, name) != value
-    }
-    if not changed:
+    after = before.decided(disabled, disabled_reason, forced_down)
+    if after == before:
         return before
-    what = ', '.join(f'{name}={value}' for name, value in changed.items())
-    kind = ledger.SERVICE_CHANGED
-    if changed.get('forced_down'):
-        kind = ledger.SERVICE_FORCED_DOWN
-        changed |= {'epoch': before.epoch + 1, 'fenced': True}
+    changed = {
+        name: getattr(after, name)
+        for name in _DECIDED
+        if getattr(after, name) != getattr(before, name)
+    }
+    what = ', '.join(
+        f'{name}={changed[name]}' for name in _TOLD if name in changed
+    )
+    stopped = changed.get('forced_down')
+    kind = ledger.SERVICE_FORCED_DOWN if stopped else ledger.SERVICE_CHANGED
     _update(conn, host, changed)
     _tell(
         conn,
@@ -89,7 +91,7 @@ def change(
         from_host=host,
         reason=what[:_LONGEST_REASON],
     )
-    return _known(conn, host)
+    return after
 
 
 def delete(conn: sa.Connection, host: str, actor: str) -> None:
@@ -116,23 +118,6 @@ def delete(conn: sa.Connection, host: str, actor: str) -> None:
         from_host=host,
         reason=f'{_EPOCH}{before.epoch}',
     )
-
-
-def _wanted(
-    before: model.Service,
-    disabled: bool | None,
-    disabled_reason: str | None,
-    forced_down: bool | None,
-) -> dict[str, Any]:
-    is_disabled = before.disabled if disabled is None else disabled
-    reason = disabled_reason or before.disabled_reason
-    return {
-        'disabled': is_disabled,
-        'disabled_reason': reason if is_disabled else None,
-        'forced_down': (
-            before.forced_down if forced_down is None else forced_down
-        ),
-    }
 
 
 def _last_epoch(conn: sa.Connection, host: str) -> int:
