@@ -24,7 +24,10 @@ from ironic_ownership.contracts import (
 from ironic_ownership.contracts import (
     inventory as inventory_,
 )
+from ironic_ownership.contracts import moves as moves_
+from ironic_ownership.contracts import placement as placement_
 from ironic_ownership.contracts import records as records_
+from ironic_ownership.contracts import removals as removals_
 from ironic_ownership.engine import policy_set
 
 if TYPE_CHECKING:
@@ -79,6 +82,16 @@ class Wiring:
 
         return sql.SqlRecords(self._database)
 
+    @functools.cached_property
+    def removals(self) -> removals_.Removals:
+        """The deletions of records by operators.
+
+        :raises RecordsError: if the connection's URL can't work.
+        """
+        from ironic_ownership.db import removals as sql
+
+        return sql.SqlRemovals(self._database)
+
     def ready_records(self) -> records_.Records:
         """Return the records with this release's schema in place.
 
@@ -90,6 +103,13 @@ class Wiring:
 
         schema.ensure(self._database)
         return self.records
+
+    def ready_moves(self) -> moves_.Moves:
+        """Return the moves beside :meth:`ready_records`."""
+        from ironic_ownership.db import moves as sql
+
+        self.ready_records()
+        return sql.SqlMoves(self._database)
 
     @functools.cached_property
     def backend(self) -> backend.MembershipBackend:
@@ -111,6 +131,23 @@ class Wiring:
         :raises IronicError: if its options can't work.
         """
         return self._open_inventory()
+
+    def inventory_of(self, request_id: str) -> inventory_.Inventory:
+        """Return a client of Ironic that sends this id with its requests."""
+        from ironic_ownership.clients import ironic
+
+        return ironic.open_inventory(self._conf, request_id)
+
+    @functools.cached_property
+    def placement(self) -> placement_.Placement | None:
+        """The client of Placement; nothing is asked yet.
+
+        :returns: ``None`` where the deployment does not use Placement.
+        :raises OwnershipError: if its options can't work.
+        """
+        from ironic_ownership.clients import placement_options
+
+        return placement_options.open_placement(self._conf)
 
     @functools.cached_property
     def scope(self) -> model.Scope:
@@ -142,13 +179,19 @@ class Wiring:
         notices_ = notices.Notices()
         journal_ = journal.Journal(chosen.host, notices_)
         journal_.starts_with(tuning.policies)
+        if self.placement is None:
+            journal_.without_placement()
         wake = threading.Event()
         absentees_ = absentees.Absentees(self.inventory, tuning.limits)
         refresher = refresh.Refresher(
             chosen.host,
             tuning.policies.scope,
             refresh.Ports(
-                self.records, self.inventory, self.backend, interpret
+                self.records,
+                self.inventory,
+                self.backend,
+                interpret,
+                self.placement,
             ),
             fence_,
             journal_,
@@ -246,9 +289,13 @@ def list_opts() -> Sequence[tuple[str, Sequence[cfg.Opt]]]:
 
     For the sample configuration, the validator and the documentation.
     """
-    from ironic_ownership.clients import ironic
+    from ironic_ownership.clients import ironic, placement_options
 
-    found = [*conf_.list_opts(), *ironic.list_opts()]
+    found = [
+        *conf_.list_opts(),
+        *ironic.list_opts(),
+        *placement_options.list_opts(),
+    ]
     for group in (plugins.POLICIES, plugins.BACKENDS):
         for plugin in plugins.installed(group):
             if plugin.target is None:
