@@ -17,13 +17,8 @@ from oslo_config import cfg
 from ironic_ownership import conf as conf_
 from ironic_ownership import plugins, settings
 from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import (
-    backend,
-    model,
-)
-from ironic_ownership.contracts import (
-    inventory as inventory_,
-)
+from ironic_ownership.contracts import backend, model
+from ironic_ownership.contracts import inventory as inventory_
 from ironic_ownership.contracts import moves as moves_
 from ironic_ownership.contracts import placement as placement_
 from ironic_ownership.contracts import records as records_
@@ -82,16 +77,6 @@ class Wiring:
 
         return sql.SqlRecords(self._database)
 
-    @functools.cached_property
-    def removals(self) -> removals_.Removals:
-        """The deletions of records by operators.
-
-        :raises RecordsError: if the connection's URL can't work.
-        """
-        from ironic_ownership.db import removals as sql
-
-        return sql.SqlRemovals(self._database)
-
     def ready_records(self) -> records_.Records:
         """Return the records with this release's schema in place.
 
@@ -103,6 +88,13 @@ class Wiring:
 
         schema.ensure(self._database)
         return self.records
+
+    def ready_removals(self) -> removals_.Removals:
+        """Return the deletions by operators beside :meth:`ready_records`."""
+        from ironic_ownership.db import removals as sql
+
+        self.ready_records()
+        return sql.SqlRemovals(self._database)
 
     def ready_moves(self) -> moves_.Moves:
         """Return the moves beside :meth:`ready_records`."""
@@ -130,24 +122,27 @@ class Wiring:
 
         :raises IronicError: if its options can't work.
         """
-        return self._open_inventory()
+        return self.inventory_of()
 
-    def inventory_of(self, request_id: str) -> inventory_.Inventory:
-        """Return a client of Ironic that sends this id with its requests."""
+    def inventory_of(
+        self, request_id: str | None = None
+    ) -> inventory_.Inventory:
+        """Return a new client of Ironic, which sends this id to it."""
         from ironic_ownership.clients import ironic
 
         return ironic.open_inventory(self._conf, request_id)
 
-    @functools.cached_property
-    def placement(self) -> placement_.Placement | None:
-        """The client of Placement; nothing is asked yet.
+    def placement_of(
+        self, request_id: str | None = None
+    ) -> placement_.Placement | None:
+        """Return a client of Placement; ``None`` if that is not configured.
 
-        :returns: ``None`` where the deployment does not use Placement.
+        :param request_id: sent with its requests.
         :raises OwnershipError: if its options can't work.
         """
         from ironic_ownership.clients import placement_options
 
-        return placement_options.open_placement(self._conf)
+        return placement_options.open_placement(self._conf, request_id)
 
     @functools.cached_property
     def scope(self) -> model.Scope:
@@ -179,7 +174,8 @@ class Wiring:
         notices_ = notices.Notices()
         journal_ = journal.Journal(chosen.host, notices_)
         journal_.starts_with(tuning.policies)
-        if self.placement is None:
+        placement = self.placement_of()
+        if placement is None:
             journal_.without_placement()
         wake = threading.Event()
         absentees_ = absentees.Absentees(self.inventory, tuning.limits)
@@ -191,7 +187,7 @@ class Wiring:
                 self.inventory,
                 self.backend,
                 interpret,
-                self.placement,
+                placement,
             ),
             fence_,
             journal_,
@@ -210,7 +206,7 @@ class Wiring:
             tuning.policies,
             fence_,
             self.records,
-            self._open_inventory(),
+            self.inventory_of(),
         )
         built = host_.Host(
             membership_,
@@ -239,11 +235,6 @@ class Wiring:
             opened = self.__dict__.get(name)
             if opened is not None:
                 opened.close()
-
-    def _open_inventory(self) -> inventory_.Inventory:
-        from ironic_ownership.clients import ironic
-
-        return ironic.open_inventory(self._conf)
 
     def _prepare(self) -> None:
         self.ready_records()

@@ -26,10 +26,13 @@ class PlacementClient(placement.Placement):
     """The providers of one Placement.
 
     :param connection: of openstacksdk, with a time-out on its session.
+    :param request_id: "req-" and a uuid, for the server's log.
     """
 
-    def __init__(self, connection: sdk.Connection) -> None:
-        self._api = placement_api.PlacementAPI(connection)
+    def __init__(
+        self, connection: sdk.Connection, request_id: str | None = None
+    ) -> None:
+        self._api = placement_api.PlacementAPI(connection, request_id)
 
     def has_provider(self, uuid: str) -> bool:
         """Tell whether the node has a provider."""

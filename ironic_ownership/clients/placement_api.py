@@ -50,9 +50,13 @@ class PlacementAPI:
     """Placement's API at one microversion.
 
     :param connection: of openstacksdk; nothing is sent before it is needed.
+    :param request_id: "req-" and a uuid, for the server's log.
     """
 
-    def __init__(self, connection: sdk.Connection) -> None:
+    def __init__(
+        self, connection: sdk.Connection, request_id: str | None = None
+    ) -> None:
+        self._request_id = request_id
         # Not connection.placement, which begins with discovery.
         self._adapter = connection.config.get_session_client('placement')
         self._adapter._connection = connection
@@ -64,12 +68,10 @@ class PlacementAPI:
         *,
         about: str | None = None,
         body: dict[str, Any] | None = None,
-        request_id: str | None = None,
     ) -> dict[str, Any]:
         """Send one request.
 
         :param about: uuid of the provider that the request names, if any.
-        :param request_id: "req-" and a uuid, for the server's log.
         :returns: the JSON of the answer; empty if there is none.
         :raises NoProviderFault: if Placement does not have that provider.
         :raises ConcurrentUpdateFault: if another writer came between.
@@ -80,7 +82,7 @@ class PlacementAPI:
         from keystoneauth1 import exceptions as ksa
 
         try:
-            answer = self._request(method, path, body, request_id)
+            answer = self._request(method, path, body)
         except (ksa.ConnectionError, ksa.HttpServerError) as exc:
             raise _connection_error(exc) from exc
         except ksa.ClientException as exc:
@@ -98,11 +100,7 @@ class PlacementAPI:
         return _judged(answer, about)
 
     def _request(
-        self,
-        method: str,
-        path: str,
-        body: dict[str, Any] | None,
-        request_id: str | None,
+        self, method: str, path: str, body: dict[str, Any] | None
     ) -> requests.Response:
         from keystoneauth1 import exceptions as ksa
 
@@ -113,7 +111,7 @@ class PlacementAPI:
                 json=body,
                 headers={'Accept': 'application/json'},
                 microversion=MICROVERSION,
-                global_request_id=request_id,
+                global_request_id=self._request_id,
                 raise_exc=False,
                 redirect=False,
                 connect_retries=0,

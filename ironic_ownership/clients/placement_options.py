@@ -67,10 +67,11 @@ def is_configured(conf: cfg.ConfigOpts) -> bool:
 
 
 def open_placement(
-    conf: cfg.ConfigOpts,
+    conf: cfg.ConfigOpts, request_id: str | None = None
 ) -> placement.PlacementClient | None:
     """Build the client from ``[placement]``; nothing is sent yet.
 
+    :param request_id: "req-" and a uuid, sent with its requests.
     :returns: ``None`` if this deployment does not use Placement.
     :raises ConfigurationError: if a value has not the type of its option,
         or the group is misspelt.
@@ -80,7 +81,8 @@ def open_placement(
         return None
     try:
         return placement.PlacementClient(
-            session.connect(conf, GROUP, service_type=SERVICE_TYPE)
+            session.connect(conf, GROUP, service_type=SERVICE_TYPE),
+            request_id,
         )
     except exceptions.IronicError as exc:
         raise exceptions.PlacementError(str(exc.args[0]), hint=_HINT) from exc

@@ -50,6 +50,12 @@ class _Replay:
         ):
             self._follow_operator(event)
             return
+        if (
+            event.kind == ledger.NODE_FORGOTTEN
+            and event.actor not in self._settings
+        ):
+            self._follow_removal(event)
+            return
         self._check(
             event.actor in self._may_write, event, 'law 1: actor is fenced'
         )
@@ -103,6 +109,19 @@ class _Replay:
             'law 7: instance is left behind',
         )
         self._owner[node] = after
+
+    def _follow_removal(self, event: model.Event) -> None:
+        """Follow a record that an operator deleted."""
+        node = event.node_uuid
+        self._check(
+            self._owner.get(node) == event.from_host,
+            event,
+            'law 3: wrong owner before',
+        )
+        self._check(
+            self._instance.get(node) is None, event, 'law 3: has an instance'
+        )
+        self._owner[node] = None
 
     def _follow_owner(self, event: model.Event) -> None:
         node, before, after = event.node_uuid, event.from_host, event.to_host
