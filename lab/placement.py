@@ -81,10 +81,13 @@ class Placement:
     def start(self) -> None:
         """Start Placement and wait until its API answers.
 
-        Also starts it again, on the same port and with the same providers.
+        Also starts it again, on the same port and with the same providers;
+        one that runs is left alone.
 
         :raises LabError: with the end of its log, if it does not start.
         """
+        if self._process is not None and self._process.returncode is None:
+            return
         binaries = venvs.ensure('placement', REQUIREMENTS) / 'bin'
         self.directory.mkdir(parents=True, exist_ok=True)
         config = self.directory / 'placement.conf'
