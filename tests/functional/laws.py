@@ -161,7 +161,9 @@ class _Replay:
 
     def _shares(self, host: str) -> bool:
         """Tell whether a service shares its nodes with at least one more."""
-        own = self._settings.get(host, model.MemberSettings())
+        if host not in self._settings:
+            return True  # deleted since, and its settings with it
+        own = self._settings[host]
         peers = [
             h for h, settings in self._settings.items() if settings == own
         ]
