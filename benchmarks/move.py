@@ -152,9 +152,10 @@ def _move(ports: refresh.Ports, kept: sql_moves.SqlMoves, size: int) -> Timing:
     result = mover.carry_out(plan)
     carried_out = time.perf_counter()
     moved = [n for n in result.nodes if n.state is moves_port.NodeState.MOVED]
-    findings = move_verification.verify(
-        ports, kept, 'new', moved, sharded=False
+    verification = move_verification.Verification(
+        ports, kept, None, sharded=False
     )
+    findings = verification.compare('new', moved)
     verified = time.perf_counter()
     if len(moved) != size or findings:
         raise SystemExit(f'{len(moved)} of {size} moved: {findings[:3]}')

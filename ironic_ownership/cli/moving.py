@@ -119,25 +119,23 @@ class Moving(command.Lister):
         self._confirm(asked, plan)
         from ironic_ownership.engine import move_verification
 
-        placement = getattr(self.wiring, 'placement', None)
-        planned = [
+        verification = move_verification.Verification(
+            ports,
+            self.wiring.ready_moves(),
+            self.wiring.placement_of(plan.order.request_id),
+            sharded=self.sharded,
+        )
+        verification.remember_providers(
             n.node.uuid
             for n in plan.nodes
             if n.node.state is port.NodeState.PLANNED
-        ]
-        before = move_verification.providers(placement, planned)
+        )
         store()
         result = self._carry_out(mover, plan)
         self._tell(plan.order, result.nodes)
-        moved = [n for n in result.nodes if n.state is port.NodeState.MOVED]
-        findings = move_verification.verify(
-            ports,
-            self.wiring.ready_moves(),
+        findings = verification.compare(
             plan.order.destination,
-            moved,
-            sharded=self.sharded,
-            placement_=placement,
-            before={n.uuid: before[n.uuid] for n in moved if n.uuid in before},
+            [n for n in result.nodes if n.state is port.NodeState.MOVED],
         )
         for finding in findings:
             self.app.LOG.warning('%s: %s', plan.order.request_id, finding)
