@@ -60,6 +60,7 @@ class RemovalContract(records.RecordsContract):
     def test_second_removal_changes_nothing(self) -> None:
         self.remove()
         self.assert_nothing_is_removed()
+        self.assert_nothing_is_removed(seen_host=None, seen_epoch=None)
 
     def test_record_of_another_owner_stays(self) -> None:
         two = self.register('host2')
