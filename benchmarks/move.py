@@ -7,8 +7,10 @@ follows scans Ironic once more and has a figure of its own, without a target;
 most of both scans is Ironic's own time. Nova's command moves one node in two
 seconds, most of them its start. There is no peer for the bulk: in its place
 the table has 1,000 nodes a second, and for growth the ratio of the sizes.
+Ironic, the database and we share the machine, so the fastest of some rounds
+counts.
 
-    python -m benchmarks.move [--nodes 10000]
+    python -m benchmarks.move [--nodes 10000] [--rounds 3]
 """
 
 from __future__ import annotations
@@ -72,17 +74,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         description='Move the nodes of a real Ironic in bulk.',
     )
     parser.add_argument('--nodes', type=int, default=10_000)
-    count = parser.parse_args(argv).nodes
+    parser.add_argument('--rounds', type=int, default=3)
+    args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix='move-') as name:
         directory = pathlib.Path(name)
         # The server's user has to get at its files in there.
         directory.chmod(0o755)
         with ironic.Ironic(directory / 'ironic') as server:
-            return _measure_all(server, directory, count)
+            return _measure_all(server, directory, args.nodes, args.rounds)
 
 
 def _measure_all(
-    server: ironic.Ironic, directory: pathlib.Path, count: int
+    server: ironic.Ironic, directory: pathlib.Path, count: int, rounds: int
 ) -> int:
     nodes = enrolment.Enrolment(server)
     timings: dict[str, list[Timing]] = {'SQLite': [], 'PostgreSQL': []}
@@ -96,14 +99,28 @@ def _measure_all(
             size = count // part
             nodes.enrol(size - enrolled, instance_share=0.5)
             enrolled = size
-            for name, url in (
-                ('SQLite', f'sqlite:///{directory}/{size}.sqlite'),
-                ('PostgreSQL', database.create_database(f'move{size}')),
+            for name, urls in (
+                ('SQLite', _files(directory, size, rounds)),
+                (
+                    'PostgreSQL',
+                    [
+                        database.create_database(f'move{size}x{number}')
+                        for number in range(rounds)
+                    ],
+                ),
             ):
-                timings[name].append(_measure(server.endpoint, url, size))
+                measured = [_measure(server.endpoint, u, size) for u in urls]
+                timings[name].append(min(measured, key=lambda t: t.whole))
     finally:
         database.stop()
     return _show(timings)
+
+
+def _files(directory: pathlib.Path, size: int, rounds: int) -> list[str]:
+    return [
+        f'sqlite:///{directory}/{size}-{number}.sqlite'
+        for number in range(rounds)
+    ]
 
 
 def _measure(endpoint: str, url: str, size: int) -> Timing:
@@ -177,17 +194,16 @@ def _show(timings: dict[str, list[Timing]]) -> int:
     rows = []
     for name, measured in timings.items():
         first, last = measured[0], measured[-1]
-        rows += [
+        rows.append(
             table.Row(
-                f'{name}: seconds for {timing.nodes} nodes; the peer is '
+                f'{name}: seconds for {last.nodes} nodes; the peer is '
                 f'{RATE} nodes a second',
-                timing.whole,
-                timing.nodes / RATE,
+                last.whole,
+                last.nodes / RATE,
                 's',
                 1.0,
             )
-            for timing in measured
-        ]
+        )
         rows.append(
             table.Row(
                 f'{name}: growth from {first.nodes} to {last.nodes}; the '
