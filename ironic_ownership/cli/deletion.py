@@ -27,6 +27,7 @@ gates, every one of them judged for every node:
   still_owner     the record still has the owner seen
   no_mass_loss    not too many nodes of its owner are missing at once
   sees_all_nodes  the credential lists as many nodes as Ironic counts
+
 A gate that cannot be judged has failed. They cannot be overridden."""
 
 
