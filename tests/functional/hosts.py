@@ -66,10 +66,10 @@ class Host:
         self.name = name
         stem = f'{name}-{next(self._numbers)}'
         self.log = directory / f'{stem}.log'
-        self._config = directory / f'{stem}.conf'
-        self._config.write_text(f'{text}\n[DEFAULT]\nlog_file = {self.log}\n')
+        self.config = directory / f'{stem}.conf'
+        self.config.write_text(f'{text}\n[DEFAULT]\nlog_file = {self.log}\n')
         self.process = process.Process(
-            [*COMMAND, '--config-file', str(self._config)],
+            [*COMMAND, '--config-file', str(self.config)],
             directory / f'{stem}.out',
         )
 

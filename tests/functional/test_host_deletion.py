@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.functional import hosts, placements
+from tests.functional import command_line, hosts, placements
 
 
 class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
@@ -95,6 +95,22 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
             ['owner_changed', 'node_forgotten', 'owner_changed'],
             [event.kind for event in events][::-1],
         )
+
+    def test_operator_deletes_in_place_of_a_service_that_hangs(self) -> None:
+        gone = self.nodes[0]
+        self.host.freeze()
+        self.lose(gone)
+        done = command_line.run(
+            *('--config-file', str(self.host.config), 'compute', 'node'),
+            *('delete', gone, '--yes', '-f', 'value', '-c', 'result'),
+        )
+        self.assertEqual('deleted', done.stdout.strip(), done.stderr)
+        self.assertNotIn(gone, self.placement_server.providers())
+        self.host.thaw()
+        self.next_refresh()
+        self.wait_for_records(self.nodes)
+        kinds = [e.kind for e in self.deployment.events()]
+        self.assertEqual(1, kinds.count('node_forgotten'))
 
     def test_steady_state_asks_placement_nothing(self) -> None:
         log = self.placement_server.directory / 'placement.log'
