@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-_BENCHMARKS = ('startup', 'decide', 'preview', 'scan')
+_BENCHMARKS = ('startup', 'decide', 'preview', 'scan', 'move')
 
 
 def main(names: list[str]) -> int:

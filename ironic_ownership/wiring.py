@@ -17,14 +17,12 @@ from oslo_config import cfg
 from ironic_ownership import conf as conf_
 from ironic_ownership import plugins, settings
 from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import (
-    backend,
-    model,
-)
-from ironic_ownership.contracts import (
-    inventory as inventory_,
-)
+from ironic_ownership.contracts import backend, model
+from ironic_ownership.contracts import inventory as inventory_
+from ironic_ownership.contracts import moves as moves_
+from ironic_ownership.contracts import placement as placement_
 from ironic_ownership.contracts import records as records_
+from ironic_ownership.contracts import removals as removals_
 from ironic_ownership.engine import policy_set
 
 if TYPE_CHECKING:
@@ -91,6 +89,20 @@ class Wiring:
         schema.ensure(self._database)
         return self.records
 
+    def ready_removals(self) -> removals_.Removals:
+        """Return the deletions by operators beside :meth:`ready_records`."""
+        from ironic_ownership.db import removals as sql
+
+        self.ready_records()
+        return sql.SqlRemovals(self._database)
+
+    def ready_moves(self) -> moves_.Moves:
+        """Return the moves beside :meth:`ready_records`."""
+        from ironic_ownership.db import moves as sql
+
+        self.ready_records()
+        return sql.SqlMoves(self._database)
+
     @functools.cached_property
     def backend(self) -> backend.MembershipBackend:
         """The membership backend, not joined.
@@ -110,7 +122,27 @@ class Wiring:
 
         :raises IronicError: if its options can't work.
         """
-        return self._open_inventory()
+        return self.inventory_of()
+
+    def inventory_of(
+        self, request_id: str | None = None
+    ) -> inventory_.Inventory:
+        """Return a new client of Ironic, which sends this id to it."""
+        from ironic_ownership.clients import ironic
+
+        return ironic.open_inventory(self._conf, request_id)
+
+    def placement_of(
+        self, request_id: str | None = None
+    ) -> placement_.Placement | None:
+        """Return a client of Placement; ``None`` if that is not configured.
+
+        :param request_id: sent with its requests.
+        :raises OwnershipError: if its options can't work.
+        """
+        from ironic_ownership.clients import placement_options
+
+        return placement_options.open_placement(self._conf, request_id)
 
     @functools.cached_property
     def scope(self) -> model.Scope:
@@ -143,13 +175,20 @@ class Wiring:
         notices_ = notices.Notices()
         journal_ = journal.Journal(chosen.host, notices_)
         journal_.starts_with(tuning.policies)
+        placement = self.placement_of()
+        if placement is None:
+            journal_.without_placement()
         wake = threading.Event()
         absentees_ = absentees.Absentees(self.inventory, tuning.limits)
         refresher = refresh.Refresher(
             chosen.host,
             tuning.policies.scope,
             refresh.Ports(
-                self.records, self.inventory, self.backend, interpret
+                self.records,
+                self.inventory,
+                self.backend,
+                interpret,
+                placement,
             ),
             fence_,
             journal_,
@@ -168,7 +207,7 @@ class Wiring:
             tuning.policies,
             fence_,
             self.records,
-            self._open_inventory(),
+            self.inventory_of(),
         )
         built = host_.Host(
             membership_,
@@ -198,11 +237,6 @@ class Wiring:
             opened = self.__dict__.get(name)
             if opened is not None:
                 opened.close()
-
-    def _open_inventory(self) -> inventory_.Inventory:
-        from ironic_ownership.clients import ironic
-
-        return ironic.open_inventory(self._conf)
 
     def _prepare(self) -> None:
         self.ready_records()
@@ -248,9 +282,13 @@ def list_opts() -> Sequence[tuple[str, Sequence[cfg.Opt]]]:
 
     For the sample configuration, the validator and the documentation.
     """
-    from ironic_ownership.clients import ironic
+    from ironic_ownership.clients import ironic, placement_options
 
-    found = [*conf_.list_opts(), *ironic.list_opts()]
+    found = [
+        *conf_.list_opts(),
+        *ironic.list_opts(),
+        *placement_options.list_opts(),
+    ]
     for group in (plugins.POLICIES, plugins.BACKENDS):
         for plugin in plugins.installed(group):
             if plugin.target is None:

@@ -21,7 +21,8 @@ from ironic_ownership.contracts import exceptions
 
 _DESCRIPTION = """\
 Show who owns each bare-metal node, which services are alive, and why a
-decision was made. No command of this release changes anything.
+decision was made; move nodes, and stop, empty and delete services. What
+changes something can be tried with --dry-run, and asks before it acts.
 """
 _EPILOG = f"""\
 examples:

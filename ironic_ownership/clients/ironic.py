@@ -60,13 +60,20 @@ class IronicInventory(inventory.Inventory):
 
     :param connection: of openstacksdk, with a time-out on its session.
     :param page_size: nodes asked for at once, 1 to 1000.
+    :param request_id: "req-" and a uuid, sent with every request for nodes;
+        without it each scan has one of its own.
     """
 
     def __init__(
-        self, connection: sdk.Connection, *, page_size: int = MAX_PAGE_SIZE
+        self,
+        connection: sdk.Connection,
+        *,
+        page_size: int = MAX_PAGE_SIZE,
+        request_id: str | None = None,
     ) -> None:
         self._api = ironic_api.IronicAPI(connection)
         self._page_size = page_size
+        self._request_id = request_id
 
     def check(self, scope: model.Scope) -> None:
         """Refuse a server that cannot filter by what the scope names.
@@ -95,7 +102,7 @@ class IronicInventory(inventory.Inventory):
                 scope, conductor_group=scope.conductor_group.lower()
             )
         self._require(scope)
-        request_id = f'req-{uuid_.uuid4()}'
+        request_id = self._request_id or f'req-{uuid_.uuid4()}'
         for number in range(1, WALKS + 1):
             try:
                 return self._walk(scope, request_id)
@@ -125,7 +132,10 @@ class IronicInventory(inventory.Inventory):
             raise exceptions.IronicError(f'{uuid!r} is not the uuid of a node')
         try:
             data = self._api.get(
-                f'/nodes/{uuid}', [self._fields()], about=uuid
+                f'/nodes/{uuid}',
+                [self._fields()],
+                about=uuid,
+                request_id=self._request_id,
             )
         except ironic_api.NotFoundFault:
             return None
@@ -272,16 +282,23 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     return [(GROUP, [*OPTS, *session.list_opts(SERVICE_TYPE)])]
 
 
-def open_inventory(conf: cfg.ConfigOpts) -> IronicInventory:
+def open_inventory(
+    conf: cfg.ConfigOpts, request_id: str | None = None
+) -> IronicInventory:
     """Build the inventory from ``[ironic]``; nothing is sent yet.
 
+    :param request_id: sent with every request for nodes.
     :raises ConfigurationError: if a value has not the type of its option.
     :raises IronicError: naming the line that is missing or wrong.
     """
     try:
         register_opts(conf)
         connection = session.connect(conf, GROUP, service_type=SERVICE_TYPE)
-        return IronicInventory(connection, page_size=conf[GROUP].page_size)
+        return IronicInventory(
+            connection,
+            page_size=conf[GROUP].page_size,
+            request_id=request_id,
+        )
     except cfg.Error as exc:
         # oslo.config's text begins with how it stores the place internally.
         cause = str(exc).rpartition(' is not valid: ')[2]

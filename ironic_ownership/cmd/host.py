@@ -92,7 +92,9 @@ def _serve(host: host_.Host, reload: Callable[[], None]) -> None:
     worker.start()
     while worker.is_alive():
         caught = signal.sigtimedwait(SIGNALS, 0.5)
-        if caught is None:
+        # A process that was stopped longer than the time-out gets a value
+        # without meaning from Python, instead of None.
+        if caught is None or caught.si_signo not in SIGNALS:
             continue
         if caught.si_signo == signal.SIGHUP:
             reload()

@@ -125,6 +125,26 @@ class FencedError(RecordsError):
     code = 'fenced'
 
 
+class ServiceInUseError(RecordsError):
+    """A service cannot be deleted: something still names it.
+
+    :param compute_nodes: number of compute nodes that name it.
+    :param instances: number of open instances that name it.
+    """
+
+    code = 'service_in_use'
+
+    def __init__(self, host: str, compute_nodes: int, instances: int) -> None:
+        self.host = host
+        self.compute_nodes = compute_nodes
+        self.instances = instances
+        super().__init__(
+            f'service {host} still has {compute_nodes} compute nodes and '
+            f'{instances} instances',
+            hint='Move them to other services first',
+        )
+
+
 class IronicError(OwnershipError):
     """Ironic answered with an error, or with something unusable."""
 
@@ -141,6 +161,24 @@ class IronicTooOldError(IronicError):
     """Ironic cannot filter on the server by what is configured."""
 
     code = 'ironic_too_old'
+
+
+class PlacementError(OwnershipError):
+    """Placement answered with an error, or with something unusable."""
+
+    code = 'placement'
+
+
+class PlacementUnavailableError(PlacementError):
+    """Placement cannot be reached or answers 5xx: nothing is known."""
+
+    code = 'placement_unavailable'
+
+
+class ProviderInUseError(PlacementError):
+    """Somebody holds an allocation of the provider, so it has to stay."""
+
+    code = 'provider_in_use'
 
 
 class NotOwnerError(OwnershipError):

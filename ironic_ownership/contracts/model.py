@@ -243,6 +243,30 @@ class Service:
     view_checksum: str | None = None
     config_error: str | None = None
 
+    def decided(
+        self,
+        disabled: bool | None = None,
+        disabled_reason: str | None = None,
+        forced_down: bool | None = None,
+    ) -> Service:
+        """Return the service as it is after an operator's decision.
+
+        What is ``None`` stays. Only a disabled service has a reason to be.
+        Forcing down takes the right to write away at once.
+        """
+        is_disabled = self.disabled if disabled is None else disabled
+        reason = disabled_reason or self.disabled_reason
+        down = self.forced_down if forced_down is None else forced_down
+        stopped = down and not self.forced_down
+        return dataclasses.replace(
+            self,
+            disabled=is_disabled,
+            disabled_reason=reason if is_disabled else None,
+            forced_down=down,
+            epoch=self.epoch + 1 if stopped else self.epoch,
+            fenced=self.fenced or stopped,
+        )
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ComputeNode:

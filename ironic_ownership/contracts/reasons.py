@@ -48,6 +48,9 @@ class Reason(enum.StrEnum):
     RELEASED = 'released'
     """A rebalancing service gave up a free node that it no longer gets."""
 
+    MOVED = 'moved'
+    """An operator moved it to its owner."""
+
     NODE_GONE = 'node_gone'
     """Ironic answered 404 for the node's uuid, asked without any filter."""
 
@@ -65,6 +68,7 @@ SUMMARY: dict[Reason, str] = {
     Reason.NOT_ADMITTED: 'no live, enabled service admits it',
     Reason.FILTERED_KEEPS: 'outside of every filter: stays until it is moved',
     Reason.RELEASED: 'released for its next owner',
+    Reason.MOVED: 'moved to its owner by an operator',
     Reason.NODE_GONE: 'Ironic does not have it any more',
 }
 """One phrase a code, for tables and log lines."""

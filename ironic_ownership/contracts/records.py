@@ -127,6 +127,44 @@ class Records(abc.ABC):
         """
 
     @abc.abstractmethod
+    def set_service(
+        self,
+        host: str,
+        *,
+        actor: str,
+        disabled: bool | None = None,
+        disabled_reason: str | None = None,
+        forced_down: bool | None = None,
+    ) -> model.Service:
+        """Change what an operator decides about a service, in one event.
+
+        What is ``None`` stays as it is; what changes nothing leaves no
+        event. Forcing down raises the epoch and fences the service in the
+        same transaction, and it stays fenced while it is forced down, even
+        if it registers anew. Taking that back does not unfence: the host
+        registers anew by itself.
+
+        :param host: canonical name of the service.
+        :param actor: who asked for it.
+        :param disabled_reason: kept while the service is disabled.
+        :returns: the service as it is now.
+        :raises NotFoundError: if there is no such service; none is created.
+        """
+
+    @abc.abstractmethod
+    def delete_service(self, host: str, *, actor: str) -> None:
+        """Delete a service that nothing names any more, in one transaction.
+
+        Whether it is alive is not judged here. A service of that host which
+        registers later has a greater epoch than this one ever had.
+
+        :param actor: who asked for it.
+        :raises NotFoundError: if there is no such service.
+        :raises ServiceInUseError: if a compute node or an open instance
+            names it; nothing is changed.
+        """
+
+    @abc.abstractmethod
     def services(self) -> Sequence[model.Service]:
         """Return all services, sorted by host. One query."""
 

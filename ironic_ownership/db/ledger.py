@@ -19,7 +19,11 @@ INSTANCE_OPENED = 'instance_opened'
 INSTANCE_CLOSED = 'instance_closed'
 SERVICE_REGISTERED = 'service_registered'
 SERVICE_FENCED = 'service_fenced'
+SERVICE_CHANGED = 'service_changed'
+SERVICE_FORCED_DOWN = 'service_forced_down'
+SERVICE_DELETED = 'service_deleted'
 NODE_FORGOTTEN = 'node_forgotten'
+NODE_MOVED = 'node_moved'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

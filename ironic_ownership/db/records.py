@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import model, records
 from ironic_ownership.db import (
     connection,
-    ledger,
     queries,
     rows,
+    services,
     tables,
     transaction,
 )
@@ -34,39 +34,29 @@ class SqlRecords(records.Records):
 
     def register(self, host: str, settings: model.MemberSettings) -> int:
         """Create or renew the row of a service and raise its epoch."""
+        return self._database.write(
+            lambda conn: services.register(conn, host, settings)
+        )
 
-        def work(conn: sa.Connection) -> int:
-            before = transaction.lock_service(conn, host)
-            now = transaction.now_of(conn)
-            epoch = 1 if before is None else before.epoch + 1
-            values = {
-                'epoch': epoch,
-                'fenced': False,
-                'settings': settings.to_json(),
-                'registered_at': now,
-            }
-            if before is None:
-                conn.execute(
-                    sa.insert(tables.services).values(
-                        host=host, disabled=False, forced_down=False, **values
-                    )
-                )
-            else:
-                conn.execute(
-                    sa.update(tables.services)
-                    .where(_services.host == host)
-                    .values(**values)
-                )
-            conn.execute(
-                sa.insert(tables.events).values(
-                    **ledger.event(
-                        now, host, ledger.SERVICE_REGISTERED, to_host=host
-                    )
-                )
+    def set_service(
+        self,
+        host: str,
+        *,
+        actor: str,
+        disabled: bool | None = None,
+        disabled_reason: str | None = None,
+        forced_down: bool | None = None,
+    ) -> model.Service:
+        """Change what an operator decides about a service."""
+        return self._database.write(
+            lambda conn: services.change(
+                conn, host, actor, disabled, disabled_reason, forced_down
             )
-            return epoch
+        )
 
-        return self._database.write(work)
+    def delete_service(self, host: str, *, actor: str) -> None:
+        """Delete a service that nothing names any more."""
+        self._database.write(lambda conn: services.delete(conn, host, actor))
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings

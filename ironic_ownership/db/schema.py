@@ -18,7 +18,7 @@ from ironic_ownership.db import connection
 if TYPE_CHECKING:
     import alembic.config
 
-HEAD = '0002'
+HEAD = '0003'
 """The newest revision of ``migrations``; a unit test compares them."""
 
 _VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))

@@ -110,3 +110,40 @@ members = sa.Table(
     sa.Column('expires_at', sa.Double, nullable=False),
     **_EXACT,
 )
+
+moves = sa.Table(
+    'moves',
+    metadata,
+    sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
+    sa.Column('request_id', _SHORT, nullable=False),
+    sa.Column('destination', _HOST, nullable=False),
+    sa.Column('actor', _HOST, nullable=False),
+    sa.Column('reason', sa.Text),
+    # Codes of gates, separated by blanks.
+    sa.Column('overrides', sa.Text, nullable=False),
+    sa.Column('created_at', sa.Double, nullable=False),
+    sa.UniqueConstraint('request_id', name='uq_moves_request_id'),
+    **_EXACT,
+)
+
+node_moves = sa.Table(
+    'node_moves',
+    metadata,
+    sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
+    sa.Column(
+        'request_id',
+        _SHORT,
+        sa.ForeignKey('moves.request_id', name='fk_node_moves_request_id'),
+        nullable=False,
+    ),
+    sa.Column('node_uuid', _UUID, nullable=False),
+    sa.Column('source', _HOST),
+    sa.Column('source_epoch', sa.BigInteger),
+    sa.Column('instance_uuid', _UUID),
+    sa.Column('state', _SHORT, nullable=False),
+    sa.Column('detail', sa.Text),
+    sa.Column('updated_at', sa.Double, nullable=False),
+    sa.UniqueConstraint('request_id', 'node_uuid', name='uq_node_moves_node'),
+    sa.Index('ix_node_moves_state', 'state'),
+    **_EXACT,
+)

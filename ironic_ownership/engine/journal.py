@@ -5,7 +5,7 @@ Says things and remembers what it said; changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from oslo_log import log
 
@@ -128,12 +128,30 @@ class Journal:
         self._notices.clear('mass_loss', 'no mass loss any more')
         return False
 
-    def kept_records(self, gates: Iterable[deletion.Gate]) -> None:
-        """Warn of records that a gate protects from deletion."""
+    def kept_records(
+        self, kept: Mapping[str, Sequence[deletion.Judgement]]
+    ) -> None:
+        """Warn of records that a gate protects from deletion.
+
+        :param kept: the gates that are not passed, by the node's uuid.
+        """
+        if not kept:
+            self._notices.clear('kept', 'no more records are kept by a gate')
+            return
+        gates = sorted({j.gate for some in kept.values() for j in some})
+        one = min(kept)
         self._notices.report(
             'kept',
             'records of nodes that Ironic answers 404 for are kept, refused '
-            f'by: {", ".join(sorted(gates))}',
+            f'by: {", ".join(gates)}. See: ironic-ownership compute node '
+            f'check-delete {one}',
+        )
+
+    def without_placement(self) -> None:
+        """Say that deletions do not look at allocations."""
+        LOG.info(
+            '[placement] is not configured: records are deleted without a '
+            'look at allocations, and providers are left alone'
         )
 
     def _owner_changed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from oslo_log import log
 
@@ -13,6 +13,7 @@ from ironic_ownership.contracts import (
     exceptions,
     inventory,
     model,
+    placement,
 )
 from ironic_ownership.contracts import records as records_
 from ironic_ownership.engine import (
@@ -23,6 +24,7 @@ from ironic_ownership.engine import (
     journal,
     plan,
     policy_set,
+    removal,
     roster,
     snapshot,
 )
@@ -60,12 +62,16 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Ports:
-    """What a refresh reads from and writes to."""
+    """What a refresh reads from and writes to.
+
+    :param placement: ``None`` where the deployment does not use it.
+    """
 
     records: records_.Records
     source: inventory.Inventory
     backend: backend.MembershipBackend
     interpret: policy_set.Interpreter
+    placement: placement.Placement | None = None
 
 
 class Refresher:
@@ -90,6 +96,10 @@ class Refresher:
         self._fence = fence_
         self._journal = journal_
         self._absentees = absentees_
+        self._remover = removal.Remover(
+            ports.records, ports.source, ports.placement
+        )
+        self._kept: dict[str, list[deletion.Judgement]] = {}
         self._config_error: str | None = None
         self._reported: tuple[int, str, str | None] | None = None
 
@@ -115,7 +125,7 @@ class Refresher:
             was not written yet stays as it was.
         :raises OwnershipError: if something can't be read or written.
         """
-        self._fence.epoch()
+        epoch = self._fence.epoch()
         seen = snapshot.take(
             self._host,
             self._scope,
@@ -123,15 +133,20 @@ class Refresher:
             self._ports.source,
             self._ports.backend,
         )
-        self._report(seen.view)
         report = Report(nodes=len(seen.nodes))
         own = {u for u, r in seen.records.items() if r.host == self._host}
         report.owned = len(own)
-        if self._journal.is_forced_down(seen.services.get(self._host)):
+        row = seen.services.get(self._host)
+        if self._journal.is_forced_down(row):
+            # Not even a report: it would be refused, and this service would
+            # register anew for as long as that lasts.
             return report
+        _check_right(self._host, epoch, row)
+        self._report(seen.view)
         missing = own.difference(node.uuid for node in seen.nodes)
         found = self._absentees.examine(missing, len(own))
         report.pending = found.pending
+        self._keep_only(missing)
         try:
             self._act(seen, found, report)
         except exceptions.OwnershipError:
@@ -168,11 +183,11 @@ class Refresher:
             self._absentees.ask_again(n.uuid for n in found.elsewhere)
             return
         made = self._plan(seen, found)
-        made.changes.extend(self._forgets(seen, found))
         made.filtered.extend(found.remembered)
         report.waiting = made.waiting
         self._journal.planned(made)
         self._apply(made.changes, report)
+        self._forgets(seen, found, report)
 
     def _plan(
         self, seen: snapshot.Snapshot, found: absentees.Findings
@@ -211,38 +226,79 @@ class Refresher:
                 self._journal.changed(change)
 
     def _forgets(
-        self, seen: snapshot.Snapshot, found: absentees.Findings
-    ) -> Sequence[records_.Change]:
-        """Return deletions of the records whose every gate is passed."""
-        if not found.gone:
-            return ()
-        sees_all = self._sees_all_nodes(seen)
-        forgets, kept = [], set()
-        for uuid in found.gone:
-            evidence = deletion.Evidence(
-                node_is_gone=True,
-                instance_uuid=seen.records[uuid].instance_uuid,
-                mass_loss=found.mass_loss,
-                sees_all_nodes=sees_all,
-            )
-            failed = deletion.failed_gates(evidence)
-            kept.update(failed)
-            if not failed:
-                forgets.append(records_.Forget(uuid))
-        if kept:
-            self._journal.kept_records(kept)
-        return forgets
+        self,
+        seen: snapshot.Snapshot,
+        found: absentees.Findings,
+        report: Report,
+    ) -> None:
+        """Delete the records whose every gate is passed, one by one.
 
-    def _sees_all_nodes(self, seen: snapshot.Snapshot) -> bool | None:
-        try:
-            counts = self._ports.source.shard_counts()
-            scope = deletion.scope_to_count(self._scope)
-            listed = (
-                len(seen.nodes)
-                if scope == self._scope
-                else len(self._ports.source.scan(scope))
+        Comes after all other changes, so that nothing waits for Placement.
+        """
+        round_ = self._round(seen, found) if found.gone else removal.Round()
+        for uuid in found.gone:
+            outcome = self._remove(seen.records[uuid], round_)
+            self._kept.pop(uuid, None)
+            if outcome.deleted:
+                report.applied += 1
+                self._journal.changed(records_.Forget(uuid))
+                continue
+            self._kept[uuid] = outcome.failed
+            if any(
+                j.verdict is deletion.Verdict.UNKNOWN for j in outcome.failed
+            ):
+                # Whoever did not answer may do so at the next refresh.
+                self._absentees.ask_again([uuid])
+        self._journal.kept_records(self._kept)
+
+    def _remove(
+        self, record: model.ComputeNode, round_: removal.Round
+    ) -> removal.Outcome:
+        def forget() -> bool:
+            outcome = self._ports.records.apply(
+                self._host,
+                self._fence.epoch(),
+                [records_.Forget(record.uuid)],
             )
-        except exceptions.IronicError as exc:
-            LOG.debug('cannot judge what the credential sees: %s', exc)
-            return None
-        return deletion.sees_all(counts, scope.shard, listed)
+            return not outcome.refused
+
+        return self._remover.remove(
+            record, round_, may_act=self._fence.epoch, forget=forget
+        )
+
+    def _round(
+        self, seen: snapshot.Snapshot, found: absentees.Findings
+    ) -> removal.Round:
+        """Judge what is the same for all records of this refresh."""
+        round_ = removal.Round(mass_loss=found.mass_loss)
+        scope = deletion.scope_to_count(self._scope)
+        listed = len(seen.nodes)
+        if scope != self._scope:
+            try:
+                listed = len(self._ports.source.scan(scope))
+            except exceptions.IronicError as exc:
+                round_.details[deletion.Gate.SEES_ALL_NODES] = str(exc)
+                return round_
+        removal.count_all(self._ports.source, scope.shard, listed, round_)
+        return round_
+
+    def _keep_only(self, missing: Iterable[str]) -> None:
+        """Forget what was kept of nodes that came back, or moved."""
+        for uuid in self._kept.keys() - set(missing):
+            del self._kept[uuid]
+
+
+def _check_right(host: str, epoch: int, row: model.Service | None) -> None:
+    """Notice a fence before there is something to write.
+
+    A service that was forced down and is not any more recovers by this.
+
+    :param epoch: from before the row was read.
+    :raises FencedError: if the service has to register anew.
+    """
+    if row is None or row.fenced or row.epoch > epoch:
+        raise exceptions.FencedError(
+            f'{host} has no right to write: its service was fenced or '
+            'deleted, or registered by another process',
+            hint='It registers again by itself',
+        )

@@ -10,7 +10,7 @@ import unittest
 import sqlalchemy as sa
 
 from ironic_ownership.backends import db
-from ironic_ownership.db import connection, records, schema, tables
+from ironic_ownership.db import connection, moves, records, schema, tables
 
 
 class OnDatabase(unittest.TestCase):
@@ -49,3 +49,10 @@ class RecordsOnDatabase(OnDatabase):
 
     def make_records(self) -> records.SqlRecords:
         return records.SqlRecords(connection.open_database(self.url))
+
+
+class MovesOnDatabase(RecordsOnDatabase):
+    """Builds the moves beside the records."""
+
+    def make_moves(self) -> moves.SqlMoves:
+        return moves.SqlMoves(self.database)

@@ -9,9 +9,11 @@ import unittest
 
 from ironic_ownership.testing import (
     backend,
+    move_records,
     record_changes,
     record_claims,
     record_instances,
+    record_operators,
     record_queries,
     record_services,
 )
@@ -57,5 +59,17 @@ class TestChanges(
 
 class TestQueries(
     _OnSqlite, database.RecordsOnDatabase, record_queries.QueryContract
+):
+    pass
+
+
+class TestOperators(
+    _OnSqlite, database.RecordsOnDatabase, record_operators.OperatorContract
+):
+    pass
+
+
+class TestMoves(
+    _OnSqlite, database.MovesOnDatabase, move_records.MoveContract
 ):
     pass

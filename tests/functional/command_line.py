@@ -39,14 +39,20 @@ def group(name: str) -> model.MemberSettings:
 
 
 class Deployment:
-    """A directory with a configuration, an SQLite database and services."""
+    """A directory with a configuration, a database and services.
 
-    def __init__(self, ironic: str = 'http://127.0.0.1:1') -> None:
+    :param url: of the database; an SQLite file if not given.
+    """
+
+    def __init__(
+        self, ironic: str = 'http://127.0.0.1:1', url: str | None = None
+    ) -> None:
         self.directory = databases.temporary_directory('cli')
         self.ironic = ironic
-        self.url = f'sqlite:///{self.directory}/ironic-ownership.db'
+        self._on_server = url is not None
+        self.url = url or f'sqlite:///{self.directory}/ironic-ownership.db'
         self._database = connection.open_database(self.url)
-        schema.ensure(self._database)
+        schema.upgrade(self._database)
         self.records = sql.SqlRecords(self._database)
         self._backends: list[backend_db.DatabaseBackend] = []
         self.config = self.configure()
@@ -66,6 +72,8 @@ class Deployment:
         :param more: sections of their own.
         """
         path = self.directory / f'{name}.conf'
+        if self._on_server:
+            more = f'[database]\nconnection = {self.url}\n{more}'
         path.write_text(
             f'[DEFAULT]\nhost = {host}\nstate_path = {self.directory}\n'
             f'[ownership]\npolicies = {policies}\n'

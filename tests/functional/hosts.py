@@ -119,6 +119,7 @@ class Deployment:
     """Several hosts on one database and one Ironic.
 
     :param connection: URL of the records' database; SQLite if not given.
+    :ivar more: sections of the configuration of every process.
     """
 
     def __init__(self, endpoint: str, connection: str | None = None) -> None:
@@ -128,6 +129,7 @@ class Deployment:
         )
         self.endpoint = endpoint
         self.hosts: list[Host] = []
+        self.more: Sections = {}
 
     def start(
         self, name: str, policies: str = 'peer_list', **sections: object
@@ -150,6 +152,7 @@ class Deployment:
                         'endpoint_override': self.endpoint,
                     },
                 },
+                self.more,
                 sections,  # type: ignore[arg-type]
             ),
         )

@@ -11,6 +11,13 @@ from ironic_ownership.contracts import model, records
 from ironic_ownership.db import ledger
 from ironic_ownership.policies import peer_list
 
+_BY_OPERATORS = (
+    ledger.SERVICE_CHANGED,
+    ledger.SERVICE_FORCED_DOWN,
+    ledger.SERVICE_DELETED,
+    ledger.NODE_MOVED,
+)
+
 
 def violations(source: records.Records) -> list[str]:
     """Return one sentence for each broken law; none is what is expected."""
@@ -28,13 +35,26 @@ class _Replay:
         self.found: list[str] = []
         self._settings = {s.host: s.settings for s in source.services()}
         self._may_write: set[str] = set()
+        self._forced_down: set[str] = set()
         self._owner: dict[str | None, str | None] = {}
         self._instance: dict[str | None, str | None] = {}
 
     def follow(self, event: model.Event) -> None:
         """Take one event into account."""
         if event.kind == ledger.SERVICE_REGISTERED:
-            self._may_write.add(event.actor)
+            if event.actor not in self._forced_down:
+                self._may_write.add(event.actor)
+            return
+        if event.kind in _BY_OPERATORS or (
+            event.kind == ledger.SERVICE_FENCED and event.reason
+        ):
+            self._follow_operator(event)
+            return
+        if (
+            event.kind == ledger.NODE_FORGOTTEN
+            and event.actor not in self._settings
+        ):
+            self._follow_removal(event)
             return
         self._check(
             event.actor in self._may_write, event, 'law 1: actor is fenced'
@@ -48,6 +68,60 @@ class _Replay:
                 self._follow_instance(event)
             case _:
                 self._check(False, event, 'unknown kind')
+
+    def _follow_operator(self, event: model.Event) -> None:
+        host = str(event.from_host)
+        match event.kind:
+            case ledger.SERVICE_FENCED:
+                self._may_write.discard(host)
+            case ledger.SERVICE_FORCED_DOWN:
+                self._may_write.discard(host)
+                self._forced_down.add(host)
+            case ledger.SERVICE_CHANGED:
+                told = str(event.reason).partition('disabled_reason=')[0]
+                if 'forced_down=False' in told:
+                    self._forced_down.discard(host)
+            case ledger.SERVICE_DELETED:
+                self._check(
+                    host not in self._owner.values(),
+                    event,
+                    'deleted with nodes',
+                )
+                self._may_write.discard(host)
+                self._forced_down.discard(host)
+            case ledger.NODE_MOVED:
+                self._follow_move(event)
+
+    def _follow_move(self, event: model.Event) -> None:
+        node, before, after = event.node_uuid, event.from_host, event.to_host
+        self._check(
+            self._owner.get(node) == before, event, 'law 1: wrong owner before'
+        )
+        self._check(
+            after not in (None, before), event, 'law 7: changes nothing'
+        )
+        self._check(
+            before not in self._may_write, event, 'law 1: source may write'
+        )
+        self._check(
+            self._instance.get(node) == event.instance_uuid,
+            event,
+            'law 7: instance is left behind',
+        )
+        self._owner[node] = after
+
+    def _follow_removal(self, event: model.Event) -> None:
+        """Follow a record that an operator deleted."""
+        node = event.node_uuid
+        self._check(
+            self._owner.get(node) == event.from_host,
+            event,
+            'law 3: wrong owner before',
+        )
+        self._check(
+            self._instance.get(node) is None, event, 'law 3: has an instance'
+        )
+        self._owner[node] = None
 
     def _follow_owner(self, event: model.Event) -> None:
         node, before, after = event.node_uuid, event.from_host, event.to_host
@@ -87,7 +161,9 @@ class _Replay:
 
     def _shares(self, host: str) -> bool:
         """Tell whether a service shares its nodes with at least one more."""
-        own = self._settings.get(host, model.MemberSettings())
+        if host not in self._settings:
+            return True  # deleted since, and its settings with it
+        own = self._settings[host]
         peers = [
             h for h, settings in self._settings.items() if settings == own
         ]

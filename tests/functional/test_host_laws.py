@@ -109,6 +109,23 @@ class TestLaws(unittest.TestCase):
         )
         self.assert_found('law 2')
 
+    def test_deletion_by_an_operator_is_judged_too(self) -> None:
+        operator = 'root@somewhere'
+        self.forge(
+            'node_forgotten',
+            node_uuid=DEPLOYED.uuid,
+            actor=operator,
+            from_host='host1',
+        )
+        self.assert_found('law 3: has an instance')
+        self.forge(
+            'node_forgotten',
+            node_uuid=NODE.uuid,
+            actor=operator,
+            from_host='host2',
+        )
+        self.assert_found('law 3: wrong owner before')
+
     def test_exclusive_node_that_changes_owner_is_found(self) -> None:
         self.records.register('host1', model.MemberSettings())
         self.take_over_of_exclusive()

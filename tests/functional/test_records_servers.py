@@ -9,9 +9,11 @@ import unittest
 
 from ironic_ownership.testing import (
     backend,
+    move_records,
     record_changes,
     record_claims,
     record_instances,
+    record_operators,
     record_queries,
     record_services,
 )
@@ -99,5 +101,31 @@ class TestQueriesOnPostgreSQL(
 
 class TestQueriesOnMariaDB(
     _OnMariaDB, database.RecordsOnDatabase, record_queries.QueryContract
+):
+    pass
+
+
+class TestOperatorsOnPostgreSQL(
+    _OnPostgreSQL,
+    database.RecordsOnDatabase,
+    record_operators.OperatorContract,
+):
+    pass
+
+
+class TestOperatorsOnMariaDB(
+    _OnMariaDB, database.RecordsOnDatabase, record_operators.OperatorContract
+):
+    pass
+
+
+class TestMovesOnPostgreSQL(
+    _OnPostgreSQL, database.MovesOnDatabase, move_records.MoveContract
+):
+    pass
+
+
+class TestMovesOnMariaDB(
+    _OnMariaDB, database.MovesOnDatabase, move_records.MoveContract
 ):
     pass

@@ -10,7 +10,11 @@ from ironic_ownership.contracts import model
 from ironic_ownership.engine import deletion
 
 PASSED = deletion.Evidence(
-    node_is_gone=True, mass_loss=False, sees_all_nodes=True
+    node_is_gone=True,
+    consumers=frozenset(),
+    still_owner=True,
+    mass_loss=False,
+    sees_all_nodes=True,
 )
 
 
@@ -22,6 +26,8 @@ class TestGates(unittest.TestCase):
         for gate, values in (
             (deletion.Gate.NODE_IS_GONE, {'node_is_gone': False}),
             (deletion.Gate.NO_INSTANCE, {'instance_uuid': 'i'}),
+            (deletion.Gate.NO_ALLOCATION, {'consumers': frozenset('c')}),
+            (deletion.Gate.STILL_OWNER, {'still_owner': False}),
             (deletion.Gate.NO_MASS_LOSS, {'mass_loss': True}),
             (deletion.Gate.SEES_ALL_NODES, {'sees_all_nodes': False}),
         ):
@@ -31,9 +37,47 @@ class TestGates(unittest.TestCase):
             )
 
     def test_unknown_counts_as_failed(self) -> None:
-        for name in ('node_is_gone', 'mass_loss', 'sees_all_nodes'):
+        for name in (
+            'node_is_gone',
+            'consumers',
+            'still_owner',
+            'mass_loss',
+            'sees_all_nodes',
+        ):
             evidence = dataclasses.replace(PASSED, **{name: None})
-            self.assertEqual(1, len(deletion.failed_gates(evidence)))
+            (stopped,) = (j for j in deletion.judge(evidence) if not j.passed)
+            self.assertIs(deletion.Verdict.UNKNOWN, stopped.verdict)
+            self.assertEqual('not known', stopped.evidence)
+
+    def test_deployment_without_placement_is_not_stopped_by_it(self) -> None:
+        for consumers in (None, frozenset('c')):
+            evidence = dataclasses.replace(
+                PASSED, uses_placement=False, consumers=consumers
+            )
+            self.assertEqual([], deletion.failed_gates(evidence))
+            (judged,) = (
+                j
+                for j in deletion.judge(evidence)
+                if j.gate is deletion.Gate.NO_ALLOCATION
+            )
+            self.assertIs(deletion.Verdict.NOT_CONFIGURED, judged.verdict)
+            self.assertIn('[placement] is not configured', judged.evidence)
+
+    def test_every_verdict_says_what_it_comes_from(self) -> None:
+        failed = deletion.Evidence(
+            node_is_gone=False,
+            instance_uuid='i1',
+            consumers=frozenset({'c2', 'c1'}),
+            still_owner=False,
+            mass_loss=True,
+            sees_all_nodes=False,
+        )
+        for evidence in (PASSED, failed):
+            for judged in deletion.judge(evidence):
+                self.assertNotIn(judged.evidence, ('', 'not known'))
+        said = {j.gate: j.evidence for j in deletion.judge(failed)}
+        self.assertIn('c1, c2', said[deletion.Gate.NO_ALLOCATION])
+        self.assertIn('i1', said[deletion.Gate.NO_INSTANCE])
 
     def test_refusal_names_all_that_stands_in_the_way(self) -> None:
         evidence = deletion.Evidence(instance_uuid='i')

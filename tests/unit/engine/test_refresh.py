@@ -299,13 +299,38 @@ class TestFence(service.ServiceCase):
     def test_forced_down_service_changes_nothing_and_says_so_once(
         self,
     ) -> None:
-        self.operator('UPDATE services SET forced_down = 1')
+        self.records.set_service('host1', actor='x', forced_down=True)
+        before = self.state()
         with self.assertLogs(service.LOGGER, 'INFO') as logs:
             for _ in range(3):
+                self.host.beat()
                 self.host.refresh()
         self.assertEqual(1, len(logs.records))
-        self.assertEqual({}, self.owners())
-        self.operator('UPDATE services SET forced_down = 0')
+        self.assertEqual(before, self.state())
+
+    def test_service_recovers_by_itself_when_that_is_taken_back(self) -> None:
+        self.host.refresh()
+        owners = self.owners()
+        self.records.set_service('host1', actor='x', forced_down=True)
+        self.host.refresh()
+        self.records.set_service('host1', actor='x', forced_down=False)
+        # Nothing is to be written, and it has to notice all the same.
+        with self.assertRaises(exceptions.FencedError):
+            self.host.refresh()
+        self.host.membership.lose_epoch()
+        self.host.beat()
+        self.host.refresh()
+        self.assertFalse(self.records.services()[0].fenced)
+        self.ironic.put(world.node(6))
+        self.host.refresh()
+        self.assertEqual({**owners, 6: 'host1'}, self.owners())
+
+    def test_deleted_service_that_still_runs_registers_anew(self) -> None:
+        self.records.delete_service('host1', actor='x')
+        with self.assertRaises(exceptions.FencedError):
+            self.host.refresh()
+        self.host.membership.lose_epoch()
+        self.host.beat()
         self.host.refresh()
         self.assertEqual(5, len(self.owners()))
 

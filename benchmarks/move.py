@@ -1,0 +1,231 @@
+"""Move many nodes in bulk: every gate, a real Ironic, two databases.
+
+Beside a real Ironic, on SQLite and on PostgreSQL, for three sizes. What is
+timed is all of a move but the start of the program: selection, one scan of
+Ironic, the gates, the stored plan and the batches. The verification that
+follows scans Ironic once more and has a figure of its own, without a target;
+most of both scans is Ironic's own time. Nova's command moves one node in two
+seconds, most of them its start. There is no peer for the bulk: in its place
+the table has 1,000 nodes a second, and for growth the ratio of the sizes.
+Ironic, the database and we share the machine, so the fastest of some rounds
+counts.
+
+    python -m benchmarks.move [--nodes 10000] [--rounds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import pathlib
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+
+from oslo_config import cfg
+
+from benchmarks import table
+from ironic_ownership import wiring
+from ironic_ownership.backends import db as backend_db
+from ironic_ownership.clients import ironic as client
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts import moves as moves_port
+from ironic_ownership.contracts import records as records_port
+from ironic_ownership.db import connection, records, schema
+from ironic_ownership.db import moves as sql_moves
+from ironic_ownership.engine import (
+    move_selection,
+    move_verification,
+    moves,
+    refresh,
+)
+from lab import enrolment, ironic, postgresql
+
+RATE = 1000
+"""Nodes a second at least."""
+
+GROWTH = 1.3
+"""How much worse than linear the largest may be against the smallest."""
+
+_SETTINGS = model.MemberSettings((model.PolicySettings('all'),))
+_PARTS = (4, 2, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """Seconds of the steps of one move."""
+
+    nodes: int
+    gates: float
+    batches: float
+    verification: float
+
+    @property
+    def whole(self) -> float:
+        """Seconds of the move, which ends before its verification."""
+        return self.gates + self.batches
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print the table, and tell whether the targets are met."""
+    parser = argparse.ArgumentParser(
+        prog='python -m benchmarks.move',
+        description='Move the nodes of a real Ironic in bulk.',
+    )
+    parser.add_argument('--nodes', type=int, default=10_000)
+    parser.add_argument('--rounds', type=int, default=3)
+    args = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(prefix='move-') as name:
+        directory = pathlib.Path(name)
+        # The server's user has to get at its files in there.
+        directory.chmod(0o755)
+        with ironic.Ironic(directory / 'ironic') as server:
+            return _measure_all(server, directory, args.nodes, args.rounds)
+
+
+def _measure_all(
+    server: ironic.Ironic, directory: pathlib.Path, count: int, rounds: int
+) -> int:
+    nodes = enrolment.Enrolment(server)
+    timings: dict[str, list[Timing]] = {'SQLite': [], 'PostgreSQL': []}
+    files = directory / 'postgresql'
+    files.mkdir()
+    database = postgresql.PostgreSQL(files)
+    database.start()
+    try:
+        enrolled = 0
+        for part in _PARTS:
+            size = count // part
+            nodes.enrol(size - enrolled, instance_share=0.5)
+            enrolled = size
+            for name, urls in (
+                ('SQLite', _files(directory, size, rounds)),
+                (
+                    'PostgreSQL',
+                    [
+                        database.create_database(f'move{size}x{number}')
+                        for number in range(rounds)
+                    ],
+                ),
+            ):
+                measured = [_measure(server.endpoint, u, size) for u in urls]
+                timings[name].append(min(measured, key=lambda t: t.whole))
+    finally:
+        database.stop()
+    return _show(timings)
+
+
+def _files(directory: pathlib.Path, size: int, rounds: int) -> list[str]:
+    return [
+        f'sqlite:///{directory}/{size}-{number}.sqlite'
+        for number in range(rounds)
+    ]
+
+
+def _measure(endpoint: str, url: str, size: int) -> Timing:
+    """Move all nodes of an Ironic from one service to another."""
+    opened = connection.open_database(url)
+    schema.upgrade(opened)
+    stored, kept = records.SqlRecords(opened), sql_moves.SqlMoves(opened)
+    inventory = _inventory(endpoint)
+    epoch = stored.register('old', _SETTINGS)
+    stored.register('new', _SETTINGS)
+    _claim(stored, epoch, inventory.scan(model.Scope()))
+    stored.set_service('old', actor='benchmark', forced_down=True)
+    backend = backend_db.DatabaseBackend(
+        {'connection': url}, member_ttl=3600, call_timeout=30
+    )
+    backend.join('new', 'benchmark', _SETTINGS)
+    ports = refresh.Ports(stored, inventory, backend, wiring.interpret)
+    try:
+        return _move(ports, kept, size)
+    finally:
+        backend.close()
+        opened.close()
+
+
+def _claim(
+    stored: records.SqlRecords, epoch: int, nodes: Sequence[model.Node]
+) -> None:
+    for start in range(0, len(nodes), refresh.BATCH):
+        stored.apply(
+            'old',
+            epoch,
+            [
+                records_port.Claim(node, reasons.Reason.EXCLUSIVE)
+                for node in nodes[start : start + refresh.BATCH]
+            ],
+        )
+
+
+def _move(ports: refresh.Ports, kept: sql_moves.SqlMoves, size: int) -> Timing:
+    mover = moves.Mover(ports, kept)
+    order = moves.Order(moves.new_request_id(), 'new', 'benchmark')
+    started = time.perf_counter()
+    plan = mover.plan(order, move_selection.Selection(source='old'))
+    judged = time.perf_counter()
+    mover.store(plan)
+    result = mover.carry_out(plan)
+    carried_out = time.perf_counter()
+    moved = [n for n in result.nodes if n.state is moves_port.NodeState.MOVED]
+    verification = move_verification.Verification(
+        ports, kept, None, sharded=False
+    )
+    findings = verification.compare('new', moved)
+    verified = time.perf_counter()
+    if len(moved) != size or findings:
+        raise SystemExit(f'{len(moved)} of {size} moved: {findings[:3]}')
+    return Timing(
+        size, judged - started, carried_out - judged, verified - carried_out
+    )
+
+
+def _inventory(endpoint: str) -> client.IronicInventory:
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    client.register_opts(conf)
+    conf.set_override('auth_type', 'none', 'ironic')
+    conf.set_override('endpoint_override', endpoint, 'ironic')
+    return client.open_inventory(conf)
+
+
+def _show(timings: dict[str, list[Timing]]) -> int:
+    rows = []
+    for name, measured in timings.items():
+        first, last = measured[0], measured[-1]
+        rows.append(
+            table.Row(
+                f'{name}: seconds for {last.nodes} nodes; the peer is '
+                f'{RATE} nodes a second',
+                last.whole,
+                last.nodes / RATE,
+                's',
+                1.0,
+            )
+        )
+        rows.append(
+            table.Row(
+                f'{name}: growth from {first.nodes} to {last.nodes}; the '
+                'peer is linear',
+                last.whole / first.whole,
+                last.nodes / first.nodes,
+                'times',
+                GROWTH,
+            )
+        )
+    code = table.show('Move in bulk, every gate, a real Ironic', rows)
+    for name, measured in timings.items():
+        for timing in measured:
+            print(
+                f'{name}, {timing.nodes}: '
+                f'{timing.nodes / timing.whole:.0f} nodes a second; gates '
+                f'with their scan {timing.gates:.2f} s, plan and batches '
+                f'{timing.batches:.2f} s, verification with its scan '
+                f'{timing.verification:.2f} s'
+            )
+    return code
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""The port through which an operator deletes a compute node's record.
+
+A service deletes its own records by a change of its own, which its epoch
+guards. An operator acts for an owner that may be dead or alive, and so states
+which owner the gates were judged for.
+"""
+
+from __future__ import annotations
+
+import abc
+
+from ironic_ownership.contracts import reasons
+
+
+class Removals(abc.ABC):
+    """Deletions of records by operators.
+
+    Threading: any thread. Blocking: up to the database's time-outs. Failure:
+    :class:`RecordsUnavailableError` when the database does not answer.
+    """
+
+    @abc.abstractmethod
+    def remove(
+        self,
+        uuid: str,
+        *,
+        seen_host: str | None,
+        seen_epoch: int | None,
+        actor: str,
+        reason: reasons.Reason = reasons.Reason.NODE_GONE,
+    ) -> bool:
+        """Delete the record of a node without an instance.
+
+        The row stays behind, marked: a node that returns gets it back. What
+        the owner still writes about the node is refused from then on. Leaves
+        one event.
+
+        :param seen_host: owner on record when the gates were judged;
+            ``None`` for nobody.
+        :param seen_epoch: epoch of that owner then; ``None`` if it had no
+            row, or nobody owned the node.
+        :param actor: who asked for it.
+        :returns: ``False`` if there is no such record, or owner, epoch or
+            instance are not as seen; then nothing was changed.
+        """

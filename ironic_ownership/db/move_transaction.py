@@ -1,0 +1,290 @@
+"""Move a batch of nodes inside one transaction: all of it, or nothing.
+
+Lock, judge what only the locks can tell, write. Locks are taken in the order
+of ``transaction``: services by name, then compute nodes by uuid, then what
+depends on them, so that a move and a refresh rarely meet in a deadlock.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import moves, reasons
+from ironic_ownership.db import ledger, queries, tables, transaction
+
+_services = tables.services.c
+_nodes = tables.compute_nodes.c
+_instances = tables.instances.c
+_node_moves = tables.node_moves.c
+
+DESTINATION_ENABLED = 'destination_enabled'
+"""Code of the one gate that is judged here and may be overridden."""
+
+PLANNED, MOVED = moves.NodeState.PLANNED, moves.NodeState.MOVED
+UNCHANGED, REFUSED = moves.NodeState.UNCHANGED, moves.NodeState.REFUSED
+
+
+@dataclasses.dataclass(frozen=True)
+class _Locked:
+    """The rows that the transaction holds."""
+
+    services: Mapping[str, Any]
+    owners: Mapping[str, str | None]
+    """Owner of each node that has a record."""
+    instances: Mapping[str, str]
+    results: Mapping[str, moves.NodeMove]
+    """What this move has on record about each node so far."""
+
+
+def node_move(row: Any) -> moves.NodeMove:
+    """Build a node's move from a row of ``node_moves``."""
+    return moves.NodeMove(
+        uuid=row.node_uuid,
+        source=row.source,
+        source_epoch=row.source_epoch,
+        instance_uuid=row.instance_uuid,
+        state=moves.NodeState(row.state),
+        detail=row.detail,
+    )
+
+
+def carry_out(
+    conn: sa.Connection,
+    move: moves.Move,
+    nodes: Sequence[moves.NodeMove],
+) -> Sequence[moves.NodeMove]:
+    """Move the nodes that still are as they were seen.
+
+    :returns: the result of each node, in order.
+    """
+    locked = _lock(conn, move, nodes)
+    results = [_judge(node, move, locked) for node in nodes]
+    done = [
+        result
+        for result in results
+        if _is_planned(result.uuid, locked) and result.state is not PLANNED
+    ]
+    _write(conn, move, done, locked)
+    return results
+
+
+def _lock(
+    conn: sa.Connection, move: moves.Move, nodes: Sequence[moves.NodeMove]
+) -> _Locked:
+    hosts = {move.destination, *(n.source for n in nodes if n.source)}
+    services = conn.execute(
+        sa.select(tables.services)
+        .where(_services.host.in_(sorted(hosts)))
+        .order_by(_services.host)
+        .with_for_update()
+    )
+    locked = _Locked({row.host: row for row in services}, {}, {}, {})
+    owners: dict[str, str | None] = {}
+    instances: dict[str, str] = {}
+    results: dict[str, moves.NodeMove] = {}
+    for uuids in queries.parts(sorted({node.uuid for node in nodes})):
+        for uuid, owner in conn.execute(
+            sa.select(_nodes.uuid, _nodes.host)
+            .where(_nodes.uuid.in_(uuids), _nodes.deleted_at.is_(None))
+            .order_by(_nodes.uuid)
+            .with_for_update()
+        ):
+            owners[uuid] = owner
+        # An instance and a result only change under their node's lock.
+        for node_uuid, uuid in conn.execute(
+            sa.select(_instances.open_node_uuid, _instances.uuid).where(
+                _instances.open_node_uuid.in_(uuids)
+            )
+        ):
+            instances[node_uuid] = uuid
+        for row in conn.execute(
+            sa.select(tables.node_moves).where(
+                _node_moves.request_id == move.request_id,
+                _node_moves.node_uuid.in_(uuids),
+            )
+        ):
+            results[row.node_uuid] = node_move(row)
+    return dataclasses.replace(
+        locked, owners=owners, instances=instances, results=results
+    )
+
+
+def _is_planned(uuid: str, locked: _Locked) -> bool:
+    result = locked.results.get(uuid)
+    return result is not None and result.state is PLANNED
+
+
+def _judge(
+    node: moves.NodeMove, move: moves.Move, locked: _Locked
+) -> moves.NodeMove:
+    before = locked.results.get(node.uuid)
+    if before is None:
+        return _refused(node, 'it is not a node of this move')
+    if before.state is not PLANNED:
+        return before
+    if locked.owners.get(node.uuid) == move.destination:
+        return dataclasses.replace(node, state=UNCHANGED)
+    objection = (
+        _destination(move, locked)
+        or _record(node, locked)
+        or _source(node, locked)
+    )
+    if objection:
+        return _refused(node, objection)
+    return dataclasses.replace(node, state=MOVED, detail=before.detail)
+
+
+def _refused(node: moves.NodeMove, detail: str) -> moves.NodeMove:
+    return dataclasses.replace(node, state=REFUSED, detail=detail)
+
+
+def _destination(move: moves.Move, locked: _Locked) -> str | None:
+    service = locked.services.get(move.destination)
+    if service is None:
+        return f'destination_exists: {move.destination} is not registered'
+    if DESTINATION_ENABLED in move.overrides:
+        return None
+    if service.disabled or service.forced_down:
+        what = 'forced down' if service.forced_down else 'disabled'
+        return f'{DESTINATION_ENABLED}: {move.destination} was {what}'
+    return None
+
+
+def _record(node: moves.NodeMove, locked: _Locked) -> str | None:
+    if node.uuid not in locked.owners:
+        return 'record_exists: its record was deleted'
+    owner = locked.owners[node.uuid]
+    if owner != node.source:
+        return (
+            f'owner_changed: {owner or "nobody"} owns it, and no longer '
+            f'{node.source or "nobody"}'
+        )
+    instance = locked.instances.get(node.uuid)
+    if instance != node.instance_uuid:
+        return (
+            f'instance_changed: its instance is {instance or "none"}, and '
+            f'no longer {node.instance_uuid or "none"}'
+        )
+    return None
+
+
+def _source(node: moves.NodeMove, locked: _Locked) -> str | None:
+    if node.source is None:
+        return None
+    service = locked.services.get(node.source)
+    if service is None:
+        return f'source_stopped: {node.source} is not registered'
+    if service.forced_down:
+        return None
+    if not service.disabled:
+        return (
+            f'source_stopped: {node.source} is neither forced down nor '
+            'disabled any more'
+        )
+    # Whoever is disabled and not forced down has to be dead as well: it
+    # must not have registered since nobody was seen alive.
+    if service.fenced or service.epoch == node.source_epoch:
+        return None
+    return f'source_stopped: {node.source} has registered again'
+
+
+def _write(
+    conn: sa.Connection,
+    move: moves.Move,
+    done: Sequence[moves.NodeMove],
+    locked: _Locked,
+) -> None:
+    if not done:
+        return
+    now = transaction.now_of(conn)
+    moved = [node for node in done if node.state is MOVED]
+    _fence(conn, {node.source for node in moved}, move, now, locked)
+    for uuids in queries.parts([node.uuid for node in moved]):
+        conn.execute(
+            sa.update(tables.compute_nodes)
+            .where(_nodes.uuid.in_(uuids))
+            .values(
+                host=move.destination,
+                reason=reasons.Reason.MOVED.value,
+                updated_at=now,
+            )
+        )
+        conn.execute(
+            sa.update(tables.instances)
+            .where(_instances.open_node_uuid.in_(uuids))
+            .values(host=move.destination)
+        )
+    _store_results(conn, move, done, now)
+    if moved:
+        conn.execute(
+            sa.insert(tables.events),
+            [
+                ledger.event(
+                    now,
+                    move.actor,
+                    ledger.NODE_MOVED,
+                    node_uuid=node.uuid,
+                    from_host=node.source,
+                    to_host=move.destination,
+                    instance_uuid=node.instance_uuid,
+                    reason=move.request_id,
+                )
+                for node in moved
+            ],
+        )
+
+
+def _fence(
+    conn: sa.Connection,
+    sources: Collection[str | None],
+    move: moves.Move,
+    now: float,
+    locked: _Locked,
+) -> None:
+    """Take the right to write from sources that still have it."""
+    for host in sorted(filter(None, sources)):
+        if locked.services[host].fenced:
+            continue
+        conn.execute(
+            sa.update(tables.services)
+            .where(_services.host == host)
+            .values(epoch=_services.epoch + 1, fenced=True)
+        )
+        conn.execute(
+            sa.insert(tables.events).values(
+                **ledger.event(
+                    now,
+                    move.actor,
+                    ledger.SERVICE_FENCED,
+                    from_host=host,
+                    reason=move.request_id,
+                )
+            )
+        )
+
+
+def _store_results(
+    conn: sa.Connection,
+    move: moves.Move,
+    done: Sequence[moves.NodeMove],
+    now: float,
+) -> None:
+    """Write the results, those that are alike with one statement."""
+    alike: dict[tuple[str, str | None], list[str]] = {}
+    for node in done:
+        key = node.state.value, node.detail
+        alike.setdefault(key, []).append(node.uuid)
+    for (state, detail), uuids in sorted(alike.items(), key=str):
+        for some in queries.parts(uuids):
+            conn.execute(
+                sa.update(tables.node_moves)
+                .where(
+                    _node_moves.request_id == move.request_id,
+                    _node_moves.node_uuid.in_(some),
+                )
+                .values(state=state, detail=detail, updated_at=now)
+            )

@@ -1,0 +1,229 @@
+"""The moves on SQL: what the port asks, as transactions.
+
+Must not judge gates: what a transaction can see changing under its locks is
+in ``move_transaction``, everything else is the engine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import moves as port
+from ironic_ownership.db import (
+    connection,
+    move_transaction,
+    queries,
+    tables,
+    transaction,
+)
+
+_moves = tables.moves.c
+_node_moves = tables.node_moves.c
+_nodes = tables.compute_nodes.c
+_instances = tables.instances.c
+
+
+class SqlMoves(port.Moves):
+    """Moves in the database of the records.
+
+    :param database: an open database with this release's schema.
+    """
+
+    def __init__(self, database: connection.Database) -> None:
+        self._database = database
+
+    def plan(self, move: port.Move, nodes: Sequence[port.NodeMove]) -> None:
+        """Store a move and its nodes as one transaction."""
+
+        def work(conn: sa.Connection) -> None:
+            now = transaction.now_of(conn)
+            conn.execute(
+                sa.insert(tables.moves).values(
+                    request_id=move.request_id,
+                    destination=move.destination,
+                    actor=move.actor,
+                    reason=move.reason,
+                    overrides=' '.join(move.overrides),
+                    created_at=now,
+                )
+            )
+            rows = [
+                {
+                    'request_id': move.request_id,
+                    'node_uuid': node.uuid,
+                    'source': node.source,
+                    'source_epoch': node.source_epoch,
+                    'instance_uuid': node.instance_uuid,
+                    'state': node.state.value,
+                    'detail': node.detail,
+                    'updated_at': now,
+                }
+                for node in nodes
+            ]
+            if rows:
+                conn.execute(sa.insert(tables.node_moves), rows)
+
+        self._database.write(work)
+
+    def carry_out(
+        self, request_id: str, nodes: Sequence[port.NodeMove]
+    ) -> Sequence[port.NodeMove]:
+        """Move some planned nodes as one transaction."""
+
+        def work(conn: sa.Connection) -> Sequence[port.NodeMove]:
+            move = _find(conn, request_id)
+            if move is None:
+                raise exceptions.NotFoundError(
+                    f'there is no move {request_id}'
+                )
+            return move_transaction.carry_out(conn, move, nodes)
+
+        return self._database.write(work) if nodes else ()
+
+    def refuse(self, request_id: str, details: Mapping[str, str]) -> None:
+        """Give up planned nodes of a move."""
+
+        def work(conn: sa.Connection) -> None:
+            now = transaction.now_of(conn)
+            for uuid, detail in sorted(details.items()):
+                conn.execute(
+                    sa.update(tables.node_moves)
+                    .where(
+                        _node_moves.request_id == request_id,
+                        _node_moves.node_uuid == uuid,
+                        _node_moves.state == port.NodeState.PLANNED.value,
+                    )
+                    .values(
+                        state=port.NodeState.REFUSED.value,
+                        detail=detail,
+                        updated_at=now,
+                    )
+                )
+
+        self._database.write(work)
+
+    def moves(
+        self, *, unfinished: bool = False, limit: int = 100
+    ) -> Sequence[port.Move]:
+        """Return the newest moves, newest first."""
+        statement = (
+            sa.select(tables.moves).order_by(_moves.id.desc()).limit(limit)
+        )
+        if unfinished:
+            statement = statement.where(
+                _moves.request_id.in_(
+                    sa.select(_node_moves.request_id).where(
+                        _node_moves.state == port.NodeState.PLANNED.value
+                    )
+                )
+            )
+
+        def work(conn: sa.Connection) -> list[port.Move]:
+            return _with_counts(conn, conn.execute(statement).all())
+
+        return self._database.read(work)
+
+    def find(self, request_id: str) -> port.Move | None:
+        """Return one move, or ``None`` if there is no such one."""
+        return self._database.read(lambda conn: _find(conn, request_id))
+
+    def nodes(
+        self, request_id: str, *, state: port.NodeState | None = None
+    ) -> Sequence[port.NodeMove]:
+        """Return the nodes of a move in the order of its plan."""
+        statement = (
+            sa.select(tables.node_moves)
+            .where(_node_moves.request_id == request_id)
+            .order_by(_node_moves.id)
+        )
+        if state is not None:
+            statement = statement.where(_node_moves.state == state.value)
+
+        def work(conn: sa.Connection) -> list[port.NodeMove]:
+            return list(
+                map(move_transaction.node_move, conn.execute(statement))
+            )
+
+        return self._database.read(work)
+
+    def open_instances(
+        self, uuids: Collection[str]
+    ) -> Mapping[str, Sequence[str]]:
+        """Return all instances on record as running, by their node's uuid."""
+
+        def work(conn: sa.Connection) -> dict[str, list[str]]:
+            found: dict[str, list[str]] = {}
+            for some in queries.parts(uuids):
+                rows = conn.execute(
+                    sa.select(_instances.node_uuid, _instances.uuid)
+                    .where(
+                        _instances.node_uuid.in_(some),
+                        _instances.deleted_at.is_(None),
+                    )
+                    .order_by(_instances.id)
+                )
+                for node_uuid, uuid in rows:
+                    found.setdefault(node_uuid, []).append(uuid)
+            return found
+
+        return self._database.read(work)
+
+    def separated(self) -> Sequence[str]:
+        """Return the nodes whose open instance another service has."""
+        statement = (
+            sa.select(_nodes.uuid, _nodes.host, _instances.host)
+            .select_from(
+                tables.compute_nodes.join(
+                    tables.instances, _instances.open_node_uuid == _nodes.uuid
+                )
+            )
+            .order_by(_nodes.uuid)
+        )
+
+        def work(conn: sa.Connection) -> list[str]:
+            # Compared here: in SQL nothing differs from a null.
+            return [
+                uuid
+                for uuid, owner, host in conn.execute(statement)
+                if owner != host
+            ]
+
+        return self._database.read(work)
+
+
+def _find(conn: sa.Connection, request_id: str) -> port.Move | None:
+    found = conn.execute(
+        sa.select(tables.moves).where(_moves.request_id == request_id)
+    ).all()
+    whole = _with_counts(conn, found)
+    return whole[0] if whole else None
+
+
+def _with_counts(conn: sa.Connection, rows: Sequence[Any]) -> list[port.Move]:
+    counts: dict[str, dict[port.NodeState, int]] = {}
+    for some in queries.parts([row.request_id for row in rows]):
+        for request_id, state, number in conn.execute(
+            sa.select(
+                _node_moves.request_id, _node_moves.state, sa.func.count()
+            )
+            .where(_node_moves.request_id.in_(some))
+            .group_by(_node_moves.request_id, _node_moves.state)
+        ):
+            of_move = counts.setdefault(request_id, {})
+            of_move[port.NodeState(state)] = number
+    return [
+        port.Move(
+            request_id=row.request_id,
+            destination=row.destination,
+            actor=row.actor,
+            reason=row.reason,
+            overrides=tuple(row.overrides.split()),
+            created_at=row.created_at,
+            counts=counts.get(row.request_id, {}),
+        )
+        for row in rows
+    ]

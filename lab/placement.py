@@ -1,0 +1,283 @@
+"""A real Placement behind gunicorn, on SQLite.
+
+Knows no users: a request with the token ``admin`` may do everything. What
+tests need of it beside its life is written with requests of its own API.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import types
+import uuid as uuid_
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from lab import process, venvs
+
+if TYPE_CHECKING:
+    import requests
+    from keystoneauth1 import adapter as ksa_adapter
+
+REQUIREMENTS = ('openstack-placement==16.0.0', 'gunicorn>=22')
+MICROVERSION = '1.39'
+TOKEN = 'admin'
+RESOURCE_CLASS = 'CUSTOM_BAREMETAL'
+_CONFIGURATION = """\
+[DEFAULT]
+log_file = {directory}/placement.log
+[api]
+auth_strategy = noauth2
+[placement_database]
+connection = sqlite:///{directory}/placement.db
+"""
+
+
+class Placement:
+    """One Placement with its files in one directory.
+
+    :param directory: made if missing; what is found there is used again.
+    :param port: where to listen on 127.0.0.1; a free port if not given.
+    """
+
+    def __init__(
+        self, directory: pathlib.Path, *, port: int | None = None
+    ) -> None:
+        self.directory = directory.absolute()
+        self.port = port or process.free_port()
+        self._process: process.Process | None = None
+        self._adapter: ksa_adapter.Adapter | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: types.TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def endpoint(self) -> str:
+        """URL of the API."""
+        return f'http://127.0.0.1:{self.port}'
+
+    def options(self, endpoint: str | None = None) -> dict[str, str]:
+        """Return what a client's ``[placement]`` has to say.
+
+        :param endpoint: another URL to reach it by, such as a proxy's.
+        """
+        return {
+            'auth_type': 'admin_token',
+            'endpoint': endpoint or self.endpoint,
+            'token': TOKEN,
+        }
+
+    def start(self) -> None:
+        """Start Placement and wait until its API answers.
+
+        Also starts it again, on the same port and with the same providers;
+        one that runs is left alone.
+
+        :raises LabError: with the end of its log, if it does not start.
+        """
+        if self._process is not None and self._process.returncode is None:
+            return
+        binaries = venvs.ensure('placement', REQUIREMENTS) / 'bin'
+        self.directory.mkdir(parents=True, exist_ok=True)
+        config = self.directory / 'placement.conf'
+        config.write_text(_CONFIGURATION.format(directory=self.directory))
+        log = self.directory / 'gunicorn.log'
+        self._create_schema(binaries, config, log)
+        self._process = process.Process(
+            [
+                *(str(binaries / 'gunicorn'), '--workers', '1'),
+                *('--threads', '1', '--bind', f'127.0.0.1:{self.port}'),
+                'placement.wsgi.api:application',
+            ],
+            log,
+            env={'OS_PLACEMENT_CONFIG_DIR': str(self.directory)},
+        ).start()
+        try:
+            self._process.wait_until(
+                lambda: process.answers_tcp(self.port) and self._works(),
+                'an answer of Placement',
+            )
+        except process.LabError:
+            self.kill()
+            raise
+
+    def _create_schema(
+        self, binaries: pathlib.Path, config: pathlib.Path, log: pathlib.Path
+    ) -> None:
+        database = self.directory / 'placement.db'
+        if database.exists():
+            return
+        dbsync = process.Process(
+            [
+                *(str(binaries / 'placement-manage'), '--config-file'),
+                *(str(config), 'db', 'sync'),
+            ],
+            log,
+        ).start()
+        if dbsync.wait(timeout=120):
+            database.unlink(missing_ok=True)
+            raise process.LabError(
+                f'Placement has no database: {dbsync.tail()}'
+            )
+
+    def _works(self) -> bool:
+        from keystoneauth1 import exceptions
+
+        try:
+            return bool(self.send('GET', '/resource_providers').ok)
+        except exceptions.ClientException:
+            return False
+
+    def stop(self) -> None:
+        """Stop Placement; its providers stay on disk."""
+        if self._process is not None:
+            self._process.stop()
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill Placement, as a crash would."""
+        running, self._process = self._process, None
+        if running is None:
+            return
+        # gunicorn's worker would go on answering for a while.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.kill()
+
+    def adapter(self) -> ksa_adapter.Adapter:
+        """Return an adapter for raw requests, kept for the next call."""
+        if self._adapter is None:
+            from keystoneauth1 import adapter, session, token_endpoint
+
+            self._adapter = adapter.Adapter(
+                session.Session(token_endpoint.Token(self.endpoint, TOKEN)),
+                service_type='placement',
+                default_microversion=MICROVERSION,
+                raise_exc=False,
+            )
+        return self._adapter
+
+    def send(
+        self, method: str, path: str, *, json: Any = None
+    ) -> requests.Response:
+        """Send one request and return whatever is answered."""
+        answer: requests.Response = self.adapter().request(
+            path, method, json=json, connect_retries=1
+        )
+        return answer
+
+    def request(
+        self, method: str, path: str, *, json: Any = None
+    ) -> dict[str, Any]:
+        """Send one request that has to succeed.
+
+        :returns: the JSON of the answer; empty if there was none.
+        :raises LabError: with Placement's own text, if it refuses.
+        """
+        answer = self.send(method, path, json=json)
+        if not answer.ok:
+            raise process.LabError(
+                f'Placement refused {method} {path}: '
+                f'{answer.status_code} {answer.text}'
+            )
+        return dict(answer.json()) if answer.content else {}
+
+    def provide(self, *uuids: str) -> None:
+        """Add a provider for each node: one unit of bare metal."""
+        for uuid in uuids:
+            self.request(
+                'POST',
+                '/resource_providers',
+                json={'uuid': uuid, 'name': uuid},
+            )
+            self.set_inventory(uuid, {RESOURCE_CLASS: 1})
+
+    def set_inventory(self, uuid: str, totals: Mapping[str, int]) -> None:
+        """Replace what a provider has, whoever wrote it before."""
+        for name in totals:
+            if name.startswith('CUSTOM_'):
+                self.request('PUT', f'/resource_classes/{name}')
+        self.request(
+            'PUT',
+            f'/resource_providers/{uuid}/inventories',
+            json={
+                'resource_provider_generation': self.generation(uuid),
+                'inventories': {n: {'total': t} for n, t in totals.items()},
+            },
+        )
+
+    def set_traits(self, uuid: str, names: Iterable[str]) -> None:
+        """Replace the traits of a provider."""
+        for name in names:
+            if name.startswith('CUSTOM_'):
+                self.request('PUT', f'/traits/{name}')
+        self.request(
+            'PUT',
+            f'/resource_providers/{uuid}/traits',
+            json={
+                'resource_provider_generation': self.generation(uuid),
+                'traits': sorted(names),
+            },
+        )
+
+    def set_aggregates(self, uuid: str, aggregates: Iterable[str]) -> None:
+        """Replace the aggregates of a provider."""
+        self.request(
+            'PUT',
+            f'/resource_providers/{uuid}/aggregates',
+            json={
+                'resource_provider_generation': self.generation(uuid),
+                'aggregates': sorted(aggregates),
+            },
+        )
+
+    def allocate(self, uuid: str, consumer: str | None = None) -> str:
+        """Allocate the one unit of a provider; return the consumer."""
+        consumer = consumer or str(uuid_.uuid4())
+        self.request(
+            'PUT',
+            f'/allocations/{consumer}',
+            json={
+                'allocations': {uuid: {'resources': {RESOURCE_CLASS: 1}}},
+                'project_id': 'lab',
+                'user_id': 'lab',
+                'consumer_generation': None,
+                'consumer_type': 'INSTANCE',
+            },
+        )
+        return consumer
+
+    def free(self, consumer: str) -> None:
+        """Delete the allocations of a consumer."""
+        self.request('DELETE', f'/allocations/{consumer}')
+
+    def generation(self, uuid: str) -> int:
+        """Return the generation of a provider."""
+        found = self.request('GET', f'/resource_providers/{uuid}')
+        return int(found['generation'])
+
+    def providers(self) -> set[str]:
+        """Return the uuids of all providers."""
+        found = self.request('GET', '/resource_providers')
+        return {p['uuid'] for p in found['resource_providers']}
+
+    def clear(self) -> None:
+        """Delete every allocation and every provider."""
+        for uuid in self.providers():
+            found = self.request(
+                'GET', f'/resource_providers/{uuid}/allocations'
+            )
+            for consumer in found['allocations']:
+                self.free(consumer)
+            self.request('DELETE', f'/resource_providers/{uuid}')

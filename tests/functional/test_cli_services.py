@@ -1,0 +1,216 @@
+"""The command line on SQLite: what operators do to services."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import unittest
+from typing import Any
+
+from ironic_ownership.contracts import exceptions, model
+from tests.functional import command_line
+
+NODE = '00000000-0000-4000-8000-00000000000{}'
+INSTANCE = '00000000-0000-4000-8000-0000000000f1'
+
+
+class _Case(unittest.TestCase):
+    """``rack1`` is alive with two nodes, ``old`` is dead and owns nothing."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.lab = command_line.Deployment()
+        self.addCleanup(self.lab.close)
+        self.epoch = self.lab.serve('rack1', command_line.shard('rack1'))
+        self.lab.claim(
+            'rack1',
+            self.epoch,
+            model.Node(NODE.format(1)),
+            model.Node(NODE.format(2), instance_uuid=INSTANCE),
+        )
+        self.lab.serve('old', command_line.ALL, alive=False)
+
+    def state(self) -> tuple[object, ...]:
+        records = self.lab.records
+        return records.services(), records.compute_nodes(), records.events()
+
+    def service(self, host: str) -> model.Service:
+        return next(s for s in self.lab.records.services() if s.host == host)
+
+    def assert_changes_nothing(self, code: int, *words: str) -> str:
+        """Run a command that must leave no trace; return what it says."""
+        before = self.state()
+        done = self.lab.run(*words)
+        self.assertEqual(code, done.returncode, done)
+        self.assertNotIn('Traceback', done.stderr)
+        self.assertEqual(before, self.state())
+        return done.stdout + done.stderr
+
+
+class SetServiceTest(_Case):
+    def test_service_is_disabled_with_a_reason_and_enabled(self) -> None:
+        shown = self.lab.json(
+            *('service', 'set', 'RACK1', '--disable', '--yes'),
+            *('--disable-reason', 'new fans'),
+        )
+        self.assertEqual(
+            [
+                'host',
+                'status',
+                'disabled_reason',
+                'forced_down',
+                'fenced',
+                'epoch',
+                'changed',
+                'dry_run',
+                'request_id',
+            ],
+            list(shown),
+        )
+        self.assertEqual(
+            ('rack1', 'disabled', 'new fans', False),
+            (
+                shown['host'],
+                shown['status'],
+                shown['disabled_reason'],
+                shown['dry_run'],
+            ),
+        )
+        self.assertRegex(shown['request_id'], '^req-[0-9a-f-]{36}$')
+        self.assertTrue(self.service('rack1').disabled)
+        self.lab.json('service', 'set', 'rack1', '--enable', '--yes')
+        self.assertEqual(
+            (False, None),
+            (
+                self.service('rack1').disabled,
+                self.service('rack1').disabled_reason,
+            ),
+        )
+
+    def test_forced_down_service_cannot_write_any_more(self) -> None:
+        shown = self.lab.json('service', 'set', 'rack1', '--down', '--yes')
+        self.assertEqual(
+            (True, True, self.epoch + 1),
+            (shown['forced_down'], shown['fenced'], shown['epoch']),
+        )
+        with self.assertRaises(exceptions.FencedError):
+            self.lab.claim('rack1', self.epoch, model.Node(NODE.format(3)))
+        shown = self.lab.json('service', 'set', 'rack1', '--up', '--yes')
+        self.assertEqual(
+            (False, True), (shown['forced_down'], shown['fenced'])
+        )
+
+    def test_repeated_command_changes_nothing(self) -> None:
+        words = ('service', 'set', 'rack1', '--down', '--disable')
+        self.lab.json(*words, '--yes')
+        # Not even a question is left to ask.
+        said = self.assert_changes_nothing(0, *words, '-f', 'json')
+        self.assertIn('"changed": []', said)
+
+    def test_dry_run_shows_and_changes_nothing(self) -> None:
+        said = self.assert_changes_nothing(
+            0, 'service', 'set', 'rack1', '--down', '--dry-run', '-f', 'json'
+        )
+        self.assertIn('"forced_down": true', said)
+        self.assertIn('"dry_run": true', said)
+
+    def test_request_id_is_in_the_log(self) -> None:
+        log = self.lab.directory / 'operator.log'
+        shown: dict[str, Any] = self.lab.json(
+            *('-v', '--log-file', str(log)),
+            *('service', 'set', 'rack1', '--disable', '--yes'),
+        )
+        self.assertIn(shown['request_id'], log.read_text())
+
+    def test_wrong_usage_changes_nothing(self) -> None:
+        for words in (
+            (),
+            ('--disable', '--enable'),
+            ('--down', '--up'),
+            ('--disable-reason', 'x'),
+            ('--enable', '--disable-reason', 'x'),
+            ('--disable', '--disable-reason', ''),
+            ('--disable', '--disable-reason', 'x' * 256),
+            ('--disable',),  # nobody to ask
+        ):
+            with self.subTest(words):
+                self.assert_changes_nothing(2, 'service', 'set', 'old', *words)
+
+    def test_unknown_service_is_told_its_neighbours(self) -> None:
+        for words in (('set', 'rakc1', '--down'), ('delete', 'rakc1')):
+            said = self.assert_changes_nothing(1, 'service', *words, '--yes')
+            self.assertIn('Did you mean rack1?', said)
+
+
+class DeleteServiceTest(_Case):
+    def test_dead_and_empty_service_is_deleted(self) -> None:
+        gates = self.lab.json('service', 'delete', 'OLD', '--yes')
+        self.assertEqual(
+            ['no_compute_nodes', 'no_instances', 'not_alive'],
+            [gate['gate'] for gate in gates],
+        )
+        self.assertTrue(all(gate['passed'] for gate in gates))
+        self.assertEqual(
+            ['rack1'], [s.host for s in self.lab.records.services()]
+        )
+
+    def test_refusal_lists_everything_that_is_left(self) -> None:
+        said = self.assert_changes_nothing(
+            3, 'service', 'delete', 'rack1', '--yes'
+        )
+        for word in (
+            *(NODE.format(1), NODE.format(2), INSTANCE),
+            'refused by: no_compute_nodes, no_instances, not_alive',
+        ):
+            self.assertIn(word, said)
+
+    def test_dry_run_is_refused_alike_and_deletes_nothing(self) -> None:
+        words = ('service', 'delete')
+        self.assert_changes_nothing(3, *words, 'rack1', '--dry-run')
+        self.assert_changes_nothing(0, *words, 'old', '--dry-run')
+
+    def test_unknown_liveness_refuses(self) -> None:
+        self.lab.configure(
+            more='[backend_db]\nconnection = sqlite:////nonexistent/x\n'
+        )
+        said = self.assert_changes_nothing(
+            3, 'service', 'delete', 'old', '--yes'
+        )
+        self.assertIn('refused by: not_alive', said)
+
+    def test_nothing_is_deleted_without_being_asked_for(self) -> None:
+        self.assert_changes_nothing(2, 'service', 'delete', 'old')
+
+    def test_terminal_is_asked_and_only_yes_is_yes(self) -> None:
+        for answer, deleted in (
+            (b'\n', False),
+            (b'no\n', False),
+            (b'y\n', True),
+        ):
+            code, said = self.on_terminal(answer, 'service', 'delete', 'old')
+            self.assertIn('Delete service old? [y/N]', said)
+            self.assertEqual(0 if deleted else 1, code, said)
+            hosts = [s.host for s in self.lab.records.services()]
+            self.assertEqual(deleted, 'old' not in hosts)
+
+    def on_terminal(self, answer: bytes, *words: str) -> tuple[int, str]:
+        """Run the program with a terminal as its standard input."""
+        ours, its = pty.openpty()
+        try:
+            os.write(ours, answer)
+            done = subprocess.run(
+                [
+                    *(str(command_line.PROGRAM), '--config-file'),
+                    *(str(self.lab.config), *words),
+                ],
+                stdin=its,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                cwd='/',
+            )
+        finally:
+            os.close(ours)
+            os.close(its)
+        return done.returncode, done.stdout + done.stderr

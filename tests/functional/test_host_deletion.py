@@ -1,0 +1,163 @@
+"""A host deletes what is gone, with real Ironic and Placement."""
+
+from __future__ import annotations
+
+from tests.functional import command_line, hosts, placements
+
+
+class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.nodes = self.enrolment.enrol(6)
+        self.placement_server.provide(*self.nodes)
+        self.host = self.deployment.start(
+            'host1', 'all', placement=self.placement_server.options()
+        )
+        self.wait_for_records(self.nodes)
+
+    def wait_for_records(self, nodes: list[str]) -> None:
+        self.deployment.wait_for_owners(dict.fromkeys(nodes, 'host1'))
+
+    def wait_for_line(self, text: str) -> None:
+        self.deployment.wait_until(lambda: self.host.lines(text), text)
+
+    def next_refresh(self) -> None:
+        """Wait until the host has finished one more refresh at least."""
+        (new,) = self.enrolment.enrol(1)
+        self.nodes.append(new)
+        self.deployment.wait_until(
+            lambda: new in self.deployment.owned_by('host1'), 'claim'
+        )
+
+    def lose(self, uuid: str) -> None:
+        self.enrolment.delete(uuid)
+        self.nodes.remove(uuid)
+
+    def test_provider_and_record_of_a_deleted_node_go(self) -> None:
+        gone = self.nodes[0]
+        self.lose(gone)
+        self.wait_for_records(self.nodes)
+        self.assertEqual(set(self.nodes), self.placement_server.providers())
+        (line,) = self.host.lines(f'node {gone}: owner host1 -> nobody')
+        self.assertIn('node_gone', line)
+
+    def test_allocation_keeps_both_until_it_goes(self) -> None:
+        gone = self.nodes[0]
+        consumer = self.placement_server.allocate(gone)
+        self.lose(gone)
+        self.wait_for_line('refused by: no_allocation')
+        self.next_refresh()
+        self.assertIn(gone, self.deployment.owned_by('host1'))
+        self.assertIn(gone, self.placement_server.providers())
+        self.assertEqual(1, len(self.host.lines('refused by')))
+        self.placement_server.free(consumer)
+        self.wait_for_records(self.nodes)
+        self.assertNotIn(gone, self.placement_server.providers())
+        self.wait_for_line('no more records are kept')
+
+    def test_placement_down_lets_only_deletions_wait(self) -> None:
+        gone = self.nodes[0]
+        self.placement_server.kill()
+        self.addCleanup(self.placement_server.start)
+        self.lose(gone)
+        self.wait_for_line('refused by: no_allocation')
+        self.next_refresh()
+        self.next_refresh()
+        self.assertIn(gone, self.deployment.owned_by('host1'))
+        self.assertEqual(1, len(self.host.lines('refused by')))
+        self.placement_server.start()
+        self.assertIn(gone, self.placement_server.providers())
+        self.wait_for_records(self.nodes)
+        self.assertNotIn(gone, self.placement_server.providers())
+
+    def test_mass_loss_deletes_no_provider(self) -> None:
+        everything = list(self.nodes)
+        for uuid in everything[:4]:
+            self.enrolment.delete(uuid)
+        self.wait_for_line('are missing from Ironic at once')
+        self.assertEqual(set(everything), self.deployment.owned_by('host1'))
+        self.assertEqual(set(everything), self.placement_server.providers())
+
+    def test_returning_node_gets_its_record_back(self) -> None:
+        gone = self.nodes[0]
+        kept = dict(self.server.request('GET', f'/nodes/{gone}'))
+        self.lose(gone)
+        self.wait_for_records(self.nodes)
+        self.server.request(
+            'POST',
+            '/nodes',
+            json={'uuid': gone, 'driver': kept['driver'], 'name': 'again'},
+        )
+        self.nodes.append(gone)
+        self.wait_for_records(self.nodes)
+        events = self.deployment.records.events(node_uuid=gone)
+        self.assertEqual(
+            ['owner_changed', 'node_forgotten', 'owner_changed'],
+            [event.kind for event in events][::-1],
+        )
+
+    def test_operator_deletes_in_place_of_a_service_that_hangs(self) -> None:
+        gone = self.nodes[0]
+        self.host.freeze()
+        self.lose(gone)
+        done = command_line.run(
+            *('--config-file', str(self.host.config), 'compute', 'node'),
+            *('delete', gone, '--yes', '-f', 'value', '-c', 'result'),
+        )
+        self.assertEqual('deleted', done.stdout.strip(), done.stderr)
+        self.assertNotIn(gone, self.placement_server.providers())
+        self.host.thaw()
+        self.next_refresh()
+        self.wait_for_records(self.nodes)
+        kinds = [e.kind for e in self.deployment.events()]
+        self.assertEqual(1, kinds.count('node_forgotten'))
+
+    def test_steady_state_asks_placement_nothing(self) -> None:
+        log = self.placement_server.directory / 'placement.log'
+        self.next_refresh()
+        before = log.read_text().count('requestlog')
+        self.assertGreater(before, 0)
+        self.next_refresh()
+        self.next_refresh()
+        self.assertEqual(before, log.read_text().count('requestlog'))
+
+
+class ShardEmptiedTest(hosts.HostsTestCase, placements.PlacementTestCase):
+    def test_shard_emptied_by_mistake_loses_nothing(self) -> None:
+        nodes = self.enrolment.enrol(5, shard='s1')
+        self.placement_server.provide(*nodes)
+        host = self.deployment.start(
+            'host1',
+            'shard_key',
+            ironic={'shard_key': 's1'},
+            placement=self.placement_server.options(),
+        )
+        owners = dict.fromkeys(nodes, 'host1')
+        self.deployment.wait_for_owners(owners)
+        for uuid in nodes:
+            self.server.request(
+                'PATCH',
+                f'/nodes/{uuid}',
+                json=[{'op': 'remove', 'path': '/shard'}],
+            )
+        self.deployment.wait_until(
+            lambda: host.lines('5 nodes owned here, but out of scope'),
+            'a word about the nodes',
+        )
+        self.deployment.wait_for_beats('host1', 4)
+        self.assertEqual(owners, self.deployment.owners())
+        self.assertEqual(set(nodes), self.placement_server.providers())
+
+
+class PlacementOptionsTest(hosts.HostsTestCase):
+    def test_half_a_group_is_refused_at_the_start(self) -> None:
+        for options in ({'enabled': 'true'}, {'auth_tpye': 'password'}):
+            host = self.deployment.start('host1', 'all', placement=options)
+            self.assertEqual(1, host.process.wait(60))
+            self.assertIn('[placement]', host.output())
+
+    def test_host_without_placement_says_so(self) -> None:
+        host = self.deployment.start('host1', 'all')
+        self.deployment.wait_until(
+            lambda: host.lines('[placement] is not configured'), 'a line'
+        )

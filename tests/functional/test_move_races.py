@@ -1,0 +1,146 @@
+"""Moves of the same nodes at once, on real database servers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ironic_ownership.contracts import exceptions, moves
+from ironic_ownership.contracts import records as records_port
+from ironic_ownership.db import connection
+from ironic_ownership.db import moves as sql_moves
+from ironic_ownership.db import records as sql
+from ironic_ownership.testing import records as suite
+from tests.contract import database
+from tests.functional import databases, laws
+
+NODES = range(1, 61)
+
+
+class _Race(database.OnDatabase):
+    """``old`` owns all nodes, is disabled, and is still at work."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.records = sql.SqlRecords(self.database)
+        self.epoch = self.records.register('old', suite.SETTINGS)
+        for host in ('one', 'two'):
+            self.records.register(host, suite.SETTINGS)
+        self.records.apply(
+            'old',
+            self.epoch,
+            [
+                suite.claim(
+                    n, instance_uuid=suite.uuid(1000 + n) if n % 2 else None
+                )
+                for n in NODES
+            ],
+        )
+        self.records.set_service('old', actor='test', disabled=True)
+        self.failures: list[Exception] = []
+
+    def mover(self, to: str, backwards: bool) -> Callable[[], None]:
+        """Plan a move of all nodes; return what carries it out in batches."""
+        opened = connection.open_database(self.url)
+        self.addCleanup(opened.close)
+        stored = sql_moves.SqlMoves(opened)
+        nodes = [
+            moves.NodeMove(
+                r.uuid, 'old', self.epoch, instance_uuid=r.instance_uuid
+            )
+            for r in sorted(
+                self.records.compute_nodes(),
+                key=lambda r: r.uuid,
+                reverse=backwards,
+            )
+        ]
+        request_id = f'req-{to}'
+        stored.plan(moves.Move(request_id, to, 'test'), nodes)
+
+        def carry_out() -> None:
+            for start in range(0, len(nodes), 5):
+                stored.carry_out(request_id, nodes[start : start + 5])
+
+        return carry_out
+
+    def source(self) -> None:
+        """Write as long as it may."""
+        opened = connection.open_database(self.url)
+        self.addCleanup(opened.close)
+        records = sql.SqlRecords(opened)
+        try:
+            for round_ in range(1000):
+                records.apply(
+                    'old',
+                    self.epoch,
+                    [
+                        records_port.Update(
+                            suite.node(n, name=f'n{n} round {round_}')
+                        )
+                        for n in NODES
+                        if n % 2 == 0
+                    ],
+                )
+        except exceptions.FencedError:
+            return
+        raise AssertionError('the source was never fenced')
+
+    def run_all(self, *works: Callable[[], None]) -> None:
+        start = threading.Barrier(len(works))
+
+        def run(work: Callable[[], None]) -> None:
+            start.wait(30)
+            try:
+                work()
+            except Exception as exc:  # noqa: BLE001 - told by the test
+                self.failures.append(exc)
+
+        threads = [threading.Thread(target=run, args=(w,)) for w in works]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+
+    def test_each_node_goes_to_exactly_one_and_the_source_is_fenced(
+        self,
+    ) -> None:
+        self.run_all(
+            self.mover('one', False), self.mover('two', True), self.source
+        )
+        self.assertEqual([], self.failures)
+        stored = sql_moves.SqlMoves(self.database)
+        won = {
+            to: {
+                n.uuid
+                for n in stored.nodes(f'req-{to}', state=moves.NodeState.MOVED)
+            }
+            for to in ('one', 'two')
+        }
+        self.assertEqual(set(), won['one'] & won['two'])
+        self.assertEqual(len(NODES), len(won['one'] | won['two']))
+        owners = {r.uuid: r.host for r in self.records.compute_nodes()}
+        for to, uuids in won.items():
+            self.assertEqual(
+                {to} if uuids else set(), {owners[uuid] for uuid in uuids}
+            )
+        self.assertEqual([], list(stored.separated()))
+        self.assertEqual([], list(stored.moves(unfinished=True)))
+        self.assertEqual([], laws.violations(self.records))
+
+
+class TestRaceOnPostgreSQL(_Race):
+    def fresh_url(self) -> str:
+        return databases.POSTGRESQL.fresh()
+
+
+class TestRaceOnMariaDB(_Race):
+    def fresh_url(self) -> str:
+        return databases.MARIADB.fresh()
+
+
+class TestRaceOnSqlite(_Race):
+    def fresh_url(self) -> str:
+        return databases.SQLITE.fresh()
+
+
+del _Race

@@ -1,0 +1,327 @@
+"""The runbooks: the pages of the documentation, carried out word for word.
+
+Each runs against a real Ironic and a real Placement, with real host
+processes: once as it is written, and once by an operator who makes every
+mistake on the way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Callable
+
+from ironic_ownership.contracts import model
+from ironic_ownership.db import heartbeats, ledger
+from ironic_ownership.db import moves as sql_moves
+from lab import placement
+from tests.functional import hosts, machines, runbook
+
+_BY_OPERATORS = (
+    ledger.SERVICE_CHANGED,
+    ledger.SERVICE_FORCED_DOWN,
+    ledger.SERVICE_DELETED,
+    ledger.NODE_MOVED,
+)
+_REFUSED = 3
+_GATED = ('compute node move', 'service drain', 'service delete')
+
+
+class _Runbook(hosts.HostsTestCase):
+    """Brings the world of a page about, and proves what is left of it."""
+
+    placement: placement.Placement
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        directory = tempfile.mkdtemp(prefix='placement-')
+        cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
+        cls.placement = placement.Placement(pathlib.Path(directory))
+        cls.placement.start()
+        cls.addClassCleanup(cls.placement.stop)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.placement.clear()
+        self.deployment.more = {
+            'placement': {
+                'auth_type': 'admin_token',
+                'endpoint': self.placement.endpoint,
+                'token': placement.TOKEN,
+            }
+        }
+        self.machines = machines.Machines(self.deployment, self.server)
+        self.world = runbook.World(())
+        self.uuids: dict[str, str] = {}
+        self.instances: dict[str, str | None] = {}
+        self.providers: dict[str, str] = {}
+
+    def begin(self, world: runbook.World) -> None:
+        """Start the services, enrol the nodes, and wait for their owners.
+
+        In this order: a node with an instance stays with its first owner.
+        """
+        self.world = world
+        hosts_ = self.machines.start_all()
+        self.deployment.wait_until(
+            lambda: self.see_each_other(hosts_), 'view of all services'
+        )
+        for node in world.nodes:
+            if node.before is not None:
+                self.enrol(node)
+        self.wait_for_owners(lambda node: node.before)
+        self.providers = self.see_placement()
+
+    def see_each_other(self, hosts_: set[str]) -> bool:
+        view = heartbeats.alive(self.deployment.database)
+        services = self.deployment.records.services()
+        seen = {s.host for s in services if s.view_checksum == view.checksum}
+        return hosts_ == view.hosts == seen
+
+    def enrol(self, node: runbook.Node) -> None:
+        (uuid,) = self.enrolment.enrol(
+            1,
+            shard=node.shard,
+            instance_share=float(node.has_instance),
+            prefix=node.name,
+            same_every_time=True,
+        )
+        self.server.request(
+            'PATCH',
+            f'/nodes/{uuid}',
+            json=[{'op': 'add', 'path': '/name', 'value': node.name}],
+        )
+        self.uuids[node.name] = uuid
+        found = self.server.request('GET', f'/nodes/{uuid}')
+        self.instances[node.name] = found['instance_uuid']
+        self.placement.provide(uuid)
+        self.placement.set_traits(uuid, ['CUSTOM_LAB', 'HW_CPU_X86_VMX'])
+        self.placement.set_aggregates(
+            uuid, ['00000000-0000-4000-8000-00000000a99a']
+        )
+        if node.has_instance:
+            self.placement.allocate(uuid, found['instance_uuid'])
+
+    def see_placement(self) -> dict[str, str]:
+        """Return all that Placement has of each node, as it says it."""
+        seen = {}
+        for uuid in sorted(self.placement.providers()):
+            path = f'/resource_providers/{uuid}'
+            seen[uuid] = json.dumps(
+                [
+                    self.placement.request('GET', f'{path}{part}')
+                    for part in (
+                        '',
+                        '/inventories',
+                        '/traits',
+                        '/aggregates',
+                        '/allocations',
+                    )
+                ],
+                sort_keys=True,
+            )
+        return seen
+
+    def by_name(self) -> dict[str, model.ComputeNode]:
+        records = self.deployment.records.compute_nodes()
+        return {str(record.name): record for record in records}
+
+    def wait_for_owners(
+        self, wanted: Callable[[runbook.Node], str | None]
+    ) -> None:
+        expected = {
+            node.name: wanted(node)
+            for node in self.world.nodes
+            if wanted(node) is not None
+        }
+        self.deployment.wait_until(
+            lambda: (
+                {name: r.host for name, r in self.by_name().items()}
+                == expected
+            ),
+            f'owners {expected}',
+        )
+
+    def assert_whole(self) -> None:
+        """Prove what has to hold when a page was carried out.
+
+        The history is judged in the end of every test: see ``laws``.
+        """
+        self.wait_for_owners(lambda node: node.after)
+        records = self.by_name()
+        for name, uuid in self.uuids.items():
+            self.assertEqual(uuid, records[name].uuid)
+            self.assertEqual(self.instances[name], records[name].instance_uuid)
+            found = self.server.request('GET', f'/nodes/{uuid}')
+            self.assertEqual(self.instances[name], found['instance_uuid'])
+        moves = sql_moves.SqlMoves(self.deployment.database)
+        self.assertEqual([], list(moves.separated()))
+        self.assertEqual([], list(moves.moves(unfinished=True)))
+        self.assertEqual(self.providers, self.see_placement())
+
+    def carry_out(self, step: runbook.Step) -> None:
+        """Do one step, and compare what it prints with the page."""
+        match step:
+            case runbook.Configuration():
+                self.machines.configure(step)
+            case runbook.World():
+                self.begin(step)
+            case runbook.Command():
+                self.run_command(step)
+
+    def run_command(self, command: runbook.Command) -> None:
+        """Run a command; one that only looks, until it shows the page's."""
+        said = ''
+
+        def done() -> bool:
+            nonlocal said
+            status, said = self.machines.run(command)
+            if command.writes or command.status:
+                return self.check(command, status, said)
+            return status == command.status and command.matches(said)
+
+        try:
+            machines.wait_until(done, f'output of {command.text}')
+        except machines.process.LabError:
+            self.check(command, command.status, said)
+            raise
+
+    def check(self, command: runbook.Command, status: int, said: str) -> bool:
+        where = f'line {command.line}: {command.text}\n{said}'
+        self.assertEqual(command.status, status, where)
+        if not command.matches(said):
+            self.fail(f'{where}instead of\n{command.output}')
+        return True
+
+    def operators_events(self) -> list[int]:
+        return [
+            event.id
+            for event in self.deployment.events()
+            if event.kind in _BY_OPERATORS
+        ]
+
+    def assert_changes_nothing(
+        self, command: runbook.Command, *statuses: int
+    ) -> None:
+        """Run a command that must not do anything."""
+        before = self.operators_events()
+        status, said = self.machines.run(command)
+        self.assertIn(status, statuses, f'{command.text}\n{said}')
+        self.assertNotIn('Traceback', said)
+        self.assertEqual(before, self.operators_events(), command.text)
+
+
+class _Clumsy:
+    """An operator who carries out a page, with every mistake there is.
+
+    The commands come in the reverse order first. Sources are stopped only
+    after a move was refused. Before each move others are tried, to wrong
+    destinations; and whatever changes something is said twice.
+    """
+
+    def __init__(self, test: _Runbook) -> None:
+        self._test = test
+        self._forgotten: list[runbook.Step] = []
+
+    def begin(self, steps: list[runbook.Step]) -> None:
+        """Say everything that a gate guards, the last first."""
+        for step in reversed(steps):
+            if isinstance(step, runbook.Command) and _is_gated(step):
+                self._test.assert_changes_nothing(step, 1, _REFUSED)
+
+    def carry_out(self, step: runbook.Step) -> None:
+        """Do one step of the page, sooner or later."""
+        is_command = isinstance(step, runbook.Command)
+        if is_command and step.writes and _is_gated(step):
+            self._guarded(step)
+        elif self._forgotten or (is_command and step.stops):
+            self._forgotten.append(step)
+        else:
+            self._twice(step)
+
+    def finish(self) -> None:
+        """Do what was forgotten and missed by nothing."""
+        self._make_up()
+
+    def _guarded(self, command: runbook.Command) -> None:
+        if self._forgotten:
+            self._test.assert_changes_nothing(command, _REFUSED)
+            self._make_up()
+        for wrong in self._wrong_destinations(command):
+            self._test.assert_changes_nothing(wrong, _REFUSED)
+        self._twice(command)
+
+    def _make_up(self) -> None:
+        forgotten, self._forgotten = self._forgotten, []
+        for step in forgotten:
+            self._twice(step)
+
+    def _twice(self, step: runbook.Step) -> None:
+        self._test.carry_out(step)
+        if isinstance(step, runbook.Command) and step.writes:
+            self._test.assert_changes_nothing(step, 0, 1)
+
+    def _wrong_destinations(
+        self, command: runbook.Command
+    ) -> list[runbook.Command]:
+        words = command.text.split()
+        if 'move' not in words:
+            return []
+        at = words.index('--service') + 1
+        known = {n.after for n in self._test.world.nodes} | {'nosuch', None}
+        # Where the nodes are already is no wrong place for them.
+        owners = {r.host for r in self._test.by_name().values()}
+        return [
+            dataclasses.replace(
+                command, text=' '.join([*words[:at], other, *words[at + 1 :]])
+            )
+            for other in sorted(filter(None, known - owners - {words[at]}))
+        ]
+
+
+def _is_gated(command: runbook.Command) -> bool:
+    return command.writes and any(g in command.text for g in _GATED)
+
+
+class TestRunbooks(_Runbook):
+    """One pair of tests for each page; see below."""
+
+    def follow(self, page: pathlib.Path) -> None:
+        """Carry a page out as it is written."""
+        for step in runbook.read(page):
+            self.carry_out(step)
+        self.assert_whole()
+
+    def stumble(self, page: pathlib.Path) -> None:
+        """Carry a page out with every mistake on the way."""
+        steps = runbook.read(page)
+        clumsy = _Clumsy(self)
+        while not self.world.nodes:
+            self.carry_out(steps.pop(0))
+        clumsy.begin(steps)
+        for step in steps:
+            clumsy.carry_out(step)
+        clumsy.finish()
+        self.assert_whole()
+
+
+def _add(page: pathlib.Path) -> None:
+    name = page.stem.replace('-', '_')
+    setattr(
+        TestRunbooks,
+        f'test_{name}_works_as_written',
+        lambda self: self.follow(page),
+    )
+    setattr(
+        TestRunbooks,
+        f'test_{name}_forgives_mistakes',
+        lambda self: self.stumble(page),
+    )
+
+
+for _page in runbook.pages():
+    _add(_page)
