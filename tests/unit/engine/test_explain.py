@@ -74,8 +74,8 @@ class TestRules(ExplainCase):
         a, b = world.member('host1', A), world.member('host2', B)
         clash = [a, world.member('host2', world.ALL)]
         owned = world.record(1, 'host1')
-        # A release is what is done about a decision, and none itself.
-        untold = set(Reason) - {Reason.RELEASED}
+        # A release and a move are what is done, and no decisions.
+        untold = set(Reason) - {Reason.RELEASED, Reason.MOVED}
         for reason, said, words, advised in (
             (
                 Reason.EXCLUSIVE,
