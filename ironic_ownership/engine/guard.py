@@ -50,7 +50,8 @@ class Guard:
         :raises WrongScopeError: if a free node has left the service's scope.
         :raises OwnershipError: if records or Ironic do not answer.
         """
-        self._fence.epoch()
+        epoch = self._fence.epoch()
+        self._check_service(epoch)
         record = next(iter(self._records.compute_nodes_by_uuid([uuid])), None)
         if record is None or record.host != self._host:
             raise self._not_owner(uuid, record)
@@ -65,6 +66,26 @@ class Guard:
         # Asking took time, in which the right may have ended.
         self._fence.epoch()
         return node
+
+    def _check_service(self, epoch: int) -> None:
+        """Refuse while the service is fenced in the records.
+
+        The own fence knows of it only after the next refresh.
+        """
+        rows = {row.host: row for row in self._records.services()}
+        row = rows.get(self._host)
+        if row is None or row.fenced or row.epoch > epoch:
+            down = row is not None and row.forced_down
+            raise exceptions.FencedError(
+                f'{self._host} may not act: its service '
+                + ('is forced down' if down else 'was fenced or deleted'),
+                hint=(
+                    f'ironic-ownership service set {self._host} --up takes '
+                    'that back'
+                    if down
+                    else 'It acts again after it has registered'
+                ),
+            )
 
     def _not_owner(
         self, uuid: str, record: model.ComputeNode | None
