@@ -342,10 +342,11 @@ class ResumeMove(moving.Moving):
         if not plan.nodes:
             self.say(f'{asked.request_id}: nothing is left to do')
             return self.table(move_columns.NODE, [])
-        blocked = asked.dry_run or not asked.skip_invalid
-        if plan.refused and not blocked:
+        if asked.skip_invalid and not asked.dry_run and plan.all_refused:
             mover.refuse(plan)
-        return self.execute(asked, mover, ports, plan, lambda: None)
+        return self.execute(
+            asked, mover, ports, plan, lambda: mover.refuse(plan)
+        )
 
 
 def _count(text: str) -> int:

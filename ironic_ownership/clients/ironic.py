@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership.clients import ironic_api, ironic_nodes, session
+from ironic_ownership.clients import (
+    ironic_api,
+    ironic_nodes,
+    ironic_query,
+    session,
+)
 from ironic_ownership.contracts import exceptions, inventory, model
 
 if TYPE_CHECKING:
@@ -45,6 +50,7 @@ OPTS = (
 )
 
 _SHARD = 82
+_CHILDREN = 83
 _CONDUCTOR_GROUP = 46
 
 
@@ -95,6 +101,19 @@ class IronicInventory(inventory.Inventory):
 
         :raises IronicUnavailableError: also if the list does not hold still.
         """
+        return self._scan(scope, ())
+
+    def count(self, scope: model.Scope) -> int:
+        """Count what the credential may list, child nodes included."""
+        children = (('include_children', 'true'),)
+        return len(
+            self._scan(scope, children if self._api.minor >= _CHILDREN else ())
+        )
+
+    def _scan(
+        self, scope: model.Scope, more: ironic_api.Params
+    ) -> Sequence[model.Node]:
+        """List every node in the scope, asked for with more parameters."""
         if scope.nothing:
             return []
         if scope.conductor_group is not None:
@@ -105,7 +124,7 @@ class IronicInventory(inventory.Inventory):
         request_id = self._request_id or f'req-{uuid_.uuid4()}'
         for number in range(1, WALKS + 1):
             try:
-                return self._walk(scope, request_id)
+                return self._walk(scope, request_id, more)
             except _WalkBrokenError as exc:
                 LOG.info(
                     'The list of nodes changed while it was read (%s), '
@@ -174,11 +193,13 @@ class IronicInventory(inventory.Inventory):
             self._api.require(_CONDUCTOR_GROUP, 'filter by conductor group')
 
     def _walk(
-        self, scope: model.Scope, request_id: str
+        self, scope: model.Scope, request_id: str, more: ironic_api.Params
     ) -> Sequence[model.Node]:
         reader = ironic_nodes.NodeReader()
         nodes: dict[str, model.Node] = {}
-        for page in self._pages(scope, request_id):
+        for page in self._pages(
+            [*ironic_query.filters(scope), *more], request_id
+        ):
             for data in page:
                 node = reader.read(data)
                 if node is None:
@@ -197,7 +218,7 @@ class IronicInventory(inventory.Inventory):
         return inside
 
     def _pages(
-        self, scope: model.Scope, request_id: str
+        self, filters: ironic_api.Params, request_id: str
     ) -> Iterator[list[Any]]:
         """Give one page after the other, each asked for with every filter.
 
@@ -207,7 +228,7 @@ class IronicInventory(inventory.Inventory):
         params = [
             self._fields(),
             ('limit', str(self._page_size)),
-            *_filters(scope),
+            *filters,
         ]
         marker: str | None = None
         while True:
@@ -215,7 +236,7 @@ class IronicInventory(inventory.Inventory):
             yield page
             if not more:
                 return
-            marker = _last_uuid(page, marker)
+            marker = ironic_query.last_uuid(page, marker)
 
     def _page(
         self,
@@ -244,31 +265,6 @@ class IronicInventory(inventory.Inventory):
             f for f, since in ironic_nodes.FIELDS.items() if since <= minor
         ]
         return 'fields', ','.join(known)
-
-
-def _filters(scope: model.Scope) -> list[tuple[str, str]]:
-    """Return the query that lets the server filter.
-
-    A shard is named twice: named once, the server splits it at commas and
-    puts it in lower case; a repeated one it takes as it is.
-    """
-    filters = []
-    if scope.shard is not None:
-        filters += [('shard', scope.shard)] * 2
-    if scope.conductor_group is not None:
-        filters.append(('conductor_group', scope.conductor_group))
-    return filters
-
-
-def _last_uuid(page: Sequence[Any], before: str | None) -> str:
-    """Return the uuid after which the next page begins."""
-    for data in reversed(page):
-        uuid = data.get('uuid') if isinstance(data, dict) else None
-        if ironic_nodes.is_uuid(uuid) and uuid != before:
-            return str(uuid)
-    raise exceptions.IronicError(
-        'A page of nodes has no uuid after which the next one could begin'
-    )
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

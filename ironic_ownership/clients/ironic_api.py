@@ -35,7 +35,7 @@ Params = Sequence[tuple[str, str]]
 FIELDS_FILTER = 8
 """Minor version since which a request can name the fields it wants."""
 
-NEWEST_NEEDED = 82
+NEWEST_NEEDED = 83
 """Minor version that knows every field and filter that is used here."""
 
 

@@ -32,6 +32,14 @@ class Inventory(abc.ABC):
         """
 
     @abc.abstractmethod
+    def count(self, scope: model.Scope) -> int:
+        """Count the nodes in the scope that the credential may list.
+
+        Nodes that are parts of another one count, though a scan leaves them
+        out: so does :meth:`shard_counts`, with which this is compared.
+        """
+
+    @abc.abstractmethod
     def get(self, uuid: str) -> model.Node | None:
         """Look one node up by its uuid, without any filter.
 

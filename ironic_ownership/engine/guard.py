@@ -71,16 +71,17 @@ class Guard:
         epoch = self._fence.epoch()
         services = self._records.services()
         row = next((s for s in services if s.host == self._host), None)
+        if row is not None and row.forced_down:
+            raise exceptions.FencedError(
+                f'{self._host} is forced down',
+                hint=f'ironic-ownership service set {self._host} --up takes '
+                'that back, once nothing else acts on its nodes',
+            )
         if row is None or row.fenced or row.epoch != epoch:
             raise exceptions.FencedError(
                 f'{self._host} was fenced: another service, or its own '
                 'successor, has taken its right to act',
                 hint='It acts again once it has registered anew',
-            )
-        if row.forced_down:
-            raise exceptions.FencedError(
-                f'{self._host} is forced down',
-                hint='Take that back once nothing else acts on its nodes',
             )
 
     def _not_owner(

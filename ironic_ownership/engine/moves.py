@@ -79,6 +79,11 @@ class Plan:
         """The nodes that a gate refuses."""
         return [n for n in self.nodes if n.node.state is REFUSED]
 
+    @property
+    def all_refused(self) -> bool:
+        """Whether a gate refuses every node."""
+        return len(self.refused) == len(self.nodes)
+
     def summary(self) -> list[str]:
         """Return one sentence for each gate that refuses nodes."""
         first: dict[move_gates.Gate, PlannedNode] = {}

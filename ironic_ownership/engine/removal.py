@@ -208,11 +208,14 @@ def count_all(
     """Judge whether the credential sees every node, for a whole round.
 
     :param shard: the shard that was listed; ``None`` for all nodes.
-    :param listed: number of nodes that it lists there.
+    :param listed: number of nodes that it lists there, parts of other nodes
+        left out; only if they are too few are those counted as well.
     """
     gate = deletion.Gate.SEES_ALL_NODES
     try:
         counts = source.shard_counts()
+        if not deletion.sees_all(counts, shard, listed):
+            listed = source.count(model.Scope(shard=shard))
     except exceptions.IronicError as exc:
         round_.sees_all_nodes = None
         round_.details[gate] = str(exc)

@@ -57,6 +57,14 @@ class FakeInventory(inventory.Inventory):
             if scope.matches(node.shard, node.conductor_group)
         ]
 
+    def count(self, scope: model.Scope) -> int:
+        """Count the nodes in the scope."""
+        self._called('count', scope)
+        return sum(
+            scope.matches(node.shard, node.conductor_group)
+            for node in self.nodes.values()
+        )
+
     def get(self, uuid: str) -> model.Node | None:
         """Look one node up."""
         self._called('get', uuid)
@@ -183,6 +191,19 @@ class InventoryContract(_Case):
             dict(self.inventory.shard_counts()),
         )
 
+    def test_count_agrees_with_the_scan_and_the_counts(self) -> None:
+        self.enrol(3)
+        self.enrol(2, shard='a', conductor_group='g')
+        for scope, count in (
+            (model.Scope(), 5),
+            (model.Scope(shard='a'), 2),
+            (model.Scope(shard='b'), 0),
+            (model.Scope(conductor_group=''), 3),
+            (model.Scope(nothing=True), 0),
+        ):
+            self.assertEqual(count, self.inventory.count(scope))
+            self.assertEqual(count, len(self.inventory.scan(scope)))
+
     def test_every_scope_is_accepted(self) -> None:
         self.inventory.check(model.Scope())
         self.inventory.check(model.Scope(shard='a', conductor_group='g'))
@@ -194,6 +215,7 @@ class InventoryContract(_Case):
         for ask in (
             lambda: self.inventory.scan(model.Scope()),
             lambda: self.inventory.scan(model.Scope(shard='a')),
+            lambda: self.inventory.count(model.Scope()),
             lambda: self.inventory.get(uuid),
             lambda: self.inventory.get(MISSING),
             self.inventory.shard_counts,

@@ -229,6 +229,14 @@ class DeleteTest(deletions.DeletionTestCase):
         self.assert_refused(sees_all_nodes='failed')
         self.assertIn('3 nodes listed, 4', self.evidence['sees_all_nodes'])
 
+    def test_parts_of_other_nodes_are_no_narrower_credential(self) -> None:
+        with self.server.sql() as database:
+            database.execute(
+                'UPDATE nodes SET parent_node = ? WHERE uuid = ?',
+                (self.nodes[0], self.nodes[1]),
+            )
+        self.assertEqual(deletions.GATES, self.check(self.gone))
+
     def test_unknown_nodes_are_all_named_with_what_is_near(self) -> None:
         wrong = f'{self.gone[:-1]}{"0" if self.gone[-1] != "0" else "1"}'
         for command in (['check-delete'], ['delete', '--yes']):

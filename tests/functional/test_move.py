@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import signal
+import subprocess
 
 from ironic_ownership.contracts import moves
-from tests.functional import command_line, moving
+from tests.functional import command_line, moving, placements
 
 GATES = [
     *('record_exists', 'source_stopped', 'not_same_service'),
@@ -322,8 +326,6 @@ class InputTest(moving.MoveTestCase):
         self.assertEqual(sorted(self.nodes[:2]), self.owned_by('new'))
 
     def lab_run_with(self, text: str) -> command_line.Done:
-        import subprocess
-
         return subprocess.run(
             [
                 *(str(command_line.PROGRAM), '--config-file'),
@@ -395,3 +397,91 @@ class OutageTest(moving.MoveTestCase):
         text = config.read_text().replace(self.proxy.url, 'http://127.0.0.1:1')
         config.write_text(text)
         self.move('--shard', 'rack1', code=1, config=config)
+
+    def test_ironic_that_fails_after_the_plan_keeps_no_node(self) -> None:
+        child = self.drive(2, 'SIGSTOP', 'BEGIN IMMEDIATE')
+        self.wait_until_stopped(child)
+        self.proxy._target = '127.0.0.1:1'
+        child.send_signal(signal.SIGCONT)
+        _, stderr = child.communicate()
+        self.assertEqual(4, child.returncode, stderr)
+        self.assertIn('Ironic could not be compared', stderr)
+        self.assertEqual(sorted(self.nodes), self.owned_by('new'))
+        self.assert_whole()
+
+
+class PlacementTest(placements.PlacementTestCase, moving.MoveTestCase):
+    """Beside a real Placement as well."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        server = self.placement_server
+        server.provide(*self.nodes)
+        server.set_traits(self.nodes[0], ['CUSTOM_RACK1'])
+        self.consumer = server.allocate(self.nodes[0])
+        lines = [f'{k} = {v}' for k, v in server.options().items()]
+        self.config = self.lab.configure(
+            'placement', more='\n'.join(['[placement]', *lines])
+        )
+
+    def picture(self) -> list[object]:
+        """Return all that Placement has about the nodes."""
+        return [
+            self.placement_server.request(
+                'GET', f'/resource_providers/{uuid}{path}'
+            )
+            for uuid in self.nodes
+            for path in (
+                *('', '/inventories', '/traits', '/aggregates'),
+                '/allocations',
+            )
+        ]
+
+    def test_providers_stay_as_they_are(self) -> None:
+        before = self.picture()
+        self.move(*self.nodes, config=self.config)
+        self.assertEqual(before, self.picture())
+        self.assertEqual(sorted(self.nodes), self.owned_by('new'))
+        log = self.placement_server.directory / 'placement.log'
+        self.assertIn(self.the_move().request_id, log.read_text())
+
+    def test_outage_of_placement_keeps_no_node(self) -> None:
+        self.stop_placement()
+        self.move(*self.nodes, config=self.config, code=4)
+        self.assertIn('Placement could not be compared', self.stderr)
+        self.assertEqual(sorted(self.nodes), self.owned_by('new'))
+
+
+class TerminalTest(moving.MoveTestCase):
+    def ask(self, answer: str) -> tuple[int, str]:
+        """Move everything at a terminal, with this answer."""
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        child = subprocess.Popen(
+            [
+                *(str(command_line.PROGRAM), '--config-file'),
+                *(str(self.lab.config), 'compute', 'node', 'move', '--all'),
+                *('--from', 'old', '--service', 'new'),
+            ],
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd='/',
+        )
+        os.close(theirs)
+        os.write(ours, answer.encode())
+        _, stderr = child.communicate(timeout=60)
+        return child.returncode, stderr
+
+    def test_operator_is_asked_and_no_is_no(self) -> None:
+        code, stderr = self.ask('n\n')
+        self.assertEqual(1, code, stderr)
+        self.assertIn('Move 4 compute nodes from old to new? [y/N]', stderr)
+        self.assertEqual([], self.owned_by('new'))
+        self.assertEqual([], list(self.moves.moves()))
+
+    def test_yes_is_yes(self) -> None:
+        code, stderr = self.ask('y\n')
+        self.assertEqual(0, code, stderr)
+        self.assertEqual(sorted(self.nodes), self.owned_by('new'))

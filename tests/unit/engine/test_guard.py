@@ -131,6 +131,17 @@ class TestGuard(service.ServiceCase):
         self.operator('UPDATE services SET forced_down = 0')
         self.guard.check(world.uuid(1))
 
+    def test_service_set_down_may_act_again_once_it_registered_anew(
+        self,
+    ) -> None:
+        self.records.set_service('host1', actor='x', forced_down=True)
+        self.refuse(exceptions.FencedError, 'forced down')
+        self.records.set_service('host1', actor='x', forced_down=False)
+        self.refuse(exceptions.FencedError, 'was fenced')
+        self.host.membership.lose_epoch()
+        self.host.beat()
+        self.guard.check(world.uuid(1))
+
     def test_disabled_service_goes_on_managing_its_nodes(self) -> None:
         self.operator('UPDATE services SET disabled = 1')
         self.guard.check(world.uuid(1))

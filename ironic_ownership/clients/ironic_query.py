@@ -1,0 +1,37 @@
+"""How a list of nodes is asked for: its filters, and where a page begins.
+
+Pure: sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ironic_ownership.clients import ironic_nodes
+from ironic_ownership.contracts import exceptions, model
+
+
+def filters(scope: model.Scope) -> list[tuple[str, str]]:
+    """Return the query that lets the server filter.
+
+    A shard is named twice: named once, the server splits it at commas and
+    puts it in lower case; a repeated one it takes as it is.
+    """
+    filters = []
+    if scope.shard is not None:
+        filters += [('shard', scope.shard)] * 2
+    if scope.conductor_group is not None:
+        filters.append(('conductor_group', scope.conductor_group))
+    return filters
+
+
+def last_uuid(page: Sequence[Any], before: str | None) -> str:
+    """Return the uuid after which the next page begins."""
+    for data in reversed(page):
+        uuid = data.get('uuid') if isinstance(data, dict) else None
+        if ironic_nodes.is_uuid(uuid) and uuid != before:
+            return str(uuid)
+    raise exceptions.IronicError(
+        'A page of nodes has no uuid after which the next one could begin'
+    )

@@ -1,0 +1,124 @@
+"""An operator and a host that write at the same moment, on every database.
+
+Whoever comes second sees what the first one did: no node is ever left with a
+service that was deleted, and nobody writes after it was forced down.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import unittest
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.db import (
+    connection,
+    records,
+    schema,
+    services,
+    transaction,
+)
+from ironic_ownership.testing import records as samples
+from tests.functional import databases
+
+Future = concurrent.futures.Future
+
+
+class _Races:
+    """``kind`` says on which database."""
+
+    kind: databases.Sqlite | databases.PostgreSQL | databases.MariaDB
+
+    def setUp(self) -> None:
+        super().setUp()  # type: ignore[misc]
+        url = self.kind.fresh()
+        self.database, other = (
+            connection.open_database(url) for _ in range(2)
+        )
+        self.addCleanup(self.database.close)
+        self.addCleanup(other.close)
+        schema.upgrade(self.database)
+        self.records = records.SqlRecords(other)
+        self.epoch = self.records.register('host1', model.MemberSettings())
+
+    def overlap(
+        self,
+        first: Callable[[sa.Connection], object],
+        second: Callable[[], object],
+    ) -> Future:
+        """Let the second begin before the first has ended."""
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+
+            def work(conn: sa.Connection) -> Future:
+                first(conn)
+                writing = threads.submit(second)
+                # Enough for a writer that does not wait to be through.
+                concurrent.futures.wait([writing], timeout=0.5)
+                return writing
+
+            return self.database.write(work)
+
+    def claim(self, conn: sa.Connection) -> None:
+        transaction.apply(conn, 'host1', self.epoch, [samples.claim(1)])
+
+    def late_claim(self) -> object:
+        return self.records.apply('host1', self.epoch, [samples.claim(1)])
+
+    def test_service_that_claims_meanwhile_is_not_deleted(self) -> None:
+        deleting = self.overlap(
+            self.claim,
+            lambda: self.records.delete_service('host1', actor='x'),
+        )
+        with self.assertRaises(exceptions.ServiceInUseError):
+            deleting.result(60)
+        (node,) = self.records.compute_nodes()
+        self.assertEqual('host1', node.host)
+        self.assertEqual(1, len(self.records.services()))
+
+    def test_service_that_is_deleted_meanwhile_claims_nothing(self) -> None:
+        claiming = self.overlap(
+            lambda conn: services.delete(conn, 'host1', 'x'), self.late_claim
+        )
+        with self.assertRaises(exceptions.FencedError):
+            claiming.result(60)
+        self.assertEqual([], list(self.records.compute_nodes()))
+
+    def test_service_that_is_forced_down_meanwhile_claims_nothing(
+        self,
+    ) -> None:
+        claiming = self.overlap(
+            lambda conn: services.change(
+                conn, 'host1', 'x', None, None, forced_down=True
+            ),
+            self.late_claim,
+        )
+        with self.assertRaises(exceptions.FencedError):
+            claiming.result(60)
+        self.assertEqual([], list(self.records.compute_nodes()))
+
+    def test_two_operators_leave_one_event(self) -> None:
+        second = self.overlap(
+            lambda conn: services.change(
+                conn, 'host1', 'x', None, None, forced_down=True
+            ),
+            lambda: self.records.set_service(
+                'host1', actor='y', forced_down=True
+            ),
+        )
+        self.assertEqual(self.epoch + 1, second.result(60).epoch)
+        (event, _) = self.records.events()
+        self.assertEqual('x', event.actor)
+
+
+class TestOnSqlite(_Races, unittest.TestCase):
+    kind = databases.SQLITE
+
+
+class TestOnPostgreSQL(_Races, unittest.TestCase):
+    kind = databases.POSTGRESQL
+
+
+class TestOnMariaDB(_Races, unittest.TestCase):
+    kind = databases.MARIADB
