@@ -21,14 +21,15 @@ gates, every one of them judged for every node:
   source_stopped            its owner is forced down, or disabled and dead
   not_same_service          its owner is not the destination
   destination_exists        the destination is a registered service
-  destination_alive       * the destination is a member
-  destination_enabled     * it is neither disabled nor forced down
-  destination_admits      * its policies admit the node
-  node_exists             * Ironic has the node
+  destination_alive         the destination is a member (*)
+  destination_enabled       it is neither disabled nor forced down (*)
+  destination_admits        its policies admit the node (*)
+  node_exists               Ironic has the node (*)
   at_most_one_instance      the records have at most one instance on it
-  instance_agrees         * it is the one that Ironic names
-  no_operation_in_progress* no conductor works on the node
-Those with * can be overridden. A gate that cannot be judged has failed."""
+  instance_agrees           it is the one that Ironic names (*)
+  no_operation_in_progress  no conductor works on the node (*)
+
+Those with (*) can be overridden. A gate that cannot be judged has failed."""
 
 
 class MoveComputeNode(moving.Moving):

@@ -114,6 +114,7 @@ def read(page: pathlib.Path) -> list[Step]:
     :raises ValueError: if a block is not what a runbook can have.
     """
     steps: list[Step] = []
+    read_lines = 0
     lines = page.read_text().splitlines()
     at = 0
     while at < len(lines):
@@ -134,10 +135,17 @@ def read(page: pathlib.Path) -> list[Step]:
             case ('code-block', 'ini'):
                 steps.append(_configuration(options['caption'], body))
             case ('code-block', 'console'):
+                read_lines += sum(map(_is_prompt, body))
                 steps.extend(_commands(body, first + offset + 1))
             case (kind, argument):
                 raise ValueError(f'{page}:{first}: {kind} {argument}')
+    if read_lines != sum(_is_prompt(line.lstrip()) for line in lines):
+        raise ValueError(f'{page}: a command stands in no console block')
     return steps
+
+
+def _is_prompt(line: str) -> bool:
+    return line.startswith('$ ')
 
 
 def _split(block: list[str]) -> tuple[dict[str, str], list[str], int]:

@@ -292,8 +292,11 @@ class TestRunbooks(_Runbook):
 
     def follow(self, page: pathlib.Path) -> None:
         """Carry a page out as it is written."""
-        for step in runbook.read(page):
+        steps = runbook.read(page)
+        for step in steps:
             self.carry_out(step)
+        self.assertTrue(self.world.nodes)
+        self.assertTrue([s for s in steps if isinstance(s, runbook.Command)])
         self.assert_whole()
 
     def stumble(self, page: pathlib.Path) -> None:
