@@ -37,15 +37,19 @@ class Settings:
     mass_loss_minimum: int
 
 
-def read(conf: cfg.ConfigOpts) -> Settings:
+def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
     """Read and validate the whole configuration.
 
+    :param serves: whether the service is to run here. A command may be
+        called on another machine, under a host name that is nobody's peer.
     :raises ConfigurationError: listing every fault found.
     """
     faults: list[str] = []
     core = _core_values(conf, faults)
     host = _host(core['host'], faults)
-    policies = _policies(conf, core['policies'], host, faults)
+    policies = _policies(
+        conf, core['policies'], host if serves else None, faults
+    )
     _backend(conf, core['backend'], faults)
     _check_intervals(core, faults)
     if faults:
@@ -67,21 +71,6 @@ def read(conf: cfg.ConfigOpts) -> Settings:
         mass_loss_share=core['mass_loss_share'],
         mass_loss_minimum=core['mass_loss_minimum'],
     )
-
-
-def policies(conf: cfg.ConfigOpts) -> tuple[policy.Policy, ...]:
-    """Read the policies, wherever they are to run.
-
-    For commands, which may be called on another machine than a service's.
-
-    :raises ConfigurationError: if they can't be used anywhere.
-    """
-    faults: list[str] = []
-    core = _core_values(conf, faults)
-    read_ = _policies(conf, core['policies'], None, faults)
-    if faults:
-        raise exceptions.ConfigurationError(faults)
-    return tuple(read_.values())
 
 
 def backend(conf: cfg.ConfigOpts) -> Backend:

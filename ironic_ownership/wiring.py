@@ -150,8 +150,8 @@ class Wiring:
 
         :raises ConfigurationError: if they can't be used.
         """
-        policies = settings.policies(self._conf)
-        return policy_set.PolicySet.of(policies).scope
+        configured = settings.read(self._conf, serves=False)
+        return policy_set.PolicySet.of(configured.policies).scope
 
     def host(self) -> tuple[host.Host, reload.Reload]:
         """Build the host process of this configuration, and its reload.

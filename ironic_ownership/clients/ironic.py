@@ -8,6 +8,7 @@ an error, and a node is only gone when Ironic itself says so.
 from __future__ import annotations
 
 import dataclasses
+import re
 import uuid as uuid_
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -296,6 +297,6 @@ def open_inventory(
             request_id=request_id,
         )
     except cfg.Error as exc:
-        # oslo.config's text begins with how it stores the place internally.
-        cause = str(exc).rpartition(' is not valid: ')[2]
-        raise exceptions.ConfigurationError([f'[{GROUP}] {cause}']) from exc
+        # oslo.config tells where it keeps the value; that helps nobody.
+        text = re.sub(r' from LocationInfo\(.*\) is not', ' is not', str(exc))
+        raise exceptions.ConfigurationError([f'[{GROUP}] {text}']) from exc
