@@ -39,6 +39,7 @@ from ironic_ownership.engine import (
     move_verification,
     moves,
     refresh,
+    request,
 )
 from lab import enrolment, ironic, postgresql
 
@@ -161,7 +162,7 @@ def _claim(
 
 def _move(ports: refresh.Ports, kept: sql_moves.SqlMoves, size: int) -> Timing:
     mover = moves.Mover(ports, kept)
-    order = moves.Order(moves.new_request_id(), 'new', 'benchmark')
+    order = moves.Order(request.new_id(), 'new', 'benchmark')
     started = time.perf_counter()
     plan = mover.plan(order, move_selection.Selection(source='old'))
     judged = time.perf_counter()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ironic_ownership import wiring
 from ironic_ownership.cli import command, failures, writing
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine import request
 from ironic_ownership.observe import deletion as shown
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class _Deletion(command.Lister):
     @functools.cached_property
     def request_id(self) -> str:
         """The id that Ironic and Placement write into their logs."""
-        return writing.new_request_id()
+        return request.new_id()
 
     @functools.cached_property
     def remover(self) -> removal.Remover:

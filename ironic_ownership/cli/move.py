@@ -7,8 +7,15 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.cli import command, failures, move_input, moving
+from ironic_ownership.cli import (
+    command,
+    failures,
+    move_input,
+    moving,
+    writing,
+)
 from ironic_ownership.contracts import model
+from ironic_ownership.engine import request
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import move as move_columns
 
@@ -110,9 +117,9 @@ class MoveComputeNode(moving.Moving):
         _check_usage(asked)
         self.check_terminal(asked)
         order = moves.Order(
-            moves.new_request_id(),
+            request.new_id(),
             model.canonical_host(asked.service),
-            moving.actor(),
+            writing.actor(),
             asked.reason,
             frozenset(map(move_gates.Gate, asked.override)),
         )
@@ -339,7 +346,7 @@ class ResumeMove(moving.Moving):
         ports = self.ports_of(asked.request_id)
         stored = self.wiring.ready_moves()
         mover = moves.Mover(ports, stored)
-        plan = mover.plan_rest(asked.request_id, moving.actor(), self.sharded)
+        plan = mover.plan_rest(asked.request_id, writing.actor(), self.sharded)
         if not plan.nodes:
             self.say(f'{asked.request_id}: nothing is left to do')
             return self.table(move_columns.NODE, [])

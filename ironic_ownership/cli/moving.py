@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import getpass
-import os
 import signal
-import socket
 import sys
 import time
 import types
@@ -19,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ironic_ownership import wiring
-from ironic_ownership.cli import command, failures
+from ironic_ownership.cli import command, failures, writing
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts import moves as port
 from ironic_ownership.observe import move as columns
@@ -29,15 +26,6 @@ if TYPE_CHECKING:
 
 _PROGRESS_INTERVAL = 1.0
 """Seconds between two lines of progress."""
-
-
-def actor() -> str:
-    """Return who runs this program: user and machine."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # no such user on this machine
-        user = f'uid{os.getuid()}'
-    return f'{user}@{socket.gethostname()}'[:255]
 
 
 class Moving(command.Lister):
@@ -200,21 +188,17 @@ class Moving(command.Lister):
         )
 
     def _confirm(self, asked: argparse.Namespace, plan: moves.Plan) -> None:
-        if asked.yes:
-            return
         number = plan.count(port.NodeState.PLANNED)
         sources = {
             n.node.source or 'nobody'
             for n in plan.nodes
             if n.node.state is port.NodeState.PLANNED
         }
-        self.app.stderr.write(
+        writing.confirm(
+            asked,
             f'Move {number} compute nodes from {", ".join(sorted(sources))} '
-            f'to {plan.order.destination}? [y/N] '
+            f'to {plan.order.destination}',
         )
-        self.app.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in ('y', 'yes'):
-            raise exceptions.OwnershipError('not confirmed: nothing was moved')
 
     def _tell(
         self, order: moves.Order, nodes: Sequence[port.NodeMove]

@@ -13,7 +13,7 @@ from typing import Any
 
 from ironic_ownership.cli import command, failures, writing
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine import service_gates
+from ironic_ownership.engine import request, service_gates
 from ironic_ownership.observe import columns, service_change
 
 LOG = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ class SetService(command.ShowOne):
             before,
             before.decided(**wanted),
             asked.dry_run,
-            writing.new_request_id(),
+            request.new_id(),
         )
         if change.changed and not asked.dry_run:
             change = self._carry_out(change, wanted, asked)
@@ -188,7 +188,7 @@ class DeleteService(command.Lister):
         return service_gates.judge(service_gates.Evidence(host, owned, view))
 
     def _carry_out(self, host: str, asked: argparse.Namespace) -> None:
-        request_id = writing.new_request_id()
+        request_id = request.new_id()
         writing.confirm(asked, f'Delete service {host}')
         writing.announce(request_id, f'delete service {host}')
         try:

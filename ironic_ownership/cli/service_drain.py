@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import argparse
 import functools
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.cli import command, failures, moving, service_change
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.cli import (
+    command,
+    failures,
+    moving,
+    service_change,
+    writing,
+)
 from ironic_ownership.contracts import moves as port
+from ironic_ownership.engine import request
 from ironic_ownership.observe import move as columns
 
 if TYPE_CHECKING:
@@ -53,7 +58,7 @@ class DrainService(moving.Moving):
 
         asked = parsed_args
         self.check_terminal(asked)
-        ports = self.ports_of(moves.new_request_id())
+        ports = self.ports_of(request.new_id())
         services = [row.host for row in ports.records.services()]
         host = service_change.known(asked.host, services)
         planned = self._plan(host, ports)
@@ -99,9 +104,9 @@ class DrainService(moving.Moving):
         return [
             mover.plan(
                 moves.Order(
-                    moves.new_request_id(),
+                    request.new_id(),
                     destination,
-                    moving.actor(),
+                    writing.actor(),
                     f'drain of {host}',
                 ),
                 move_selection.Selection(uuids, sharded=self.sharded),
@@ -132,16 +137,11 @@ class DrainService(moving.Moving):
     def _confirm_all(
         self, host: str, asked: argparse.Namespace, plans: Iterable[moves.Plan]
     ) -> None:
-        if asked.yes:
-            return
         numbers = ', '.join(
             f'{plan.count(port.NodeState.PLANNED)} to {plan.order.destination}'
             for plan in plans
         )
-        self.app.stderr.write(f'Move from {host}: {numbers}? [y/N] ')
-        self.app.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in ('y', 'yes'):
-            raise exceptions.OwnershipError('not confirmed: nothing was moved')
+        writing.confirm(asked, f'Move from {host}: {numbers}')
         # That was one answer for all of the moves.
         asked.yes = True
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import getpass
 import logging
+import os
 import socket
 import sys
-import uuid
 
 from ironic_ownership.cli import failures
 from ironic_ownership.contracts import exceptions
@@ -40,14 +40,9 @@ def actor() -> str:
     """Return who runs this program: user and machine."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a user without a name
-        user = 'unknown'
-    return f'{user}@{socket.gethostname()}'
-
-
-def new_request_id() -> str:
-    """Return a new request id, in the form that OpenStack gives them."""
-    return f'req-{uuid.uuid4()}'
+    except (KeyError, OSError):  # no such user on this machine
+        user = f'uid{os.getuid()}'
+    return f'{user}@{socket.gethostname()}'[:255]
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import uuid as uuid_
 from collections.abc import Callable, Sequence
 
 from oslo_log import log
@@ -28,11 +27,6 @@ UNCHANGED, REFUSED = port.NodeState.UNCHANGED, port.NodeState.REFUSED
 
 Progress = Callable[[int, int], None]
 """Is told the number of nodes done, and of all."""
-
-
-def new_request_id() -> str:
-    """Return the id under which a move is known everywhere."""
-    return f'req-{uuid_.uuid4()}'
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ironic_ownership.engine import (
     move_selection,
     move_verification,
     refresh,
+    request,
 )
 from ironic_ownership.engine import moves as engine
 from ironic_ownership.testing import inventory, placement
@@ -57,7 +58,7 @@ class MovesTest(sqlite.SqliteCase):
         self.mover = engine.Mover(self.ports, self.moves)
 
     def plan(self, **selection) -> engine.Plan:
-        order = engine.Order(engine.new_request_id(), 'new', 'operator')
+        order = engine.Order(request.new_id(), 'new', 'operator')
         selection.setdefault('source', 'old')
         plan = self.mover.plan(order, move_selection.Selection(**selection))
         self.mover.store(plan)
@@ -110,7 +111,7 @@ class MovesTest(sqlite.SqliteCase):
         plan = self.plan()
         third = self.records.register('third', world.ALL)
         self.assertEqual(1, third)
-        order = engine.Order(engine.new_request_id(), 'third', 'operator')
+        order = engine.Order(request.new_id(), 'third', 'operator')
         self.moves.plan(
             moves.Move(order.request_id, 'third', 'operator'),
             [plan.nodes[0].node],
