@@ -7,7 +7,7 @@ here, all of it, so that an operator sees every fault in one go.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -23,7 +23,10 @@ Backend = tuple[type[backend_.MembershipBackend], Mapping[str, model.Value]]
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What a host process runs on; intervals are in seconds."""
+    """What a host process runs on; intervals are in seconds.
+
+    :param remarks: what is accepted and yet may not be what was meant.
+    """
 
     host: str
     policies: tuple[policy.Policy, ...]
@@ -35,6 +38,7 @@ class Settings:
     recheck_interval: float
     mass_loss_share: float
     mass_loss_minimum: int
+    remarks: tuple[str, ...]
 
 
 def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
@@ -70,7 +74,20 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
         recheck_interval=core['recheck_interval'],
         mass_loss_share=core['mass_loss_share'],
         mass_loss_minimum=core['mass_loss_minimum'],
+        remarks=tuple(_remarks(core['host'], host, policies.values())),
     )
+
+
+def _remarks(
+    configured: str, host: str, policies: Iterable[policy.Policy]
+) -> Iterable[str]:
+    if configured.strip() != host:
+        yield (
+            f'[DEFAULT] host = {configured}: case does not count, this '
+            f'service is {host}'
+        )
+    for policy_ in policies:
+        yield from policy_.remarks()
 
 
 def backend(conf: cfg.ConfigOpts) -> Backend:
@@ -180,6 +197,7 @@ def _policies(
                 if host is not None:
                     selected[name].check_host(host)
                 selected[name].settings()
+                selected[name].remarks()
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))
         except Exception as exc:  # noqa: BLE001 - a stranger's code

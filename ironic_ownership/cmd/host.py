@@ -38,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         wired = wiring.Wiring(conf)
         try:
             host, reload = wired.host()
+            for remark in wired.settings.remarks:
+                LOG.warning('%s', remark)
             again = reloading.Reloading(files, PROG, conf, reload)
             _serve(host, again.reload)
         finally:

@@ -61,6 +61,8 @@ class Reloading:
             return
         log_levels.change(self._levels, levels)
         self._levels = levels
+        for remark in chosen.remarks:
+            LOG.warning('%s', remark)
         self._reload.request(wiring.tuning_of(chosen))
 
     def _read(self) -> cfg.ConfigOpts:

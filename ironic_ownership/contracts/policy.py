@@ -65,6 +65,13 @@ class Policy(abc.ABC):
         """
         return None
 
+    def remarks(self) -> Sequence[str]:
+        """Return what is accepted and yet may not be what was meant.
+
+        Each is one line that the operator reads at start and at a reload.
+        """
+        return ()
+
 
 class FilterPolicy(Policy):
     """Says which nodes are eligible, node by node."""

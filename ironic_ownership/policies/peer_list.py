@@ -44,8 +44,11 @@ class PeerListPolicy(policy.AssignerPolicy):
             raise exceptions.PolicySettingsError(
                 f'[ironic] peer_list: not a list: {names!r}'
             )
-        canonical = (model.canonical_host(name) for name in names)
-        self._peers = frozenset(name for name in canonical if name)
+        canonical = {name: model.canonical_host(name) for name in names}
+        self._peers = frozenset(name for name in canonical.values() if name)
+        self._folded = {
+            name: host for name, host in canonical.items() if name != host
+        }
 
     def settings(self) -> Mapping[str, model.Value]:
         """Return the list in one order and in the canonical case."""
@@ -59,6 +62,14 @@ class PeerListPolicy(policy.AssignerPolicy):
                 f'{", ".join(sorted(self._peers))}',
                 hint=f'Add {host} to it, or leave it empty',
             )
+
+    def remarks(self) -> Sequence[str]:
+        """Name the hosts that were written in another case."""
+        return [
+            f'[ironic] peer_list names {name}: case does not count, that '
+            f'service is {host}'
+            for name, host in sorted(self._folded.items())
+        ]
 
     def peers(
         self, host: str, candidates: Sequence[str], scope: model.Scope

@@ -83,13 +83,15 @@ class TestRings(reloads.ReloadsTestCase):
         _, owners = self.enrol()
         self.deployment.wait_for_owners(owners)
         self.assertEqual(0, first.terminate())
-        self.deployment.start('HOST1')
+        again = self.deployment.start('HOST1')
         self.deployment.wait_until(
             lambda: self.deployment.members() == set(BOTH), 'return'
         )
         self.deployment.wait_for_owners(owners)
         services = self.deployment.records.services()
         self.assertEqual([*BOTH], [service.host for service in services])
+        (line,) = again.lines('host = HOST1: case does not count')
+        self.assertIn(' WARNING ', line)
 
     def test_peer_list_warns_at_start_and_with_a_peer_once_each(self) -> None:
         one = self.start('host1', peer_list='host1')['host1']

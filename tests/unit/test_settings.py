@@ -39,6 +39,23 @@ class TestGood(SettingsCase):
     def test_host_is_known_in_lower_case(self) -> None:
         self.assertEqual('host1', self.read('[DEFAULT]\nhost = HoSt1').host)
 
+    def test_names_in_another_case_are_remarked_on(self) -> None:
+        read = self.read(
+            '[DEFAULT]\nhost = HOST1\n[ownership]\npolicies = peer_list\n'
+            '[ironic]\npeer_list = host1, Host2, host3'
+        )
+        self.assertEqual(2, len(read.remarks))
+        for remark, name in zip(read.remarks, ('HOST1', 'Host2'), strict=True):
+            self.assertIn(name, remark)
+            self.assertIn(f'is {name.lower()}', remark)
+
+    def test_names_in_the_usual_case_leave_nothing_to_remark(self) -> None:
+        read = self.read(
+            '[DEFAULT]\nhost = host1\n[ownership]\npolicies = peer_list\n'
+            '[ironic]\npeer_list = host1, host2'
+        )
+        self.assertEqual((), read.remarks)
+
     def test_same_meaning_is_advertised_alike(self) -> None:
         one = self.read(
             '[DEFAULT]\nhost = a\n'
