@@ -106,7 +106,7 @@ class TestApplied(ReloadingCase):
         )
 
     def test_scope_peers_intervals_and_limits_are_applied(self) -> None:
-        with self.assertNoLogs(LOGGER, 'WARNING'):
+        with self.assertLogs(LOGGER, 'WARNING') as logs:
             tuning = self.apply(
                 ('ironic', 'shard_key', 's2'),
                 ('ironic', 'peer_list', 'HOST2, host1'),
@@ -120,6 +120,8 @@ class TestApplied(ReloadingCase):
             {'shard_key': 's2', 'peer_list': ('host1', 'host2')},
             self.options(tuning),
         )
+        (remark,) = logs.output
+        self.assertIn('peer_list names HOST2: case does not count', remark)
         self.assertEqual('s2', tuning.policies.scope.shard)
         limits = tuning.limits
         self.assertEqual(
