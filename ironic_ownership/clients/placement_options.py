@@ -40,12 +40,6 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     return [(GROUP, [*OPTS, *session.list_opts(SERVICE_TYPE)])]
 
 
-def is_refused(conf: cfg.ConfigOpts) -> bool:
-    """Tell whether the operator says that there is no Placement."""
-    conf.register_opts(OPTS, group=GROUP)
-    return conf[GROUP].enabled is False
-
-
 def is_configured(conf: cfg.ConfigOpts) -> bool:
     """Tell whether this deployment uses Placement.
 
