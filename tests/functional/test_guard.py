@@ -24,10 +24,12 @@ class TestGuard(hosts.HostsTestCase):
         self.deployed, *self.free = self.enrol('s1')
         self.foreign, *_ = self.enrol('s2')
         self.deployment.start('host2', 'shard_key', ironic={'shard_key': 's2'})
+        theirs = dict.fromkeys(self.foreign_uuids, 'host2')
+        # A member that comes wakes the others: it has to be there before.
+        self.deployment.wait_for_owners(theirs)
         self.host = self.start_here()
         self.deployment.wait_for_owners(
-            dict.fromkeys([self.deployed, *self.free], 'host1')
-            | dict.fromkeys(self.foreign_uuids, 'host2')
+            dict.fromkeys([self.deployed, *self.free], 'host1') | theirs
         )
         self.proxy.requests.clear()
 
