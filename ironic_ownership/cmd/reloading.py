@@ -13,7 +13,7 @@ from oslo_log import log
 
 from ironic_ownership import conf as conf_
 from ironic_ownership import settings, wiring
-from ironic_ownership.clients import ironic
+from ironic_ownership.clients import ironic, placement_options
 from ironic_ownership.cmd import log_levels, restart
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import reload
@@ -73,7 +73,9 @@ class Reloading:
         """
         fresh = conf_.new(self._files, self._prog)
         _refuse_unfinished(fresh)
+        # As at the start, or their values would seem to have changed.
         ironic.register_opts(fresh)
+        placement_options.is_configured(fresh)
         settings.read(fresh)
         return fresh
 

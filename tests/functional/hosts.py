@@ -8,37 +8,30 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
-import pathlib
-import signal
 import sqlite3
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import connection, heartbeats, records
-from lab import process
-from tests.functional import databases, ironics, laws
+from tests.functional import databases, host_process, ironics, laws
 
-COMMAND = (
-    sys.executable,
-    '-c',
-    'import sys; from ironic_ownership.cmd.host import main; sys.exit(main())',
-)
-TIMEOUT = 60.0
-"""Seconds that anything waited for may take; it mostly takes two."""
-
+Host = host_process.Host
+COMMAND, TIMEOUT = host_process.COMMAND, host_process.TIMEOUT
 Sections = Mapping[str, Mapping[str, object]]
 
 FAST: Sections = {
     'ownership': {'refresh_interval': 1, 'recheck_interval': 1},
     'membership': {
         'heartbeat_interval': 1,
-        'member_ttl': 6,
+        # Longer than any machine lets a process starve: nobody loses a
+        # membership whom the test does not kill.
+        'member_ttl': 60,
         'fence_margin': 1,
     },
 }
+MORTAL: Sections = {'membership': {'member_ttl': 10}}
+"""For tests that wait until somebody expires."""
 
 
 def text_of(*parts: Sections) -> str:
@@ -52,67 +45,6 @@ def text_of(*parts: Sections) -> str:
         lines.append(f'[{group}]')
         lines += [f'{name} = {value}' for name, value in options.items()]
     return '\n'.join([*lines, ''])
-
-
-class Host:
-    """One host process.
-
-    :param directory: for its files, each process having its own there.
-    :ivar config: its configuration file.
-    """
-
-    _numbers = itertools.count(1)
-
-    def __init__(self, directory: pathlib.Path, name: str, text: str) -> None:
-        self.name = name
-        stem = f'{name}-{next(self._numbers)}'
-        self.log = directory / f'{stem}.log'
-        self.config = directory / f'{stem}.conf'
-        self.config.write_text(f'{text}\n[DEFAULT]\nlog_file = {self.log}\n')
-        self.process = process.Process(
-            [*COMMAND, '--config-file', str(self.config)],
-            directory / f'{stem}.out',
-        )
-
-    def terminate(self) -> int:
-        """Send SIGTERM and wait for the end.
-
-        :returns: the exit status.
-        """
-        self.process.signal(signal.SIGTERM)
-        return self.process.wait(TIMEOUT)
-
-    def kill(self) -> None:
-        """End it with SIGKILL."""
-        self.process.kill()
-
-    def freeze(self) -> None:
-        """Stop it with SIGSTOP: alive, and doing nothing."""
-        self.process.signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let it go on after :meth:`freeze`."""
-        self.process.signal(signal.SIGCONT)
-
-    def lines(self, text: str = '') -> list[str]:
-        """Return the lines of its log that contain a text."""
-        if not self.log.exists():
-            return []
-        return [x for x in self.log.read_text().splitlines() if text in x]
-
-    def output(self) -> str:
-        """Return what it wrote to standard output and error."""
-        return self.process.log.read_text()
-
-    def troubles(self) -> str:
-        """Return its state and its last warnings, for a failing test."""
-        warned = [
-            line
-            for line in self.lines()
-            if ' WARNING ' in line or ' ERROR ' in line
-        ]
-        head = f'{self.name}: exit status {self.process.returncode}'
-        return '\n  '.join([head, *warned[-5:], *self.output().split('\n')])
 
 
 class Deployment:
@@ -132,10 +64,16 @@ class Deployment:
         self.more: Sections = {}
 
     def start(
-        self, name: str, policies: str = 'peer_list', **sections: object
+        self,
+        name: str,
+        policies: str = 'peer_list',
+        *,
+        command: Sequence[str] = COMMAND,
+        **sections: object,
     ) -> Host:
         """Start one more process, and return at once.
 
+        :param command: the program, and what comes before its options.
         :param sections: options by group; for the group ``DEFAULT`` too.
         """
         host = Host(
@@ -155,6 +93,7 @@ class Deployment:
                 self.more,
                 sections,  # type: ignore[arg-type]
             ),
+            command,
         )
         host.process.start()
         self.hosts.append(host)
@@ -190,6 +129,22 @@ class Deployment:
     def members(self) -> frozenset[str]:
         """Return the hosts that are members now."""
         return heartbeats.alive(self.database).hosts
+
+    def see_each_other(self, *names: str) -> bool:
+        """Tell whether these are the members, and each knows them all.
+
+        Whoever decides before that does so without the others.
+        """
+        view = heartbeats.alive(self.database)
+        services = self.records.services()
+        seen = {s.host for s in services if s.view_checksum == view.checksum}
+        return set(names) == view.hosts == seen & view.hosts
+
+    def wait_for_members(self, *names: str) -> None:
+        """Wait until these are the members, and each knows them all."""
+        self.wait_until(
+            lambda: self.see_each_other(*names), f'members {names}'
+        )
 
     def events(self) -> list[model.Event]:
         """Return the whole history, oldest first."""

@@ -6,11 +6,26 @@ import itertools
 import json
 import signal
 import subprocess
+import sys
 import time
 
 from ironic_ownership.contracts import model
 from ironic_ownership.policies import ring
 from tests.functional import command_line, hosts, reloads
+
+_PROGRAM = """
+import os, signal, sys
+
+def send(event, arguments):
+    if event == 'import' and arguments[0] == 'oslo_config':
+        os.kill(os.getpid(), signal.SIGHUP)
+
+sys.addaudithook(send)
+from ironic_ownership.cmd.host import main
+sys.exit(main())
+"""
+EARLY_SIGNAL = (sys.executable, '-c', _PROGRAM)
+"""A host that gets SIGHUP while it is still importing its libraries."""
 
 
 class TestApplied(reloads.ReloadsTestCase):
@@ -43,6 +58,7 @@ class TestApplied(reloads.ReloadsTestCase):
         # What it owned stays on record with it until it is moved.
         self.deployment.wait_for_owners(dict.fromkeys(first + second, 'host1'))
         self.assert_never_left(host)
+        self.assertEqual([], host.lines('need a restart'))
         (line,) = host.lines(reloads.RELOADED)
         self.assertIn('"conductor_group":"g2"', line)
         self.assertIn('"shard_key":"s2"', line)
@@ -79,6 +95,8 @@ class TestApplied(reloads.ReloadsTestCase):
         self.reload_and_wait(
             host, DEFAULT={'debug': False, 'default_log_levels': quiet}
         )
+        # A thread may still be writing what it was about to.
+        self.deployment.wait_for_beats('host1', 2)
         before = len(host.lines(' DEBUG '))
         (first,) = self.enrolment.enrol(1)
         self.deployment.wait_for_owners({first: 'host1'})
@@ -109,6 +127,13 @@ class TestApplied(reloads.ReloadsTestCase):
         )
         self.assert_never_left(host)
         self.assertEqual(0, host.terminate())
+
+    def test_signal_during_the_start_is_answered_after_it(self) -> None:
+        (uuid,) = self.enrolment.enrol(1)
+        host = self.deployment.start('host1', 'all', command=EARLY_SIGNAL)
+        self.deployment.wait_for_owners({uuid: 'host1'})
+        self.wait_for_lines(host, reloads.RELOADED)
+        self.assert_never_left(host)
 
     def test_change_during_an_outage_of_ironic_is_applied_after_it(
         self,
@@ -165,7 +190,10 @@ class TestRefused(reloads.ReloadsTestCase):
             (
                 (two.replace('= s2', '= s/2'), 'shard_key'),
                 (f'{two}[ownership]\nrefresh_interval = x\n', 'refresh_int'),
-                (f'{two}[membership]\nheartbeat_interval = 3\n', 'member_ttl'),
+                (
+                    f'{two}[membership]\nheartbeat_interval = 30\n',
+                    'member_ttl',
+                ),
                 (two[: cut + len('shard_key = s')], 'line break'),
                 (two[: cut + len('shard_')], 'shard_'),
                 (two[:cut], 'shard_key'),
@@ -313,9 +341,7 @@ class TestChanging(reloads.ReloadsTestCase):
             )
             for n in (1, 2, 3, 4)
         ]
-        self.deployment.wait_until(
-            lambda: len(self.deployment.members()) == 4, 'members'
-        )
+        self.deployment.wait_for_members('host1', 'host2', 'host3', 'host4')
         of = {
             group: self.enrolment.enrol(
                 8, conductor_group=group, instance_share=0.25

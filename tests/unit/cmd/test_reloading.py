@@ -7,7 +7,7 @@ import unittest
 
 from ironic_ownership import conf as conf_
 from ironic_ownership import settings
-from ironic_ownership.clients import ironic
+from ironic_ownership.clients import ironic, placement_options
 from ironic_ownership.cmd import log_levels, reloading
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import reload
@@ -47,6 +47,7 @@ class ReloadingCase(unittest.TestCase):
         self.files = ['--config-file', str(self.file)]
         self.conf = conf_.new(self.files, 'test')
         ironic.register_opts(self.conf)
+        placement_options.is_configured(self.conf)
         settings.read(self.conf)
         self.demands = Demands()
         self.addCleanup(

@@ -1,0 +1,100 @@
+"""One real host process, with a configuration file and a log of its own."""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+import signal
+import sys
+from collections.abc import Sequence
+
+from lab import process
+
+COMMAND = (
+    sys.executable,
+    '-c',
+    'import sys; from ironic_ownership.cmd.host import main; sys.exit(main())',
+)
+TIMEOUT = 180.0
+"""Seconds that anything waited for may take; it mostly takes two."""
+
+
+class Host:
+    """One host process.
+
+    :param directory: for its files, each process having its own there.
+    :ivar config: its configuration file.
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        name: str,
+        text: str,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        self.name = name
+        stem = f'{name}-{next(self._numbers)}'
+        self.log = directory / f'{stem}.log'
+        self.config = directory / f'{stem}.conf'
+        self.config.write_text(f'{text}\n[DEFAULT]\nlog_file = {self.log}\n')
+        self.process = process.Process(
+            [*command, '--config-file', str(self.config)],
+            directory / f'{stem}.out',
+        )
+
+    def terminate(self) -> int:
+        """Send SIGTERM and wait for the end.
+
+        :returns: the exit status.
+        """
+        self.process.signal(signal.SIGTERM)
+        return self.process.wait(TIMEOUT)
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        self.process.kill()
+
+    def freeze(self) -> None:
+        """Stop it with SIGSTOP, and wait until each of its threads has.
+
+        It may hold a lock of the database: see ``dying``.
+        """
+        self.process.signal(signal.SIGSTOP)
+        tasks = pathlib.Path(f'/proc/{self.process.pid}/task')
+        self.process.wait_until(
+            lambda: all(map(_is_stopped, tasks.iterdir())), 'stop'
+        )
+
+    def thaw(self) -> None:
+        """Let it go on after :meth:`freeze`."""
+        self.process.signal(signal.SIGCONT)
+
+    def lines(self, text: str = '') -> list[str]:
+        """Return the lines of its log that contain a text."""
+        if not self.log.exists():
+            return []
+        return [x for x in self.log.read_text().splitlines() if text in x]
+
+    def output(self) -> str:
+        """Return what it wrote to standard output and error."""
+        return self.process.log.read_text()
+
+    def troubles(self) -> str:
+        """Return its state and its last warnings, for a failing test."""
+        warned = [
+            line
+            for line in self.lines()
+            if ' WARNING ' in line or ' ERROR ' in line
+        ]
+        head = f'{self.name}: exit status {self.process.returncode}'
+        return '\n  '.join([head, *warned[-5:], *self.output().split('\n')])
+
+
+def _is_stopped(task: pathlib.Path) -> bool:
+    try:
+        return 'State:\tT' in (task / 'status').read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True  # a thread that has ended
