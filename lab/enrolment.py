@@ -9,6 +9,7 @@ conductor, of the default group, and then writes the row as it would.
 
 from __future__ import annotations
 
+import random
 import time
 import uuid as uuid_
 from typing import Any
@@ -23,14 +24,30 @@ PROPERTIES = {
     'local_gb': '960',
 }
 _NO_CONDUCTOR = 'No conductor service registered'
+_TIMEOUT = 180.0
 
 
 class Enrolment:
-    """Adds nodes to one Ironic, and changes and deletes them."""
+    """Adds nodes to one Ironic, and changes and deletes them.
 
-    def __init__(self, server: ironic.Ironic) -> None:
+    :param repeatable: draw the same uuids after each :meth:`clear`, and in
+        each run, so that a hash ring gives nobody all nodes once in a while.
+    """
+
+    def __init__(
+        self, server: ironic.Ironic, *, repeatable: bool = False
+    ) -> None:
         self._ironic = server
+        self._repeatable = repeatable
+        self._random = self._seeded()
         self._template: dict[str, Any] | None = None
+
+    def _seeded(self) -> random.Random:
+        return random.Random(1 if self._repeatable else None)
+
+    def _uuid(self) -> str:
+        bits = self._random.getrandbits(128)
+        return str(uuid_.UUID(int=bits, version=4))
 
     def enrol(
         self,
@@ -60,7 +77,7 @@ class Enrolment:
             uuid = str(
                 uuid_.uuid5(uuid_.NAMESPACE_DNS, f'{prefix}-{number}')
                 if same_every_time
-                else uuid_.uuid4()
+                else self._uuid()
             )
             row = {
                 **template,
@@ -70,7 +87,7 @@ class Enrolment:
                 'conductor_group': conductor_group.lower(),
             }
             if number < deployed:
-                row['instance_uuid'] = str(uuid_.uuid4())
+                row['instance_uuid'] = self._uuid()
                 row['provision_state'] = 'active'
                 row['power_state'] = 'power on'
             rows.append(row)
@@ -132,13 +149,13 @@ class Enrolment:
         return self._template
 
     def _wait(self, uuid: str, field: str, value: str) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + _TIMEOUT
         node: dict[str, Any] = {}
         while node.get(field) != value or node.get('reservation'):
             if time.monotonic() > deadline:
                 raise process.LabError(
                     f'node {uuid}: {field} is {node.get(field)!r} and not '
-                    f'{value!r} after 60 s: {node.get("last_error")}'
+                    f'{value!r} after {_TIMEOUT:g} s: {node.get("last_error")}'
                 )
             time.sleep(0.05)
             node = self._ironic.request('GET', f'/nodes/{uuid}')
@@ -182,6 +199,7 @@ class Enrolment:
         with self._ironic.sql() as database:
             database.execute('DELETE FROM node_traits')
             database.execute('DELETE FROM nodes')
+        self._random = self._seeded()
 
     def _set(self, uuid: str, field: str, value: str | bool | None) -> None:
         change = (

@@ -137,7 +137,7 @@ class Ironic:
             ],
             log,
         ).start()
-        if dbsync.wait(timeout=120):
+        if dbsync.wait():
             self.database.unlink(missing_ok=True)
             raise process.LabError(f'Ironic has no database: {dbsync.tail()}')
 

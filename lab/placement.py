@@ -125,7 +125,7 @@ class Placement:
             ],
             log,
         ).start()
-        if dbsync.wait(timeout=120):
+        if dbsync.wait():
             database.unlink(missing_ok=True)
             raise process.LabError(
                 f'Placement has no database: {dbsync.tail()}'

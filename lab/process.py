@@ -5,11 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+
+_PORTS = range(20000, 30000)
+"""Below those that systems give to outgoing connections: such a one could
+take the port of a server that has not started yet, or is down for a while."""
+
+_reserved: list[socket.socket] = []
 
 
 class LabError(Exception):
@@ -17,11 +24,26 @@ class LabError(Exception):
 
 
 def free_port() -> int:
-    """Return a TCP port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        port: int = probe.getsockname()[1]
+    """Return a TCP port of 127.0.0.1 that is nobody else's.
+
+    It stays with this process until that ends, whether a server listens on
+    it or not: what says so to other processes of the lab is the UDP port of
+    the same number, which is held and never used.
+
+    :raises LabError: if there is none.
+    """
+    for port in random.sample(_PORTS, len(_PORTS)):
+        held = socket.socket(type=socket.SOCK_DGRAM)
+        try:
+            held.bind(('127.0.0.1', port))
+            with socket.socket() as probe:
+                probe.bind(('127.0.0.1', port))
+        except OSError:
+            held.close()
+            continue
+        _reserved.append(held)
         return port
+    raise LabError(f'no free port from {_PORTS[0]} to {_PORTS[-1]}')
 
 
 def answers_tcp(port: int) -> bool:
@@ -85,7 +107,7 @@ class Process:
         return self
 
     def wait_until(
-        self, ready: Callable[[], bool], what: str, *, timeout: float = 60
+        self, ready: Callable[[], bool], what: str, *, timeout: float = 180
     ) -> None:
         """Wait until a probe succeeds.
 
@@ -116,7 +138,7 @@ class Process:
         if self._child is not None and self._child.poll() is None:
             self._child.send_signal(number)
 
-    def wait(self, timeout: float = 30) -> int:
+    def wait(self, timeout: float = 180) -> int:
         """Wait for the end of the child.
 
         :returns: its exit status.
@@ -131,7 +153,7 @@ class Process:
                 f'{self.argv[0]} still runs after {timeout} s'
             ) from exc
 
-    def stop(self, *, timeout: float = 20) -> None:
+    def stop(self, *, timeout: float = 60) -> None:
         """End the child: SIGTERM, and SIGKILL when that does not help."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)

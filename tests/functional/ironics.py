@@ -44,7 +44,7 @@ class IronicTestCase(testtools.TestCase):
         cls.server = ironic.Ironic(pathlib.Path(directory))
         cls.server.start()
         cls.addClassCleanup(cls.server.stop)
-        cls.enrolment = enrolment.Enrolment(cls.server)
+        cls.enrolment = enrolment.Enrolment(cls.server, repeatable=True)
 
     def setUp(self) -> None:
         super().setUp()
