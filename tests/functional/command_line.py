@@ -125,7 +125,7 @@ def run(*words: str, env: dict[str, str] | None = None) -> Done:
         [str(PROGRAM), *words],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=180,
         cwd='/',
         env={**os.environ, **(env or {})},
     )

@@ -93,7 +93,7 @@ class Machines:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=120,
+            timeout=hosts.TIMEOUT,
             cwd='/',
             env={**os.environ, 'PATH': f'{self._bin}:{os.environ["PATH"]}'},
         )

@@ -104,7 +104,7 @@ class MoveTestCase(ironics.IronicTestCase):
     def wait_until_stopped(self, child: subprocess.Popen[str]) -> None:
         """Wait until a child has stopped itself."""
         status = pathlib.Path(f'/proc/{child.pid}/status')
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while 'State:\tT' not in status.read_text():
             self.assertIsNone(child.poll(), 'it has ended')
             self.assertLess(time.monotonic(), deadline)

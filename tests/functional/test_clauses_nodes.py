@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.functional import reloads
+from tests.functional import dying, reloads
 
 STATES = (
     {'maintenance': 1},
@@ -68,15 +68,14 @@ class TestNodes(reloads.ReloadsTestCase):
         self,
     ) -> None:
         peers = [self.deployment.start(h) for h in ('host1', 'host2')]
-        self.deployment.wait_until(
-            lambda: len(self.deployment.members()) == 2, 'peers'
-        )
+        self.deployment.wait_for_members('host1', 'host2')
         uuids = self.enrolment.enrol(12, instance_share=0.25)
         self.deployment.wait_until(
             lambda: self.deployment.owners().keys() == set(uuids), 'owners'
         )
         for peer in peers:  # before one of them takes over from the other
             peer.kill()
+        dying.bury(self.deployment, 'host1', 'host2')
         owners = self.deployment.owners()
         self.assertEqual({'host1', 'host2'}, set(owners.values()))
         changes = [e for e in self.deployment.events() if e.node_uuid]
@@ -111,7 +110,8 @@ class TestNodes(reloads.ReloadsTestCase):
         uuids = self.enrolment.enrol(6, instance_share=0.5)
         self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
         second = self.deployment.start('host2', 'all')
-        self.wait_for_lines(second, '6 nodes admitted by several services')
+        for host in (first, second):
+            self.wait_for_lines(host, '6 nodes admitted by several services')
         changes = [e for e in self.deployment.events() if e.node_uuid]
         self.deployment.wait_for_beats('host2', 4)
         self.assertEqual(

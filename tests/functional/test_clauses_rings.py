@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.functional import hosts, reloads, test_failover
+from tests.functional import dying, hosts, reloads, test_failover
 
 BOTH, ALL = ('host1', 'host2'), ('host1', 'host2', 'host3')
 CONFIGURED = 'a deprecated policy is configured'
@@ -14,8 +14,8 @@ class TestRings(reloads.ReloadsTestCase):
         started = {
             name: self.deployment.start(name, ironic=ironic) for name in names
         }
-        self.deployment.wait_until(
-            lambda: set(names) <= self.deployment.members(), 'members'
+        self.deployment.wait_for_members(
+            *{host.name for host in self.deployment.hosts}
         )
         return started
 
@@ -84,9 +84,7 @@ class TestRings(reloads.ReloadsTestCase):
         self.deployment.wait_for_owners(owners)
         self.assertEqual(0, first.terminate())
         again = self.deployment.start('HOST1')
-        self.deployment.wait_until(
-            lambda: self.deployment.members() == set(BOTH), 'return'
-        )
+        self.deployment.wait_for_members(*BOTH)
         self.deployment.wait_for_owners(owners)
         services = self.deployment.records.services()
         self.assertEqual([*BOTH], [service.host for service in services])
@@ -119,9 +117,7 @@ class TestRings(reloads.ReloadsTestCase):
                 'conductor_group,peer_list',
                 ironic={'partition_key': group},
             )
-        self.deployment.wait_until(
-            lambda: self.deployment.members() == set(ALL), 'members'
-        )
+        self.deployment.wait_for_members(*ALL)
         rack = self.enrolment.enrol(9, conductor_group='Rack')
         rest = self.enrolment.enrol(3)
         self.enrolment.enrol(2, conductor_group='other')
@@ -129,4 +125,5 @@ class TestRings(reloads.ReloadsTestCase):
         owners |= dict.fromkeys(rest, 'host3')
         self.deployment.wait_for_owners(owners)
         self.deployment.hosts[0].kill()
+        dying.bury(self.deployment, 'host1')
         self.deployment.wait_for_owners(owners | dict.fromkeys(rack, 'host2'))

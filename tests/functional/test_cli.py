@@ -582,5 +582,5 @@ class BadInputTest(_Case):
         self.addCleanup(child.kill)
         with fifo.open('w'):  # opens when the program reads it
             child.send_signal(signal.SIGINT)
-            output = child.communicate(timeout=60)
+            output = child.communicate(timeout=180)
         self.assertEqual((130, ('', '')), (child.returncode, output))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ironic_ownership.contracts import model
-from tests.functional import command_line, hosts, ironics
+from tests.functional import command_line, dying, hosts, ironics
 
 KEYS = [
     *('severity', 'code', 'what', 'kind', 'count', 'subjects', 'services'),
@@ -302,9 +302,7 @@ class HostsTest(hosts.HostsTestCase):
     def test_services_at_rest_are_well_and_a_dead_one_is_missed(self) -> None:
         for name in ('host1', 'host2'):
             host = self.deployment.start(name)
-        self.deployment.wait_until(
-            lambda: len(self.deployment.members()) == 2, 'two members'
-        )
+        self.deployment.wait_for_members('host1', 'host2')
         # Only now: whoever is first would keep all nodes with an instance.
         uuids = self.enrolment.enrol(
             24, same_every_time=True, instance_share=0.5
@@ -329,6 +327,7 @@ class HostsTest(hosts.HostsTestCase):
         self.wait_for_check()
         deployed = self.deployment.owned_by('host2') & set(uuids[:12])
         host.kill()
+        dying.bury(self.deployment, 'host2')
         # Free nodes follow the ring, deployed ones wait for an operator.
         self.wait_for_check('owner_dead_with_instance')
         found = self.check()['owner_dead_with_instance']

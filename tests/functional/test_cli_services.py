@@ -207,7 +207,7 @@ class DeleteServiceTest(_Case):
                 stdin=its,
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=180,
                 cwd='/',
             )
         finally:

@@ -26,7 +26,7 @@ def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, '-m', 'ironic_ownership.cmd.dbsync', *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         cwd=pathlib.Path(__file__).parents[2],
     )
 

@@ -99,7 +99,7 @@ class CrashTest(deletions.DeletionTestCase):
 
         child = _FORK.Process(target=work)
         child.start()
-        child.join(120)
+        child.join(180)
         return child.exitcode
 
     def go_through_all_steps(self, act, *, dies):  # type: ignore[no-untyped-def]

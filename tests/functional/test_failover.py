@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from ironic_ownership.db import ledger, schema
 from ironic_ownership.policies import ring
-from tests.functional import databases, hosts, test_dbsync
+from tests.functional import databases, dying, hosts, test_dbsync
 
 HOSTS = ('host1', 'host2', 'host3')
 PASSWORD = 'hunter2'
@@ -31,12 +31,15 @@ class _Sharing(hosts.HostsTestCase):
     ironic: dict[str, object] = {}
     defaults: dict[str, object] = {}
 
+    def deploy(self, connection: str | None = None) -> hosts.Deployment:
+        deployment = super().deploy(connection)
+        deployment.more = hosts.MORTAL
+        return deployment
+
     def start(self, *names: str) -> dict[str, hosts.Host]:
-        """Start hosts and wait until all of them are members."""
+        """Start hosts and wait until they see each other."""
         started = {name: self.start_again(name) for name in names}
-        self.deployment.wait_until(
-            lambda: self.deployment.members() == set(names), 'members'
-        )
+        self.deployment.wait_for_members(*names)
         return started
 
     def enrol(self, count: int = 24) -> tuple[list[str], set[str]]:
@@ -120,12 +123,16 @@ class TestFailover(_Sharing):
         shared = ring_of(uuids, ('host1', 'host2'))
         self.deployment.wait_for_owners(shared)
         running['host1'].kill()
+        # However long the next one takes to start.
+        dying.keep(self.deployment, 'host1')
         again = self.start_again('host1')
         self.deployment.wait_until(
             lambda: again.lines('waiting for the membership to expire'),
             'sign of waiting',
         )
+        self.deployment.wait_for_beats('host2', 2)
         self.assertEqual([], again.lines('joined as'))
+        dying.bury(self.deployment, 'host1')
         self.deployment.wait_until(
             lambda: again.lines('host1 joined as'), 'return of host1'
         )
@@ -139,9 +146,7 @@ class TestFailover(_Sharing):
         shared = ring_of(uuids, both)
         self.deployment.wait_for_owners(shared)
         old = self.epoch('host1')
-        # Right after a heartbeat it holds no lock of the database.
-        self.deployment.wait_for_beats('host1', 1)
-        running['host1'].freeze()
+        dying.freeze(self.deployment, running['host1'])
         without = self.after_death(shared, deployed, 'host1')
         self.deployment.wait_for_owners(without)
         # It will want these at once when it wakes up.

@@ -26,7 +26,7 @@ class _Heartbeats:
 
     def member(self, ttl: float) -> db.DatabaseBackend:
         made = db.DatabaseBackend(
-            {'connection': self.url}, member_ttl=ttl, call_timeout=10
+            {'connection': self.url}, member_ttl=ttl, call_timeout=60
         )
         self.addCleanup(made.close)
         return made
@@ -57,21 +57,41 @@ class _Heartbeats:
 
         self.assertGreater(self.database.read(work), 0.02)
 
+    def expire_both_in(self, seconds: float) -> float:
+        """Let members expire soon if they do not beat; return when."""
+        columns = tables.members.c
+        at = clock.EpochSeconds() + seconds
+
+        def work(conn: sa.Connection) -> float:
+            conn.execute(sa.update(tables.members).values(expires_at=at))
+            soonest = sa.select(sa.func.min(columns.expires_at))
+            return conn.execute(soonest).scalar_one()
+
+        return self.database.write(work)
+
     def test_silent_member_expires_and_beating_one_does_not(self) -> None:
-        silent, beating = self.member(0.5), self.member(0.5)
-        watcher = self.member(0.5)
+        silent, beating, watcher = (self.member(60) for _ in range(3))
         silent.join('host1', 'one', model.MemberSettings())
         beating.join('host2', 'two', model.MemberSettings())
+        for left in (0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6):
+            expiry = self.expire_both_in(left)
+            try:
+                beating.beat()
+            except exceptions.NotMemberError:
+                # A beat that came too late proves nothing.
+                self.assertLess(expiry, self.now())
+            else:
+                break
         while 'host1' in watcher.view().hosts:
-            beating.beat()
             time.sleep(0.02)
+        self.assertLessEqual(expiry, self.now())
         self.assertEqual({'host2'}, watcher.view().hosts)
         with self.assertRaises(exceptions.NotMemberError):
             silent.beat()
 
     def test_join_over_an_expired_row_waits_for_a_faster_one(self) -> None:
-        self.member(30).join('host1', 'old', model.MemberSettings())
-        late = self.member(30)
+        self.member(60).join('host1', 'old', model.MemberSettings())
+        late = self.member(60)
         now = clock.EpochSeconds()
         with concurrent.futures.ThreadPoolExecutor(1) as threads:
 
@@ -81,7 +101,7 @@ class _Heartbeats:
             def win(conn: sa.Connection) -> concurrent.futures.Future:
                 conn.execute(
                     sa.update(tables.members).values(
-                        incarnation='faster', expires_at=now + 30
+                        incarnation='faster', expires_at=now + 60
                     )
                 )
                 joining = threads.submit(
@@ -114,7 +134,7 @@ class _Heartbeats:
 
     def test_unreadable_settings_do_not_hide_the_members(self) -> None:
         for host in ('host1', 'host2'):
-            self.member(30).join(host, host, model.MemberSettings())
+            self.member(60).join(host, host, model.MemberSettings())
         for text in ('{', '[]', '{"contract_version": 9}', 'null'):
             self.database.write(
                 lambda conn, text=text: conn.execute(
@@ -123,7 +143,7 @@ class _Heartbeats:
                     .values(settings=text)
                 )
             )
-            view = self.member(30).view()
+            view = self.member(60).view()
             self.assertEqual({'host1', 'host2'}, view.hosts)
             self.assertEqual(
                 model.MemberSettings((), 0), view.get('host1').settings

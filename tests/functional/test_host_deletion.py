@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.functional import command_line, hosts, placements
+from tests.functional import command_line, dying, hosts, placements
 
 
 class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
@@ -65,15 +65,20 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
         self.next_refresh()
         self.assertIn(gone, self.deployment.owned_by('host1'))
         self.assertEqual(1, len(self.host.lines('refused by')))
+        # It must not delete before we have looked.
+        dying.freeze(self.deployment, self.host)
         self.placement_server.start()
         self.assertIn(gone, self.placement_server.providers())
+        self.host.thaw()
         self.wait_for_records(self.nodes)
         self.assertNotIn(gone, self.placement_server.providers())
 
     def test_mass_loss_deletes_no_provider(self) -> None:
         everything = list(self.nodes)
-        for uuid in everything[:4]:
-            self.enrolment.delete(uuid)
+        # At once: one by one, the first of them might be believed.
+        with self.server.sql() as database:
+            for uuid in everything[:4]:
+                database.execute('DELETE FROM nodes WHERE uuid = ?', (uuid,))
         self.wait_for_line('are missing from Ironic at once')
         self.assertEqual(set(everything), self.deployment.owned_by('host1'))
         self.assertEqual(set(everything), self.placement_server.providers())
@@ -98,7 +103,7 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
 
     def test_operator_deletes_in_place_of_a_service_that_hangs(self) -> None:
         gone = self.nodes[0]
-        self.host.freeze()
+        dying.freeze(self.deployment, self.host)
         self.lose(gone)
         done = command_line.run(
             *('--config-file', str(self.host.config), 'compute', 'node'),
@@ -153,7 +158,7 @@ class PlacementOptionsTest(hosts.HostsTestCase):
     def test_half_a_group_is_refused_at_the_start(self) -> None:
         for options in ({'enabled': 'true'}, {'auth_tpye': 'password'}):
             host = self.deployment.start('host1', 'all', placement=options)
-            self.assertEqual(1, host.process.wait(60))
+            self.assertEqual(1, host.process.wait(hosts.TIMEOUT))
             self.assertIn('[placement]', host.output())
 
     def test_host_without_placement_says_so(self) -> None:

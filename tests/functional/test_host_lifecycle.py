@@ -38,13 +38,18 @@ class TestLifecycle(hosts.HostsTestCase):
         first = self.deployment.start('host1', 'all')
         self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
         before = self.deployment.events()
+        # The others are less patient than the first one is slow.
+        ttl = {'member_ttl': 6}
         with self.deployment.locked():
             # What it hears first is not that the first one is alive.
-            busy = self.deployment.start('HOST1', 'all')
+            busy = self.deployment.start('HOST1', 'all', membership=ttl)
             self.deployment.wait_until(
                 lambda: busy.lines('no heartbeat'), 'failed heartbeat'
             )
-        others = [busy, self.deployment.start('host1', 'all')]
+        others = [
+            busy,
+            self.deployment.start('host1', 'all', membership=ttl),
+        ]
         for other in others:
             self.assertEqual(1, other.process.wait(hosts.TIMEOUT))
             (line,) = other.output().splitlines()
@@ -60,9 +65,7 @@ class TestLifecycle(hosts.HostsTestCase):
 
     def test_sigterm_leaves_at_once_and_keeps_what_is_deployed(self) -> None:
         self.host = self.deployment.start('host1')
-        self.deployment.wait_until(
-            lambda: self.deployment.members() == {'host1'}, 'host1'
-        )
+        self.deployment.wait_for_members('host1')
         uuids = self.enrolment.enrol(12, instance_share=0.5)
         deployed, free = uuids[:6], uuids[6:]
         self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
@@ -103,9 +106,7 @@ class TestLifecycle(hosts.HostsTestCase):
     def test_change_of_owner_is_one_line_as_text_and_as_json(self) -> None:
         text = self.deployment.start('host1')
         jsons = self.deployment.start('host2', DEFAULT={'use_json': True})
-        self.deployment.wait_until(
-            lambda: len(self.deployment.members()) == 2, 'members'
-        )
+        self.deployment.wait_for_members('host1', 'host2')
         uuids = self.enrolment.enrol(12)
         self.deployment.wait_until(
             lambda: (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ironic_ownership.db import ledger
-from tests.functional import hosts
+from tests.functional import dying, hosts
 
 
 class TestNodes(hosts.HostsTestCase):
@@ -144,7 +144,9 @@ class TestNodes(hosts.HostsTestCase):
             ('maintenance', 1),
             ('instance_uuid', 'not a uuid'),
         )
+        self.deployment.wait_for_members('host1')
         self.host.kill()
+        dying.bury(self.deployment, 'host1')
         uuids = self.enrolment.enrol(len(odd) + 2)
         for uuid, (column, value) in zip(uuids[1:], odd, strict=False):
             self.set_column(uuid, column, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tests.functional import hosts
+from tests.functional import dying, hosts
 
 EXCLUSIVE = 'conductor_group,shard_key'
 SHARING = 'peer_list,conductor_group'
@@ -48,10 +48,8 @@ class TestScopes(hosts.HostsTestCase):
         owners = given({'host1': both, 'host2': shard, 'host3': group})
         self.deployment.wait_for_owners(owners)
         one.kill()
-        self.deployment.wait_until(
-            lambda: self.deployment.members() == {'host2', 'host3'},
-            'death of host1',
-        )
+        dying.bury(self.deployment, 'host1')
+        self.deployment.wait_for_members('host2', 'host3')
         # Both of the others look around once more before all is compared.
         owners |= given(
             {'host2': self.enrol('s2'), 'host3': self.enrol(None, 'g2')}
@@ -70,14 +68,21 @@ class TestScopes(hosts.HostsTestCase):
         self.wait_for_line(second, '6 nodes admitted by several services')
         self.assertEqual([], second.lines(': owner '))
 
+    def set_shard(self, shard: str, *uuids: str) -> None:
+        """Move nodes at once, so that nobody sees one of them moved alone."""
+        with self.server.sql() as database:
+            for uuid in uuids:
+                database.execute(
+                    'UPDATE nodes SET shard = ? WHERE uuid = ?', (shard, uuid)
+                )
+
     def test_node_that_changes_shard_stays_and_is_reported(self) -> None:
         deployed, free, other = self.enrol('s1')
         one = self.start_exclusive('host1', 's1')
         two = self.start_exclusive('host2', 's2')
         owners = given({'host1': [deployed, free, other]})
         self.deployment.wait_for_owners(owners)
-        for uuid in (deployed, free):
-            self.enrolment.set_shard(uuid, 's2')
+        self.set_shard('s2', deployed, free)
         self.wait_for_line(one, '2 nodes owned here, but out of scope')
         self.wait_for_line(two, '2 nodes that host2 should own are on record')
         self.deployment.wait_until(
@@ -92,8 +97,7 @@ class TestScopes(hosts.HostsTestCase):
             'records of the new shard',
         )
         self.assertEqual(owners, self.deployment.owners())
-        for uuid in (deployed, free):
-            self.enrolment.set_shard(uuid, 's1')
+        self.set_shard('s1', deployed, free)
         self.wait_for_line(one, 'no more nodes owned here, but out of scope')
         self.wait_for_line(two, 'no more nodes withheld by host1')
         self.assertEqual(owners, self.deployment.owners())
@@ -109,9 +113,7 @@ class TestScopes(hosts.HostsTestCase):
             self.deployment.start(
                 name, SHARING, ironic={'conductor_group': group}
             )
-        self.deployment.wait_until(
-            lambda: len(self.deployment.members()) == 4, 'members'
-        )
+        self.deployment.wait_for_members('host1', 'host2', 'host3', 'host4')
         deployed, free, *_ = uuids = self.enrol('s1', 'g1')
         self.enrol('s1', 'g3')
         self.deployment.wait_until(

@@ -335,7 +335,7 @@ class InputTest(moving.MoveTestCase):
             input=text,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             cwd='/',
         )
 
@@ -471,7 +471,7 @@ class TerminalTest(moving.MoveTestCase):
         )
         os.close(theirs)
         os.write(ours, answer.encode())
-        _, stderr = child.communicate(timeout=60)
+        _, stderr = child.communicate(timeout=180)
         return child.returncode, stderr
 
     def test_operator_is_asked_and_no_is_no(self) -> None:

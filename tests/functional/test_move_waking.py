@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 
 from ironic_ownership.contracts import model
-from tests.functional import command_line, hosts
+from tests.functional import command_line, dying, hosts
 
 
 class WakingSourceTest(hosts.HostsTestCase):
@@ -38,8 +38,8 @@ class WakingSourceTest(hosts.HostsTestCase):
         old = deployment.start('old', 'all')
         deployment.wait_for_owners(dict.fromkeys(nodes, 'old'))
         deployment.start('new', 'all')
-        deployment.wait_until(lambda: 'new' in deployment.members())
-        old.freeze()
+        deployment.wait_for_members('old', 'new')
+        dying.freeze(deployment, old)
         deployment.records.set_service('old', actor='test', forced_down=True)
         moved = self.run_cli(
             *('compute', 'node', 'move', '--all', '--from', 'old'),

@@ -73,7 +73,7 @@ class _Outages:
 
     def test_lock_that_nobody_frees_is_unavailable_in_the_end(self) -> None:
         self.records.register('host1', model.MemberSettings())
-        impatient = connection.open_database(self.url, statement_timeout=1)
+        impatient = connection.open_database(self.url, statement_timeout=3)
         self.addCleanup(impatient.close)
         other = records.SqlRecords(impatient)
         # The second time it is a connection that was given back before.
@@ -87,7 +87,7 @@ class _Outages:
                         other.register, 'host1', model.MemberSettings()
                     )
                     # The bound is for a broken time-out, not for a slow one.
-                    return waiting.exception(timeout=30)
+                    return waiting.exception(timeout=120)
 
                 self.assertIsInstance(
                     self.database.write(work),
@@ -100,7 +100,7 @@ class _Outages:
         server = self.kind.server
         server.freeze()
         # If the calls waited for the server, they would succeed then.
-        thaw = threading.Timer(30, server.thaw)
+        thaw = threading.Timer(60, server.thaw)
         thaw.start()
         try:
             for call in (self.member.beat, self.member.view):
@@ -109,6 +109,7 @@ class _Outages:
         finally:
             thaw.cancel()
             server.thaw()
+        self.records.services()  # waits as long as the server needs
         self.member.beat()
 
 

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable
 
 from ironic_ownership.contracts import model
-from ironic_ownership.db import heartbeats, ledger
+from ironic_ownership.db import ledger
 from ironic_ownership.db import moves as sql_moves
 from lab import placement
 from tests.functional import hosts, machines, runbook
@@ -67,20 +67,12 @@ class _Runbook(hosts.HostsTestCase):
         """
         self.world = world
         hosts_ = self.machines.start_all()
-        self.deployment.wait_until(
-            lambda: self.see_each_other(hosts_), 'view of all services'
-        )
+        self.deployment.wait_for_members(*hosts_)
         for node in world.nodes:
             if node.before is not None:
                 self.enrol(node)
         self.wait_for_owners(lambda node: node.before)
         self.providers = self.see_placement()
-
-    def see_each_other(self, hosts_: set[str]) -> bool:
-        view = heartbeats.alive(self.deployment.database)
-        services = self.deployment.records.services()
-        seen = {s.host for s in services if s.view_checksum == view.checksum}
-        return hosts_ == view.hosts == seen
 
     def enrol(self, node: runbook.Node) -> None:
         (uuid,) = self.enrolment.enrol(

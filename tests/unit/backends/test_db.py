@@ -26,7 +26,7 @@ class TestDatabaseBackend(sqlite.SqliteCase):
         self.assertEqual((), self.build().view().members)
 
     def test_locked_database_is_unavailable(self) -> None:
-        member = self.build(call_timeout=0.5)
+        member = self.build(call_timeout=3)
         member.join('host1', 'one', model.MemberSettings())
 
         def work(conn: sa.Connection) -> None:
