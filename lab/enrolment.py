@@ -30,6 +30,7 @@ _TIMEOUT = 180.0
 class Enrolment:
     """Adds nodes to one Ironic, and changes and deletes them.
 
+    :ivar server: that Ironic.
     :param repeatable: draw the same uuids after each :meth:`clear`, and in
         each run, so that a hash ring gives nobody all nodes once in a while.
     """
@@ -37,7 +38,7 @@ class Enrolment:
     def __init__(
         self, server: ironic.Ironic, *, repeatable: bool = False
     ) -> None:
-        self._ironic = server
+        self.server = self._ironic = server
         self._repeatable = repeatable
         self._random = self._seeded()
         self._template: dict[str, Any] | None = None

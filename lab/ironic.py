@@ -102,10 +102,13 @@ class Ironic:
     def start(self) -> None:
         """Start Ironic and wait until its API answers and it can work.
 
-        Also starts it again, on the same port and with the same nodes.
+        Also starts it again, on the same port and with the same nodes; one
+        that runs is left alone.
 
         :raises LabError: with the end of its log, if it does not start.
         """
+        if self._process is not None and self._process.returncode is None:
+            return
         binaries = venvs.ensure('ironic', REQUIREMENTS) / 'bin'
         self.directory.mkdir(parents=True, exist_ok=True)
         config = self.directory / 'ironic.conf'

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import http.client
 import http.server
-import pathlib
-import shutil
-import tempfile
 import threading
 import urllib.parse
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from oslo_config import cfg
 
 from ironic_ownership.clients import ironic as client
 from lab import enrolment, ironic
+from tests.functional import databases
 
 
 def open_inventory(url: str, **options: object) -> client.IronicInventory:
@@ -30,24 +30,29 @@ def open_inventory(url: str, **options: object) -> client.IronicInventory:
     return client.open_inventory(conf)
 
 
+@functools.cache
+def _enrolment() -> enrolment.Enrolment:
+    """Return the nodes of this test process's Ironic.
+
+    It starts when the first test asks for it and ends with the process.
+    """
+    server = ironic.Ironic(databases.temporary_directory('ironic'))
+    # Registered after the directory's removal, so it runs before it.
+    atexit.register(server.stop)
+    return enrolment.Enrolment(server, repeatable=True)
+
+
 class IronicTestCase(testtools.TestCase):
-    """Tests of one class share a real Ironic, without nodes at first."""
+    """Tests of one process share a real Ironic, without nodes at first."""
 
     server: ironic.Ironic
     enrolment: enrolment.Enrolment
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        directory = tempfile.mkdtemp(prefix='ironic-')
-        cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
-        cls.server = ironic.Ironic(pathlib.Path(directory))
-        cls.server.start()
-        cls.addClassCleanup(cls.server.stop)
-        cls.enrolment = enrolment.Enrolment(cls.server, repeatable=True)
-
     def setUp(self) -> None:
         super().setUp()
+        self.enrolment = _enrolment()
+        self.server = self.enrolment.server
+        self.server.start()
         self.enrolment.clear()
 
 

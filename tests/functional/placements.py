@@ -1,7 +1,9 @@
-"""Real Placements for tests: one a class, empty before each test."""
+"""Real Placements for tests: one a process, empty before each test."""
 
 from __future__ import annotations
 
+import atexit
+import functools
 import pathlib
 import shutil
 import tempfile
@@ -12,6 +14,7 @@ from oslo_config import cfg
 from ironic_ownership.clients import placement as client
 from ironic_ownership.clients import placement_options
 from lab import placement
+from tests.functional import databases
 
 
 def open_placement(options: dict[str, str]) -> client.PlacementClient:
@@ -28,22 +31,24 @@ def open_placement(options: dict[str, str]) -> client.PlacementClient:
     return opened
 
 
+@functools.cache
+def _server() -> placement.Placement:
+    """Return the Placement of this test process, which ends with it."""
+    server = placement.Placement(databases.temporary_directory('placement'))
+    # Registered after the directory's removal, so it runs before it.
+    atexit.register(server.stop)
+    return server
+
+
 class PlacementTestCase(testtools.TestCase):
-    """Tests of one class share a real Placement, without providers."""
+    """Tests of one process share a real Placement, without providers."""
 
     placement_server: placement.Placement
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        directory = tempfile.mkdtemp(prefix='placement-')
-        cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
-        cls.placement_server = placement.Placement(pathlib.Path(directory))
-        cls.placement_server.start()
-        cls.addClassCleanup(cls.placement_server.stop)
-
     def setUp(self) -> None:
         super().setUp()
+        self.placement_server = _server()
+        self.placement_server.start()
         self.placement_server.clear()
 
     def stop_placement(self) -> None:

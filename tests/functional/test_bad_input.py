@@ -160,7 +160,7 @@ class TestOptions(_Refused):
             ('ownership', 'refresh_interval', 'often'),
             ('ownership', 'refresh_interval', '0'),
             ('membership', 'member_ttl', '1.0'),
-            ('membership', 'fence_margin', '9'),
+            ('membership', 'fence_margin', '99'),
             ('database', 'max_pool_size', 'many'),
             ('ironic', 'page_size', 'large'),
         ):

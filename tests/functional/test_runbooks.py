@@ -10,15 +10,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
-import shutil
-import tempfile
 from collections.abc import Callable
 
 from ironic_ownership.contracts import model
 from ironic_ownership.db import ledger
 from ironic_ownership.db import moves as sql_moves
-from lab import placement
-from tests.functional import hosts, machines, runbook
+from tests.functional import hosts, machines, placements, runbook
 
 _BY_OPERATORS = (
     ledger.SERVICE_CHANGED,
@@ -30,30 +27,13 @@ _REFUSED = 3
 _GATED = ('compute node move', 'service drain', 'service delete')
 
 
-class _Runbook(hosts.HostsTestCase):
+class _Runbook(placements.PlacementTestCase, hosts.HostsTestCase):
     """Brings the world of a page about, and proves what is left of it."""
-
-    placement: placement.Placement
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        directory = tempfile.mkdtemp(prefix='placement-')
-        cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
-        cls.placement = placement.Placement(pathlib.Path(directory))
-        cls.placement.start()
-        cls.addClassCleanup(cls.placement.stop)
 
     def setUp(self) -> None:
         super().setUp()
-        self.placement.clear()
-        self.deployment.more = {
-            'placement': {
-                'auth_type': 'admin_token',
-                'endpoint': self.placement.endpoint,
-                'token': placement.TOKEN,
-            }
-        }
+        self.placement = self.placement_server
+        self.deployment.more = {'placement': self.placement.options()}
         self.machines = machines.Machines(self.deployment, self.server)
         self.world = runbook.World(())
         self.uuids: dict[str, str] = {}
