@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import testtools
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.clients import ironic_nodes
@@ -19,7 +19,6 @@ JSON = st.recursive(
     max_leaves=5,
 )
 FIELDS = st.sampled_from(sorted(set(ironic_nodes.FIELDS) - {'uuid'}))
-ANY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def read(**fields):
@@ -27,7 +26,6 @@ def read(**fields):
 
 
 class ReadTest(testtools.TestCase):
-    @ANY
     @given(st.dictionaries(FIELDS, JSON))
     def test_any_node_with_a_uuid_becomes_a_sane_value(self, fields):
         node = read(**fields)
@@ -46,14 +44,12 @@ class ReadTest(testtools.TestCase):
         self.assertTrue(all(isinstance(t, str) for t in node.traits))
         self.assertIsInstance(hash(node.traits), int)
 
-    @ANY
     @given(JSON)
     def test_what_has_no_usable_uuid_is_dropped(self, data):
         reader = ironic_nodes.NodeReader()
         self.assertIsNone(reader.read(data))
         self.assertIsNone(reader.read({'uuid': data}))
 
-    @ANY
     @given(JSON.filter(bool))
     def test_odd_instance_is_an_instance(self, value):
         self.assertTrue(read(instance_uuid=value).instance_uuid)
