@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.metadata
-import inspect
 from collections.abc import Callable, Iterable
 from typing import cast
 
@@ -19,9 +18,8 @@ import stevedore
 from ironic_ownership.contracts import (
     backend,
     exceptions,
-    model,
-    options,
     policy,
+    shape,
 )
 
 POLICIES = 'ironic_ownership.policies'
@@ -66,6 +64,20 @@ def policies(names: Iterable[str]) -> dict[str, type[policy.Policy]]:
     return cast('dict[str, type[policy.Policy]]', found)
 
 
+def node_fields() -> frozenset[str]:
+    """Return the fields of nodes that installed policies ask for besides.
+
+    Of those installed, not of those selected here: this process also decides
+    for the members that selected others.
+    """
+    return frozenset(
+        field
+        for plugin in installed(POLICIES)
+        if plugin.target is not None
+        for field in cast('type[policy.Policy]', plugin.target).node_fields
+    )
+
+
 def backend_class(name: str) -> type[backend.MembershipBackend]:
     """Load the named membership backend.
 
@@ -84,6 +96,16 @@ def failed(group: str, name: str, exc: Exception) -> exceptions.PluginError:
         f'fails on its options: {type(exc).__name__}: {exc}',
         hint='Repair or uninstall that package',
     )
+
+
+def origin(target: Class) -> str:
+    """Say what a loaded plugin is called, and which package brings it."""
+    for group, kind in ((POLICIES, 'policy'), (BACKENDS, 'backend')):
+        found = [p for p in installed(group) if p.target is target]
+        if found:
+            names = ' or '.join(repr(plugin.name) for plugin in found)
+            return f'{kind} {names} from {found[0].distribution}'
+    return ''
 
 
 def _load(group: str, names: Iterable[str]) -> dict[str, Class]:
@@ -115,7 +137,7 @@ def _find(group: str, name: str) -> Plugin:
         )
     try:
         target = entries[0].load()
-    except Exception as exc:  # noqa: BLE001 - a stranger's module
+    except (Exception, SystemExit) as exc:  # noqa: BLE001 - a stranger's
         cause = f'cannot be loaded: {type(exc).__name__}: {exc}'
         return failed(cause, 'Repair or uninstall that package')
     fault = _VALIDATORS[group](target)
@@ -153,43 +175,7 @@ def _distributions_of(entry: importlib.metadata.EntryPoint) -> set[str]:
     return brought or {entry.value}
 
 
-def _contract_fault(target: object, *bases: type) -> str | None:
-    if not (
-        inspect.isclass(target)
-        and sum(issubclass(target, base) for base in bases) == 1
-    ):
-        one_of = ' or '.join(base.__name__ for base in bases)
-        return f'{target!r} is no subclass of {one_of}'
-    version = getattr(target, 'contract_version', None)
-    if not isinstance(version, int):
-        return 'it declares no contract_version'
-    if version != model.CONTRACT_VERSION:
-        return (
-            f'it is written for contract version {version}, this release '
-            f'speaks {model.CONTRACT_VERSION}'
-        )
-    if inspect.isabstract(target):
-        missing = sorted(getattr(target, '__abstractmethods__', ()))
-        return f'it does not implement {", ".join(missing)}'
-    if hasattr(target, '__len__') or hasattr(target, '__bool__'):
-        return 'it defines __len__ or __bool__'
-    declared = getattr(target, 'options', None)
-    if not isinstance(declared, tuple) or not all(
-        isinstance(option, options.Option) for option in declared
-    ):
-        return 'its options are not a tuple of Option'
-    return None
-
-
-def _policy_fault(target: object) -> str | None:
-    return _contract_fault(target, policy.FilterPolicy, policy.AssignerPolicy)
-
-
-def _backend_fault(target: object) -> str | None:
-    return _contract_fault(target, backend.MembershipBackend)
-
-
 _VALIDATORS: dict[str, Callable[[object], str | None]] = {
-    POLICIES: _policy_fault,
-    BACKENDS: _backend_fault,
+    POLICIES: shape.policy_fault,
+    BACKENDS: shape.backend_fault,
 }

@@ -17,8 +17,13 @@ from ironic_ownership.conf import database, default, membership, ownership
 from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import backend as backend_
 from ironic_ownership.contracts import exceptions, model, options, policy
+from ironic_ownership.engine.deciding import policy_trial
 
 Backend = tuple[type[backend_.MembershipBackend], Mapping[str, model.Value]]
+
+
+_LOOKS = 20
+"""So many looks at the members are spread over one time to live."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +39,11 @@ class Settings:
     heartbeat_interval: float
     member_ttl: float
     fence_margin: float
+    watch_interval: float
+    restart_grace: float
     refresh_interval: float
+    handover_limit: int
+    recovery_delay: float
     recheck_interval: float
     mass_loss_share: float
     mass_loss_minimum: int
@@ -60,17 +69,21 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
         raise exceptions.ConfigurationError(faults)
     return Settings(
         host=host,
-        policies=tuple(policies.values()),
+        policies=tuple(tried.policy for tried in policies.values()),
         advertised=model.MemberSettings(
             tuple(
-                model.PolicySettings.of(name, policy_.settings())
-                for name, policy_ in policies.items()
+                model.PolicySettings.of(name, tried.options)
+                for name, tried in policies.items()
             )
         ),
         heartbeat_interval=core['heartbeat_interval'],
         member_ttl=core['member_ttl'],
         fence_margin=core['fence_margin'],
+        watch_interval=_watch_interval(core),
+        restart_grace=core['restart_grace'],
         refresh_interval=core['refresh_interval'],
+        handover_limit=core['handover_limit'],
+        recovery_delay=core['recovery_delay'],
         recheck_interval=core['recheck_interval'],
         mass_loss_share=core['mass_loss_share'],
         mass_loss_minimum=core['mass_loss_minimum'],
@@ -78,16 +91,24 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
     )
 
 
+def _watch_interval(core: Mapping[str, Any]) -> float:
+    chosen: float | None = core['watch_interval']
+    if chosen is None:
+        ttl: float = core['member_ttl']
+        return min(max(ttl / _LOOKS, 0.1), 1.0)
+    return chosen
+
+
 def _remarks(
-    configured: str, host: str, policies: Iterable[policy.Policy]
+    configured: str, host: str, policies: Iterable[policy_trial.Tried]
 ) -> Iterable[str]:
     if configured.strip() != host:
         yield (
             f'[DEFAULT] host = {configured}: case does not count, this '
             f'service is {host}'
         )
-    for policy_ in policies:
-        yield from policy_.remarks()
+    for tried in policies:
+        yield from tried.remarks
 
 
 def backend(conf: cfg.ConfigOpts) -> Backend:
@@ -176,10 +197,10 @@ def _policies(
     configured: Sequence[str],
     host: str | None,
     faults: list[str],
-) -> dict[str, policy.Policy]:
+) -> dict[str, policy_trial.Tried]:
     """Build the policies; check them for a host, if one is to run them."""
     names = [name.strip() for name in configured]
-    selected: dict[str, policy.Policy] = {}
+    selected: dict[str, policy_trial.Tried] = {}
     if not names:
         faults.append(
             '[ownership] policies is empty: add "policies = all", or remove '
@@ -193,19 +214,18 @@ def _policies(
             target = plugins.policies([name])[name]
             values = _values(conf, name, target, faults)
             if values is not None:
-                selected[name] = target(values)
+                built = target(values)
                 if host is not None:
-                    selected[name].check_host(host)
-                selected[name].settings()
-                selected[name].remarks()
+                    built.check_host(host)
+                selected[name] = policy_trial.try_out(built, plugins.origin)
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))
         except Exception as exc:  # noqa: BLE001 - a stranger's code
             faults.append(str(plugins.failed(plugins.POLICIES, name, exc)))
     assigners = [
         name
-        for name, policy_ in selected.items()
-        if isinstance(policy_, policy.AssignerPolicy)
+        for name, tried in selected.items()
+        if isinstance(tried.policy, policy.AssignerPolicy)
     ]
     if len(assigners) > 1:
         faults.append(

@@ -1,8 +1,7 @@
 """Members as rows of an SQL database, alive by the database's own clock.
 
 The engine is this backend's own: a beat never waits for a connection that
-the refresh loop holds. On SQLite all members share one machine, whatever
-``capabilities`` say of the servers.
+the refresh loop holds. On SQLite all members share one machine.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ironic_ownership.contracts import (
     model,
     options,
 )
-from ironic_ownership.db import connection, heartbeats, schema
+from ironic_ownership.db import connection, heartbeats, schema, url
 
 T = TypeVar('T')
 
@@ -64,6 +63,11 @@ class DatabaseBackend(backend.MembershipBackend):
         super().__init__(
             settings, member_ttl=member_ttl, call_timeout=call_timeout
         )
+        if url.is_file(str(settings['connection'])):
+            # The class tells of servers, which many machines reach.
+            vars(self)['capabilities'] = self.capabilities - {
+                capabilities.Capability.SHARED
+            }
         self._opening = threading.Lock()
         self._database: connection.Database | None = None
         self._host = ''

@@ -14,6 +14,11 @@ from typing import ClassVar
 
 from ironic_ownership.contracts import backend, capabilities, exceptions, model
 
+_Key = tuple[str, str]
+"""Host and incarnation."""
+
+_LOOK = 0.005
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Row:
@@ -22,7 +27,7 @@ class _Row:
 
 
 class MemoryStore:
-    """What instances share: rows by host, a clock and a lock.
+    """What instances share: rows by process, a clock and a lock.
 
     :param clock: seconds that only grow; decides who has expired.
     """
@@ -30,16 +35,22 @@ class MemoryStore:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self.lock = threading.Lock()
-        self.rows: dict[str, _Row] = {}
+        self.rows: dict[_Key, _Row] = {}
         self.available = True
         """Set to ``False`` to make every call fail, as an outage does."""
 
-    def alive(self, host: str) -> _Row | None:
-        """Return the row of a host that has not expired."""
-        row = self.rows.get(host)
+    def alive(self, key: _Key) -> _Row | None:
+        """Return the row of a process that has not expired."""
+        row = self.rows.get(key)
         if row is None or row.expires_at <= self.clock():
             return None
         return row
+
+    def drop_expired(self, host: str) -> None:
+        """Forget the processes of a host that have expired."""
+        for key in [key for key in self.rows if key[0] == host]:
+            if self.alive(key) is None:
+                del self.rows[key]
 
     def check(self) -> None:
         """Fail like a store that does not answer, if told to.
@@ -75,8 +86,7 @@ class MemoryBackend(backend.MembershipBackend):
             settings, member_ttl=member_ttl, call_timeout=call_timeout
         )
         self._store = store or MemoryStore()
-        self._host = ''
-        self._incarnation = ''
+        self._key: _Key = ('', '')
 
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
@@ -84,17 +94,12 @@ class MemoryBackend(backend.MembershipBackend):
         """Become a member."""
         with self._store.lock:
             self._store.check()
-            row = self._store.alive(host)
-            if row is not None and row.member.incarnation != incarnation:
-                raise exceptions.MemberExistsError(
-                    f'{host} is served already by incarnation '
-                    f'{row.member.incarnation}, which is alive',
-                    hint='Stop that process, or wait until it has expired',
-                )
+            self._store.drop_expired(host)
+            self._key = (host, incarnation)
+            row = self._store.alive(self._key)
             joined_at = (
                 self._store.clock() if row is None else row.member.joined_at
             )
-            self._host, self._incarnation = host, incarnation
             self._put(model.Member(host, incarnation, joined_at, settings))
 
     def beat(self) -> None:
@@ -106,7 +111,7 @@ class MemoryBackend(backend.MembershipBackend):
         """Replace the settings that this member advertises."""
         with self._store.lock:
             row = self._own()
-            self._store.rows[self._host] = _Row(
+            self._store.rows[self._key] = _Row(
                 dataclasses.replace(row.member, settings=settings),
                 row.expires_at,
             )
@@ -115,27 +120,55 @@ class MemoryBackend(backend.MembershipBackend):
         """Stop being a member."""
         with self._store.lock:
             self._store.check()
-            row = self._store.rows.get(self._host)
-            if row and row.member.incarnation == self._incarnation:
-                del self._store.rows[self._host]
+            self._store.rows.pop(self._key, None)
 
     def view(self) -> model.View:
         """Return the members alive now."""
         with self._store.lock:
             self._store.check()
-            rows = map(self._store.alive, self._store.rows)
-            return model.View.of(row.member for row in rows if row)
+            rows = [
+                row for row in map(self._store.alive, self._store.rows) if row
+            ]
+            first = min((row.expires_at for row in rows), default=None)
+            return model.View.of(
+                (row.member for row in rows),
+                None if first is None else first - self._store.clock(),
+            )
 
     def _put(self, member: model.Member) -> None:
-        self._store.rows[member.host] = _Row(
+        self._store.rows[self._key] = _Row(
             member, self._store.clock() + self.member_ttl
         )
 
     def _own(self) -> _Row:
         self._store.check()
-        row = self._store.alive(self._host)
-        if row is None or row.member.incarnation != self._incarnation:
+        row = self._store.alive(self._key)
+        if row is None:
             raise exceptions.NotMemberError(
-                f'{self._host or "this process"} is not a member'
+                f'{self._key[0] or "this process"} is not a member'
             )
         return row
+
+
+class WatchedMemoryBackend(MemoryBackend):
+    """A memory backend that tells of changes, expiries included."""
+
+    capabilities: ClassVar[frozenset[capabilities.Capability]] = frozenset(
+        {*MemoryBackend.capabilities, capabilities.Capability.WATCH}
+    )
+
+    _told: str | None = None
+
+    def watch(self, timeout: float) -> bool:
+        """Wait until the members are others than at the last call."""
+        deadline = time.monotonic() + timeout
+        while True:
+            checksum = self.view().checksum
+            if checksum != self._told:
+                self._told = checksum
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            # The clock of a test moves without telling anybody.
+            time.sleep(min(left, _LOOK))

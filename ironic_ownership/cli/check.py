@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership import wiring
 from ironic_ownership.cli import command, failures
-from ironic_ownership.engine import check, overview
+from ironic_ownership.engine.checking import check
+from ironic_ownership.engine.inspecting import overview
 from ironic_ownership.observe import problem
 
 
@@ -41,8 +43,13 @@ shard; nodes without a shard are then counted, and not judged."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """Check the deployment."""
-        seen = overview.read(self.sources, sharded=self.sharded)
-        found = check.check(seen, wiring.interpret)
+        sources = dataclasses.replace(
+            self.sources, reservations=self.wiring.ready_reservations
+        )
+        seen = overview.read(sources, sharded=self.sharded)
+        found = check.check(
+            seen, wiring.interpret, reporting=self.wiring.reports_inventory
+        )
         if found:
             self.exit_code = failures.ExitCode.DEGRADED
         shown = problem.LONG if parsed_args.long else problem.SHORT

@@ -16,10 +16,11 @@ from cliff.formatters import base
 
 from ironic_ownership import wiring
 from ironic_ownership.cli import app, failures
+from ironic_ownership.engine import access
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine import overview, refresh
+    from ironic_ownership.engine.inspecting import overview
 
 T = TypeVar('T')
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
@@ -69,10 +70,12 @@ class _Readable(base.ListFormatter, base.SingleFormatter):
 class Shown(display.DisplayCommandBase[base.FormatterT]):
     """A command that shows something.
 
+    :cvar program: what is written before a command.
     :cvar examples: lines for the end of its help.
     :ivar exit_code: what the program ends with if nothing was raised.
     """
 
+    program: ClassVar[str] = failures.PROG
     examples: ClassVar[tuple[str, ...]] = ()
     notes: ClassVar[str] = ''
     exit_code = failures.ExitCode.DONE
@@ -83,12 +86,10 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         return cast(app.App, self.app).wiring
 
     @functools.cached_property
-    def ports(self) -> refresh.Ports:
+    def ports(self) -> access.Ports:
         """Records with a schema, Ironic, and the membership."""
-        from ironic_ownership.engine import refresh
-
         wired = self.wiring
-        return refresh.Ports(
+        return access.Ports(
             wired.ready_records(),
             wired.inventory,
             wired.backend,
@@ -103,7 +104,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     @functools.cached_property
     def sources(self) -> overview.Sources:
         """What the whole deployment is read from."""
-        from ironic_ownership.engine import overview
+        from ironic_ownership.engine.inspecting import overview
 
         wired = self.wiring
         return overview.Sources(
@@ -122,7 +123,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         cliff would add the name of the distribution, and read the list of
         files of every installed one to find it.
         """
-        lines = [f'  {failures.PROG} {line}' for line in self.examples]
+        lines = [f'  {self.program} {line}' for line in self.examples]
         parts = [self.notes] if self.notes else []
         if lines:
             parts.append('\n'.join(['examples:', *lines]))

@@ -14,8 +14,9 @@ from typing import Any
 from ironic_ownership import wiring
 from ironic_ownership.cli import command, failures
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import overview, whatif
-from ironic_ownership.engine import preview as preview_
+from ironic_ownership.engine.deciding import preview as preview_
+from ironic_ownership.engine.deciding import whatif
+from ironic_ownership.engine.inspecting import overview
 from ironic_ownership.observe import preview
 
 LOG = logging.getLogger(__name__)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.cli import command, failures, node
-from ironic_ownership.contracts import model
-from ironic_ownership.engine import census, survey
+from ironic_ownership.cli import command, node
+from ironic_ownership.engine.inspecting import node_listing, survey
 from ironic_ownership.observe import columns, compute_node, event
 
 _STATES = """\
@@ -18,7 +16,11 @@ states:
   unowned    Ironic has it, and no service owns it
   orphan     it has a record, and Ironic answers 404 for its uuid
   filtered   its owner keeps it although the owner's policies admit it no more
-  contested  live services disagree about it"""
+  contested  live services disagree about it
+
+  available       something can be scheduled to it
+  unavailable     nothing can be, and "unavailable" says why
+  out-of-service  no live conductor of its conductor group has its driver"""
 
 
 _SCOPE = """\
@@ -35,6 +37,7 @@ class ListComputeNode(command.Lister):
     notes = f'{_STATES}\n\n{_SCOPE}'
     examples = (
         'compute node list --state unowned orphan contested',
+        'compute node list --state out-of-service -c uuid -c service',
         'compute node list --service rack1 --long',
         'compute node list --shard rack1 -f json -c uuid -c service',
     )
@@ -64,10 +67,11 @@ class ListComputeNode(command.Lister):
             '--state',
             nargs='+',
             action='extend',
-            choices=[state.value for state in survey.State],
+            choices=[*survey.State, *survey.Availability],
             metavar='STATE',
             help='only nodes in one of these states: '
-            f'{", ".join(sorted(survey.State))}; may be repeated',
+            f'{", ".join(sorted(survey.State))}, '
+            f'{", ".join(survey.Availability)}; may be repeated',
         )
         parser.add_argument(
             '--long',
@@ -80,92 +84,22 @@ class ListComputeNode(command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """List the compute nodes that the options ask for."""
-        asked = parsed_args
-        scope, host = self._scope(asked.shard, asked.conductor_group)
-        found = census.take(self.ports, scope, host)
-        service = _service(asked.service, found.services)
-        findings = list(_placed(found.findings, asked))
-        if not findings:
-            self._check_place(asked.shard, asked.conductor_group)
-        shown = compute_node.LONG if asked.long else compute_node.SHORT
+        asked = node_listing.Asked(
+            parsed_args.service,
+            parsed_args.shard,
+            parsed_args.conductor_group,
+        )
+        configured = self.wiring.scope
+        # Without a shard key nothing of this service is asked for.
+        host = '' if configured.shard is None else self.wiring.settings.host
+        scope, whose = node_listing.scope_of(asked, configured, host)
+        found = node_listing.take(self.ports, asked, scope, whose)
+        states = parsed_args.state
+        shown = compute_node.LONG if parsed_args.long else compute_node.SHORT
         return self.table(
             shown,
-            (
-                finding
-                for finding in findings
-                if service in (None, compute_node.owner(finding))
-                and (not asked.state or finding.state in asked.state)
-            ),
+            [f for f in found if not states or survey.is_in(f, states)],
         )
-
-    def _scope(
-        self, shard: str | None, group: str | None
-    ) -> tuple[model.Scope, str]:
-        """Return what Ironic is to filter by, and whose records to add.
-
-        Law 4: with a shard key set no request without a shard filter lists
-        nodes.
-        """
-        configured = self.wiring.scope
-        sharded = configured.shard is not None
-        scope, host = model.Scope(), ''
-        if shard is not None:
-            scope = model.Scope(shard=shard)
-        elif sharded:
-            scope = configured
-            if group is None:
-                # Also what left the shard and is still managed from here.
-                host = self.wiring.settings.host
-        if group is not None:
-            scope = dataclasses.replace(scope, conductor_group=group.lower())
-        return scope, host
-
-    def _check_place(self, shard: str | None, group: str | None) -> None:
-        """Refuse a shard or group that nobody has heard of.
-
-        :raises NotFoundError: naming what is near.
-        """
-        records = self.ports.records
-        if shard is not None:
-            counted = self.ports.source.shard_counts()
-            shards = {name for name in counted if name is not None}
-            if shard not in shards:
-                raise failures.unknown('shard', shard, shards)
-        if group:
-            groups = {r.conductor_group for r in records.compute_nodes()}
-            groups |= set(_configured_groups(records.services()))
-            if group.lower() not in groups:
-                raise failures.unknown('conductor group', group, groups - {''})
-
-
-def _service(asked: str | None, known: Collection[str]) -> str | None:
-    if asked is None:
-        return None
-    host = model.canonical_host(asked)
-    if host not in known:
-        raise failures.unknown('service', asked, known)
-    return host
-
-
-def _placed(
-    findings: Iterable[survey.Finding], asked: argparse.Namespace
-) -> Iterable[survey.Finding]:
-    """Return the findings in the shard and group that were asked for."""
-    group = asked.conductor_group
-    for finding in findings:
-        shard, its_group = compute_node.place(finding)
-        if asked.shard is not None and shard != asked.shard:
-            continue
-        if group is None or its_group == group.lower():
-            yield finding
-
-
-def _configured_groups(services: Iterable[model.Service]) -> Iterable[str]:
-    for service in services:
-        for policy in service.settings.policies:
-            group = dict(policy.options).get('conductor_group')
-            if isinstance(group, str):
-                yield group
 
 
 class ShowComputeNode(command.ShowOne):

@@ -16,7 +16,7 @@ from ironic_ownership.engine import request
 from ironic_ownership.observe import deletion as shown
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine import removal
+    from ironic_ownership.engine.removing import removal
 
 LOG = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class _Deletion(command.Lister):
     @functools.cached_property
     def remover(self) -> removal.Remover:
         """What judges and deletes one record."""
-        from ironic_ownership.engine import removal
+        from ironic_ownership.engine.removing import removal
 
         records = self.wiring.ready_records()
         placement = self.wiring.placement_of(self.request_id)
@@ -85,7 +85,7 @@ class _Deletion(command.Lister):
         self, records: Iterable[model.ComputeNode]
     ) -> dict[str | None, removal.Round]:
         """Judge what the nodes of each owner have in common."""
-        from ironic_ownership.engine import owner_loss
+        from ironic_ownership.engine.removing import owner_loss
 
         everyone = self.wiring.ready_records().compute_nodes()
         limits = wiring.tuning_of(self.wiring.settings).limits
@@ -135,7 +135,7 @@ class CheckDeleteComputeNode(_Deletion):
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """Judge the gates of the nodes."""
-        from ironic_ownership.engine import deletion
+        from ironic_ownership.engine.removing import deletion
 
         records = self.records_of(parsed_args.nodes)
         rounds = self.rounds(records)
@@ -204,7 +204,7 @@ class DeleteComputeNode(_Deletion):
     def _judged(
         self, record: model.ComputeNode, round_: removal.Round
     ) -> shown.Result:
-        from ironic_ownership.engine import deletion
+        from ironic_ownership.engine.removing import deletion
 
         judgements = deletion.judge(self.remover.examine(record, round_))
         passed = all(j.passed for j in judgements)

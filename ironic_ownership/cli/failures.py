@@ -5,18 +5,29 @@ The codes are public interface, see ``--help``.
 
 from __future__ import annotations
 
-import difflib
 import enum
 import logging
 import sys
-from collections.abc import Collection
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine import names
 
 PROG = 'ironic-ownership'
 
 _FAMILIES = (exceptions.OwnershipError, OSError)
-_NAMES_SHOWN = 10
+_REFUSALS = (
+    exceptions.NodeOutOfServiceError,
+    exceptions.NotOwnerError,
+    exceptions.WrongScopeError,
+    exceptions.FencedError,
+    exceptions.NoMatchError,
+    exceptions.ReservationConflictError,
+    exceptions.ServiceRefusedError,
+    exceptions.AllocationConflictError,
+    exceptions.AllocationInUseError,
+)
+
+unknown, nearest = names.unknown, names.nearest
 
 
 class ExitCode(enum.IntEnum):
@@ -41,8 +52,12 @@ class UsageError(exceptions.OwnershipError):
 
 def exit_code(error: BaseException) -> ExitCode:
     """Return the exit code of a command that ended with this error."""
-    if isinstance(error, UsageError):
+    if isinstance(error, UsageError | exceptions.RequestError):
         return ExitCode.USAGE
+    if isinstance(error, exceptions.ReservationUnfinishedError):
+        return ExitCode.DEGRADED
+    if isinstance(error, _REFUSALS):
+        return ExitCode.REFUSED
     if isinstance(error, BrokenPipeError):
         return ExitCode.BROKEN_PIPE
     if isinstance(error, KeyboardInterrupt):
@@ -70,32 +85,6 @@ def _is_configuration(error: BaseException) -> bool:
 def report(error: BaseException) -> None:
     """Write the error to standard error, without a traceback."""
     sys.stderr.write(f'{PROG}: error: {line(error)}\n')
-
-
-def unknown(
-    what: str, name: str, known: Collection[str]
-) -> exceptions.NotFoundError:
-    """Return the error for a name that does not exist.
-
-    :param what: kind of thing, such as ``service``.
-    :param known: the names that exist; the nearest are proposed.
-    """
-    return exceptions.NotFoundError(
-        f'{what} {name!r} is not known', hint=nearest(name, known)
-    )
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """Return a hint that names what is near, or else what there is."""
-    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
-    if near:
-        return f'Did you mean {" or ".join(near)}?'
-    if not known:
-        return 'There is none at all'
-    shown = sorted(known)[:_NAMES_SHOWN]
-    more = len(known) - len(shown)
-    rest = f' and {more} more' if more else ''
-    return f'Known are: {", ".join(shown)}{rest}'
 
 
 class Formatter(logging.Formatter):

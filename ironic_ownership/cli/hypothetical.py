@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ironic_ownership import plugins
 from ironic_ownership.cli import failures
-from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import exceptions, model, options, policy
+from ironic_ownership.cli import given as given_
+from ironic_ownership.contracts import exceptions, model, policy
 
 Classes = Mapping[str, type[policy.Policy]]
 
@@ -96,7 +96,7 @@ def check_options(
             for policy_, target in classes.items()
             if one.policy in ('', policy_)
             for declared in target.options
-            for name in _names(declared)
+            for name in given_.names(declared)
         }
         if one.name not in declared:
             raise failures.unknown('option', one.name, declared)
@@ -143,9 +143,9 @@ def _values(
             if (
                 one.host in ('', member.host)
                 and one.policy in ('', name)
-                and one.name in _names(declared)
+                and one.name in given_.names(declared)
             ):
-                value = _read(declared, one)
+                value = given_.read(declared, one.name, one.text)
         if declared.required and value is None:
             raise exceptions.OwnershipError(
                 f'{member.host} could not run {name}: its option '
@@ -153,18 +153,3 @@ def _values(
                 hint=f'Add --option {member.host}:{declared.name}=VALUE',
             )
         yield declared.name, value
-
-
-def _read(declared: options.Option, given: Given) -> model.Value:
-    try:
-        value = plugin_conf.to_oslo(declared).type(given.text)
-    except ValueError as exc:
-        raise exceptions.OwnershipError(
-            f'--option {given.name}={given.text}: {exc}'
-        ) from exc
-    result: model.Value = tuple(value) if isinstance(value, list) else value
-    return result
-
-
-def _names(declared: options.Option) -> tuple[str, ...]:
-    return declared.name, *declared.aliases, *declared.deprecated_names

@@ -1,33 +1,40 @@
-"""``member list``: the services that the membership backend sees alive."""
+"""``member list``: the processes that the membership backend sees alive."""
 
 from __future__ import annotations
 
 import argparse
+import logging
 
 from ironic_ownership import wiring
-from ironic_ownership.cli import command
+from ironic_ownership.cli import command, failures
+from ironic_ownership.engine.members import memberships
 from ironic_ownership.observe import service
+
+LOG = logging.getLogger(__name__)
 
 
 class ListMember(command.Lister):
-    """List the members: live services, as they advertise themselves.
+    """List the members: live processes, as they advertise themselves.
 
-    Asks the membership backend and nothing else.
+    Asks the membership backend, and the records for who is active.
     """
 
     notes = """\
-"readable" tells whether this installation knows the policies that a member
-advertises, in their contract version. A member that is not readable is left
-out of what this program decides."""
+Several processes of one host are active and standby: the one that is named
+in the records acts, the others wait for its end. "readable" tells whether
+this installation knows the policies that a member advertises, in their
+contract version. A member that is not readable is left out of what this
+program decides. If the records do not answer, "role" is "unknown" and the
+exit code is 4."""
     examples = ('member list', 'member list -f json')
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """List the members."""
-        members = self.wiring.backend.view().members
-        return self.table(
-            service.MEMBER,
-            (
-                service.Reading(m, wiring.interpret(m.settings) is not None)
-                for m in members
-            ),
+        wired = self.wiring
+        found = memberships.take(
+            wired.ready_records, wired.backend, wiring.interpret
         )
+        for doubt in found.doubts:
+            LOG.warning('%s', ' '.join(doubt.split()))
+            self.exit_code = failures.ExitCode.DEGRADED
+        return self.table(service.MEMBER, found.readings)

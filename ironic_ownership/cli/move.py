@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,12 @@ from ironic_ownership.cli import (
     writing,
 )
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import request
+from ironic_ownership.engine import access, request
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import move as move_columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine import move_selection, refresh
+    from ironic_ownership.engine.moving import move_selection
 
 _GATES = """\
 gates, every one of them judged for every node:
@@ -57,7 +56,7 @@ class MoveComputeNode(moving.Moving):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
-        from ironic_ownership.engine import move_gates
+        from ironic_ownership.engine.moving import move_gates
 
         parser = super().get_parser(prog_name)
         add = parser.add_argument
@@ -111,7 +110,7 @@ class MoveComputeNode(moving.Moving):
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """Move the nodes that the options name."""
-        from ironic_ownership.engine import move_gates, moves
+        from ironic_ownership.engine.moving import move_gates, moves
 
         asked = parsed_args
         _check_usage(asked)
@@ -131,9 +130,9 @@ class MoveComputeNode(moving.Moving):
         )
 
     def _selection(
-        self, asked: argparse.Namespace, ports: refresh.Ports
+        self, asked: argparse.Namespace, ports: access.Ports
     ) -> move_selection.Selection:
-        from ironic_ownership.engine import move_selection
+        from ironic_ownership.engine.moving import move_selection
 
         if asked.file is not None or asked.nodes:
             return move_selection.Selection(
@@ -146,23 +145,15 @@ class MoveComputeNode(moving.Moving):
             if source not in hosts:
                 raise failures.unknown('service', asked.source, hosts)
         return move_selection.Selection(
-            source=source, scope=self._place(asked), sharded=self.sharded
+            source=source,
+            scope=move_selection.place(
+                asked.shard, asked.conductor_group, self.wiring.scope
+            ),
+            sharded=self.sharded,
         )
 
-    def _place(self, asked: argparse.Namespace) -> model.Scope | None:
-        if asked.shard is None and asked.conductor_group is None:
-            return None
-        scope = model.Scope(shard=asked.shard)
-        if asked.shard is None and self.sharded:
-            scope = self.wiring.scope
-        if asked.conductor_group is not None:
-            scope = dataclasses.replace(
-                scope, conductor_group=asked.conductor_group.lower()
-            )
-        return scope
-
     def _named(
-        self, asked: argparse.Namespace, ports: refresh.Ports
+        self, asked: argparse.Namespace, ports: access.Ports
     ) -> Sequence[str]:
         """Return the uuids of the nodes that are named.
 
@@ -220,7 +211,7 @@ def _check_usage(asked: argparse.Namespace) -> None:
 
 
 def _names(
-    words: Sequence[move_input.Entry], ports: refresh.Ports
+    words: Sequence[move_input.Entry], ports: access.Ports
 ) -> dict[str, list[str]]:
     """Return uuids by name; nothing is read if no word is a name."""
     names: dict[str, list[str]] = {}
@@ -232,7 +223,7 @@ def _names(
 
 
 def _without_unknown(
-    named: move_input.Named, path: str, ports: refresh.Ports
+    named: move_input.Named, path: str, ports: access.Ports
 ) -> move_input.Named:
     """Take out what no compute node is on record for, as faults."""
     known = {r.uuid for r in ports.records.compute_nodes_by_uuid(named.uuids)}
@@ -339,7 +330,7 @@ class ResumeMove(moving.Moving):
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """Finish the move."""
-        from ironic_ownership.engine import moves
+        from ironic_ownership.engine.moving import moves
 
         asked = parsed_args
         self.check_terminal(asked)

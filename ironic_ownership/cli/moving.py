@@ -19,10 +19,11 @@ from ironic_ownership import wiring
 from ironic_ownership.cli import command, failures, writing
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts import moves as port
+from ironic_ownership.engine import access
 from ironic_ownership.observe import move as columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine import moves, refresh
+    from ironic_ownership.engine.moving import moves
 
 _PROGRESS_INTERVAL = 1.0
 """Seconds between two lines of progress."""
@@ -60,12 +61,10 @@ class Moving(command.Lister):
         """Write one line to standard error."""
         self.app.stderr.write(f'{failures.PROG}: {text}\n')
 
-    def ports_of(self, request_id: str) -> refresh.Ports:
+    def ports_of(self, request_id: str) -> access.Ports:
         """Return the ports; Ironic is told the request id."""
-        from ironic_ownership.engine import refresh
-
         wired = self.wiring
-        return refresh.Ports(
+        return access.Ports(
             wired.ready_records(),
             wired.inventory_of(request_id),
             wired.backend,
@@ -88,7 +87,7 @@ class Moving(command.Lister):
         self,
         asked: argparse.Namespace,
         mover: moves.Mover,
-        ports: refresh.Ports,
+        ports: access.Ports,
         plan: moves.Plan,
         store: Callable[[], None],
     ) -> command.Table:
@@ -105,7 +104,7 @@ class Moving(command.Lister):
                 self.exit_code = failures.ExitCode.REFUSED
             return self._results(plan, [n.node for n in plan.nodes])
         self._confirm(asked, plan)
-        from ironic_ownership.engine import move_verification
+        from ironic_ownership.engine.moving import move_verification
 
         verification = move_verification.Verification(
             ports,
@@ -181,7 +180,7 @@ class Moving(command.Lister):
                     plan.order.destination,
                     planned.node,
                     planned.name,
-                    _gates(planned, every=asked.dry_run),
+                    planned.gates(every=asked.dry_run),
                 )
                 for planned in shown
             ],
@@ -230,30 +229,6 @@ class Moving(command.Lister):
 
 def _how_to_resume(what: str, request_id: str) -> str:
     return f'{what}: "{failures.PROG} move resume {request_id}" goes on'
-
-
-def _gates(planned: moves.PlannedNode, *, every: bool) -> list[dict[str, str]]:
-    """Return the gates of one node: all, or those that failed."""
-    from ironic_ownership.engine import move_gates
-
-    if not planned.judged:
-        return []
-    failed = {failure.gate: failure for failure in planned.failures}
-    return [
-        _gate(gate.value, failed.get(gate))
-        for gate in move_gates.Gate
-        if every or gate in failed
-    ]
-
-
-def _gate(gate: str, failure: Any) -> dict[str, str]:
-    if failure is None:
-        return {'gate': gate, 'result': 'passed'}
-    return {
-        'gate': gate,
-        'result': 'overridden' if failure.overridden else 'failed',
-        'detail': failure.detail,
-    }
 
 
 @contextlib.contextmanager

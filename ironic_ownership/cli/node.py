@@ -10,7 +10,7 @@ from typing import Any
 
 from ironic_ownership.cli import command, failures
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import census, explain
+from ironic_ownership.engine.inspecting import census, explain
 
 
 def uuid_of(shown: command.Shown[Any], asked: str) -> str:

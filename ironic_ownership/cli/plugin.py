@@ -6,7 +6,7 @@ A plugin that is broken is a row of the listing, never a failure of it.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from ironic_ownership import plugins
 from ironic_ownership.cli import command
@@ -61,21 +61,33 @@ def _remark(plugin: plugins.Plugin) -> str | None:
     return getattr(plugin.target, 'deprecated', '') or None
 
 
-def _columns(selected: Collection[str]) -> Iterable[_Column]:
+def identity(selected: Collection[str]) -> Iterable[_Column]:
+    """Return the columns that say what a plugin is, and where it is from.
+
+    :param selected: the names that the configuration has.
+    """
     return (
         _Column('name', lambda p: p.name),
         _Column('kind', _kind),
         _Column('distribution', lambda p: _distribution(p)[0]),
         _Column('version', lambda p: _distribution(p)[1]),
         _Column('selected', lambda p: p.name in selected),
-        _Column('options', _options),
-        _Column('capabilities', _capabilities),
-        _Column('status', _status),
-        _Column('remark', _remark),
     )
 
 
-_NOTES = """\
+STANDING: Sequence[_Column] = (
+    _Column('capabilities', _capabilities),
+    _Column('status', _status),
+    _Column('remark', _remark),
+)
+"""The columns that say what a plugin can do, and whether it can be used."""
+
+
+def _columns(selected: Collection[str]) -> Sequence[_Column]:
+    return (*identity(selected), _Column('options', _options), *STANDING)
+
+
+NOTES = """\
 "selected" tells whether the configuration names it. "status" is ok,
 deprecated or broken, and "remark" says what to use instead, or why it cannot
 be loaded."""
@@ -84,26 +96,26 @@ be loaded."""
 class ListPolicy(command.Lister):
     """List the installed ownership policies, and where they come from."""
 
-    notes = _NOTES
+    notes = NOTES
     examples = ('policy list', 'policy list -f json')
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """List the policies."""
         selected = [name.strip() for name in self.wiring.policy_names]
         return self.table(
-            tuple(_columns(selected)), plugins.installed(plugins.POLICIES)
+            _columns(selected), plugins.installed(plugins.POLICIES)
         )
 
 
 class ListBackend(command.Lister):
     """List the installed membership backends, and where they come from."""
 
-    notes = _NOTES
+    notes = NOTES
     examples = ('backend list', 'backend list -f json')
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """List the membership backends."""
         return self.table(
-            tuple(_columns([self.wiring.backend_name])),
+            _columns([self.wiring.backend_name]),
             plugins.installed(plugins.BACKENDS),
         )

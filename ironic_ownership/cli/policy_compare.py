@@ -6,7 +6,7 @@ import argparse
 
 from ironic_ownership.cli import command, comparison, hypothetical
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import whatif
+from ironic_ownership.engine.deciding import whatif
 
 
 class ComparePolicy(comparison.Comparison):

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ironic_ownership import wiring
 from ironic_ownership.cli import command, comparison, failures
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine import balance, roster, settings_text, whatif
+from ironic_ownership.engine.deciding import roster, settings_text, whatif
+from ironic_ownership.engine.inspecting import balance
 from ironic_ownership.observe import ring
 
 LOG = logging.getLogger(__name__)

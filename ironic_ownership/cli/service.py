@@ -7,24 +7,23 @@ for the long list only, which leaves out what it does not answer.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ironic_ownership import wiring
 from ironic_ownership.cli import command, failures
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.inspecting import standings
 from ironic_ownership.observe import columns, service
-
-if TYPE_CHECKING:
-    from ironic_ownership.engine import balance
 
 LOG = logging.getLogger(__name__)
 
 _NOTES = """\
-"alive" is what the membership backend sees: up or down. If it does not
-answer, alive is "unknown" and the exit code is 4. "status" and "forced_down"
+"alive" is what the membership backend sees: up; standby, while only
+processes are alive that stand by; away, if it was stopped for a while and its
+nodes wait for it; or down. If the backend does not answer, alive is
+"unknown" and the exit code is 4. "status" and "forced_down"
 are an operator's doing; neither a disabled nor a forced-down service is given
 nodes."""
 
@@ -42,30 +41,12 @@ class _Services:
 
     exit_code: failures.ExitCode
 
-    def standings(self, shown: command.Shown[Any]) -> list[service.Standing]:
-        """Return every service that has a row or is a member."""
-        records = shown.wiring.ready_records()
-        rows = {row.host: row for row in records.services()}
-        counts = records.counts()
-        view = self._view(shown)
-        members = {m.host: m for m in view.members} if view else {}
-        return [
-            service.Standing(
-                rows.get(host, model.Service(host)),
-                members.get(host),
-                view is not None,
-                *counts.get(host, (0, 0)),
-            )
-            for host in sorted(rows.keys() | members.keys())
-        ]
-
-    def _view(self, shown: command.Shown[Any]) -> model.View | None:
-        try:
-            return shown.wiring.backend.view()
-        except exceptions.MembershipError as exc:
-            LOG.warning('who is alive is unknown: %s', failures.line(exc))
+    def told(self, found: standings.Found) -> Sequence[standings.Standing]:
+        """Return the services; warn of what is not known about them."""
+        for doubt in found.doubts:
+            LOG.warning('%s', ' '.join(doubt.split()))
             self.exit_code = failures.ExitCode.DEGRADED
-            return None
+        return found.standings
 
 
 class ListService(_Services, command.Lister):
@@ -88,55 +69,15 @@ class ListService(_Services, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """List the services."""
-        found = self.standings(self)
-        if parsed_args.long:
-            return self.table(service.LONG, self._weighed(found))
-        return self.table(service.SHORT, found)
-
-    def _weighed(
-        self, found: Sequence[service.Standing]
-    ) -> Sequence[service.Standing]:
-        """Add to each service what is known of its load."""
-        from ironic_ownership.engine import balance, overview, roster
+        wired = self.wiring
+        found = standings.take(wired.ready_records(), wired.backend)
+        if not parsed_args.long:
+            return self.table(service.SHORT, self.told(found))
+        from ironic_ownership.engine.inspecting import overview
 
         seen = overview.read(self.sources, sharded=self.sharded)
-        for part, error in seen.unread.items():
-            if part is overview.Part.RECORDS:
-                raise error
-            LOG.warning('%s is unknown: %s', part, failures.line(error))
-            self.exit_code = failures.ExitCode.DEGRADED
-        nodes = seen.nodes.listed if seen.nodes else None
-        if seen.nodes and seen.nodes.unlisted:
-            LOG.warning(
-                'what is unavailable is unknown: %s nodes without a shard '
-                'may not be listed with a shard key set',
-                seen.nodes.unlisted,
-            )
-            self.exit_code, nodes = failures.ExitCode.DEGRADED, None
-        found_roster = (
-            roster.Roster.of(seen.view, seen.services or (), wiring.interpret)
-            if seen.view
-            else None
-        )
-        loads = balance.loads(
-            [standing.row.host for standing in found],
-            seen.records or (),
-            nodes,
-            found_roster,
-        )
-        return [_with_load(s, loads[s.row.host]) for s in found]
-
-
-def _with_load(
-    standing: service.Standing, load: balance.Load
-) -> service.Standing:
-    return dataclasses.replace(
-        standing,
-        nodes=load.nodes,
-        instances=load.instances,
-        unavailable=load.unavailable,
-        of_mean=load.of_mean,
-    )
+        weighed = standings.weigh(found, seen, wiring.interpret)
+        return self.table(service.LONG, self.told(weighed))
 
 
 class ShowService(_Services, command.ShowOne):
@@ -159,10 +100,12 @@ class ShowService(_Services, command.ShowOne):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Show the service."""
-        standings = {s.row.host: s for s in self.standings(self)}
-        found = standings.get(model.canonical_host(parsed_args.host))
+        wired = self.wiring
+        all_ = standings.take(wired.ready_records(), wired.backend)
+        by_host = {s.row.host: s for s in self.told(all_)}
+        found = by_host.get(model.canonical_host(parsed_args.host))
         if found is None:
-            raise failures.unknown('service', parsed_args.host, standings)
+            raise failures.unknown('service', parsed_args.host, by_host)
         return columns.keys(service.DETAILS), columns.row(
             service.DETAILS, found
         )

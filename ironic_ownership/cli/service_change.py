@@ -1,6 +1,7 @@
 """``service set`` and ``service delete``: what operators do to services.
 
-Neither asks Ironic for anything, so both work while it is down.
+Neither asks Ironic for anything, so both work while it is down. What a
+service reported to Placement of itself is deleted with it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 from ironic_ownership.cli import command, failures, writing
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine import request, service_gates
+from ironic_ownership.engine import request
+from ironic_ownership.engine.removing import service_gates
 from ironic_ownership.observe import columns, service_change
 
 LOG = logging.getLogger(__name__)
@@ -192,11 +194,25 @@ class DeleteService(command.Lister):
         writing.confirm(asked, f'Delete service {host}')
         writing.announce(request_id, f'delete service {host}')
         try:
+            self._take_from_placement(host, request_id)
             self.wiring.records.delete_service(host, actor=writing.actor())
-        except exceptions.ServiceInUseError as exc:
+        except (
             # Something was given to it since the gates were judged.
+            exceptions.ServiceInUseError,
+            exceptions.ProviderInUseError,
+        ) as exc:
             self.exit_code = failures.ExitCode.REFUSED
             LOG.error('%s: %s', request_id, failures.line(exc))
+
+    def _take_from_placement(self, host: str, request_id: str) -> None:
+        # First: while the service is there, the command can be repeated.
+        from ironic_ownership.engine.placement import capacity_report
+
+        if not self.wiring.reports_inventory:
+            return
+        placement = self.wiring.placement_of(request_id)
+        if placement is not None:
+            capacity_report.take_away(placement, host)
 
 
 def _reason(text: str) -> str:

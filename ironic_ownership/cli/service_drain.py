@@ -19,11 +19,11 @@ from ironic_ownership.cli import (
     writing,
 )
 from ironic_ownership.contracts import moves as port
-from ironic_ownership.engine import request
+from ironic_ownership.engine import access, request
 from ironic_ownership.observe import move as columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine import drain, moves, refresh
+    from ironic_ownership.engine.moving import drain, moves
 
 _HOMELESS = (
     'destination_admits',
@@ -54,7 +54,7 @@ class DrainService(moving.Moving):
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """Move everything that the service owns."""
-        from ironic_ownership.engine import moves
+        from ironic_ownership.engine.moving import moves
 
         asked = parsed_args
         self.check_terminal(asked)
@@ -76,9 +76,10 @@ class DrainService(moving.Moving):
             self._confirm_all(host, asked, plans)
         return self._carried_out(asked, mover, ports, plans, stays)
 
-    def _plan(self, host: str, ports: refresh.Ports) -> drain.Drain:
+    def _plan(self, host: str, ports: access.Ports) -> drain.Drain:
         from ironic_ownership.contracts import model
-        from ironic_ownership.engine import drain, move_selection, roster
+        from ironic_ownership.engine.deciding import roster
+        from ironic_ownership.engine.moving import drain, move_selection
 
         services = ports.records.services()
         near = ports.records.compute_nodes_near(
@@ -99,7 +100,7 @@ class DrainService(moving.Moving):
     def _judge(
         self, host: str, planned: drain.Drain, mover: moves.Mover
     ) -> list[moves.Plan]:
-        from ironic_ownership.engine import move_selection, moves
+        from ironic_ownership.engine.moving import move_selection, moves
 
         return [
             mover.plan(
@@ -149,7 +150,7 @@ class DrainService(moving.Moving):
         self,
         asked: argparse.Namespace,
         mover: moves.Mover,
-        ports: refresh.Ports,
+        ports: access.Ports,
         plans: Iterable[moves.Plan],
         stays: Sequence[columns.Row],
     ) -> command.Table:

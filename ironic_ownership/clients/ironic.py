@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import uuid as uuid_
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
@@ -18,6 +18,7 @@ from oslo_log import log
 
 from ironic_ownership.clients import (
     ironic_api,
+    ironic_conductors,
     ironic_nodes,
     ironic_query,
     session,
@@ -69,6 +70,7 @@ class IronicInventory(inventory.Inventory):
     :param page_size: nodes asked for at once, 1 to 1000.
     :param request_id: "req-" and a uuid, sent with every request for nodes;
         without it each scan has one of its own.
+    :param on_request: fields of :data:`ironic_nodes.ON_REQUEST` to ask for.
     """
 
     def __init__(
@@ -77,10 +79,13 @@ class IronicInventory(inventory.Inventory):
         *,
         page_size: int = MAX_PAGE_SIZE,
         request_id: str | None = None,
+        on_request: Iterable[str] = (),
     ) -> None:
         self._api = ironic_api.IronicAPI(connection)
         self._page_size = page_size
         self._request_id = request_id
+        wanted = sorted(on_request)
+        self._wanted = {f: ironic_nodes.ON_REQUEST[f] for f in wanted}
 
     def check(self, scope: model.Scope) -> None:
         """Refuse a server that cannot filter by what the scope names.
@@ -104,17 +109,58 @@ class IronicInventory(inventory.Inventory):
         """
         return self._scan(scope, ())
 
+    def instances(self, scope: model.Scope) -> Mapping[str, str]:
+        """List the nodes in the scope that have an instance.
+
+        Two fields of these nodes alone, and what the scope is checked by.
+        """
+        fields = [
+            'uuid',
+            'instance_uuid',
+            *(['shard'] if scope.shard is not None else []),
+            *(
+                ['conductor_group']
+                if scope.conductor_group is not None
+                else []
+            ),
+        ]
+        nodes = self._scan(scope, (('associated', 'true'),), fields)
+        return {n.uuid: n.instance_uuid for n in nodes if n.instance_uuid}
+
+    def free(
+        self,
+        scope: model.Scope,
+        *,
+        resource_class: str | None = None,
+        enough: int | None = None,
+    ) -> Sequence[model.Node]:
+        """List nodes in the scope that are available and have no instance.
+
+        The server filters by what its version knows, and no page is asked
+        for once there are enough.
+        """
+        more = ironic_query.free(self._api.minor, resource_class)
+        return self._scan(scope, more, enough=enough)
+
     def count(self, scope: model.Scope) -> int:
         """Count what the credential may list, child nodes included."""
         children = (('include_children', 'true'),)
-        return len(
-            self._scan(scope, children if self._api.minor >= _CHILDREN else ())
-        )
+        more = children if self._api.minor >= _CHILDREN else ()
+        return len(self._scan(scope, more))
 
     def _scan(
-        self, scope: model.Scope, more: ironic_api.Params
+        self,
+        scope: model.Scope,
+        more: ironic_api.Params,
+        fields: Sequence[str] = (),
+        *,
+        enough: int | None = None,
     ) -> Sequence[model.Node]:
-        """List every node in the scope, asked for with more parameters."""
+        """List the nodes in the scope that more parameters leave.
+
+        :param fields: all that are known, if not given.
+        :param enough: number of nodes after which no page is asked for.
+        """
         if scope.nothing:
             return []
         if scope.conductor_group is not None:
@@ -123,9 +169,11 @@ class IronicInventory(inventory.Inventory):
             )
         self._require(scope)
         request_id = self._request_id or f'req-{uuid_.uuid4()}'
+        fields = fields or self._known_fields()
+        asked = [('fields', ','.join(fields)), *more]
         for number in range(1, WALKS + 1):
             try:
-                return self._walk(scope, request_id, more)
+                return self._walk(scope, request_id, asked, enough)
             except _WalkBrokenError as exc:
                 LOG.info(
                     'The list of nodes changed while it was read (%s), '
@@ -153,7 +201,7 @@ class IronicInventory(inventory.Inventory):
         try:
             data = self._api.get(
                 f'/nodes/{uuid}',
-                [self._fields()],
+                [('fields', ','.join(self._known_fields()))],
                 about=uuid,
                 request_id=self._request_id,
             )
@@ -186,6 +234,15 @@ class IronicInventory(inventory.Inventory):
             ) from exc
         return counts
 
+    def conductors(self) -> Sequence[model.Conductor]:
+        """List all conductors, those that are not alive as well.
+
+        :raises IronicTooOldError: before API 1.49.
+        """
+        return ironic_conductors.read_all(
+            self._api, self._page_size, self._request_id
+        )
+
     def _require(self, scope: model.Scope) -> None:
         _ = self._api.minor
         if scope.shard is not None:
@@ -194,13 +251,16 @@ class IronicInventory(inventory.Inventory):
             self._api.require(_CONDUCTOR_GROUP, 'filter by conductor group')
 
     def _walk(
-        self, scope: model.Scope, request_id: str, more: ironic_api.Params
+        self,
+        scope: model.Scope,
+        request_id: str,
+        more: ironic_api.Params,
+        enough: int | None,
     ) -> Sequence[model.Node]:
         reader = ironic_nodes.NodeReader()
         nodes: dict[str, model.Node] = {}
-        for page in self._pages(
-            [*ironic_query.filters(scope), *more], request_id
-        ):
+        filters = [*more, *ironic_query.filters(scope)]
+        for page in self._pages(filters, request_id, enough):
             for data in page:
                 node = reader.read(data)
                 if node is None:
@@ -208,6 +268,8 @@ class IronicInventory(inventory.Inventory):
                 if node.uuid in nodes:
                     raise _WalkBrokenError(f'{node.uuid} came twice')
                 nodes[node.uuid] = node
+            if enough is not None and len(nodes) >= enough:
+                break
         inside = [
             node
             for node in nodes.values()
@@ -219,7 +281,10 @@ class IronicInventory(inventory.Inventory):
         return inside
 
     def _pages(
-        self, filters: ironic_api.Params, request_id: str
+        self,
+        filters: ironic_api.Params,
+        request_id: str,
+        enough: int | None,
     ) -> Iterator[list[Any]]:
         """Give one page after the other, each asked for with every filter.
 
@@ -227,8 +292,7 @@ class IronicInventory(inventory.Inventory):
         it lacks the filters.
         """
         params = [
-            self._fields(),
-            ('limit', str(self._page_size)),
+            ('limit', str(min(self._page_size, enough or self._page_size))),
             *filters,
         ]
         marker: str | None = None
@@ -260,12 +324,10 @@ class IronicInventory(inventory.Inventory):
             )
         return page, 'next' in body or len(page) >= self._page_size
 
-    def _fields(self) -> tuple[str, str]:
+    def _known_fields(self) -> list[str]:
         minor = self._api.minor
-        known = [
-            f for f, since in ironic_nodes.FIELDS.items() if since <= minor
-        ]
-        return 'fields', ','.join(known)
+        fields = {**ironic_nodes.FIELDS, **self._wanted}
+        return [field for field, since in fields.items() if since <= minor]
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
@@ -280,11 +342,14 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 
 
 def open_inventory(
-    conf: cfg.ConfigOpts, request_id: str | None = None
+    conf: cfg.ConfigOpts,
+    request_id: str | None = None,
+    on_request: Iterable[str] = (),
 ) -> IronicInventory:
     """Build the inventory from ``[ironic]``; nothing is sent yet.
 
     :param request_id: sent with every request for nodes.
+    :param on_request: fields to ask for that are not always asked for.
     :raises ConfigurationError: if a value has not the type of its option.
     :raises IronicError: naming the line that is missing or wrong.
     """
@@ -295,6 +360,7 @@ def open_inventory(
             connection,
             page_size=conf[GROUP].page_size,
             request_id=request_id,
+            on_request=on_request,
         )
     except cfg.Error as exc:
         # oslo.config tells where it keeps the value; that helps nobody.

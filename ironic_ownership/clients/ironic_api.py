@@ -7,21 +7,18 @@ connection that the server has closed looks like that. It is never tried again
 after a time-out or because of a status: keystoneauth would sleep as long as
 ``Retry-After`` says, and openstacksdk 15 seconds. Who asked tries again later.
 Redirects are not followed, because keystoneauth drops the filters from them.
-The versions are read here and not by the SDK's discovery, which takes a
-server that is down for one that is not Ironic.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
-from ironic_ownership.clients import ironic_faults
+from ironic_ownership.clients import ironic_faults, ironic_versions, session
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -40,7 +37,15 @@ NEWEST_NEEDED = 83
 
 
 class NotFoundFault(exceptions.IronicError):
-    """Ironic itself says that it does not have the node that was named."""
+    """Ironic itself says that it does not have what was named."""
+
+
+class ConflictFault(exceptions.IronicError):
+    """Ironic itself says 409: something else is in the way, or a lock is."""
+
+
+class RefusedFault(exceptions.IronicError):
+    """Ironic itself says 400: it does not take what was sent."""
 
 
 class IronicAPI:
@@ -66,7 +71,7 @@ class IronicAPI:
         self._prefix = None
         answer = self._send('/', (), None, None)
         document = self._json(answer)
-        prefix, low, high = _versions(document, answer.headers)
+        prefix, low, high = ironic_versions.read(document, answer.headers)
         self._server_maximum = high
         self._minor = max(low, min(high, NEWEST_NEEDED))
         self.require(FIELDS_FILTER, 'list only the fields that are needed')
@@ -116,8 +121,46 @@ class IronicAPI:
         path = self._ready() + path
         answer = self._send(path, params, self._minor, request_id)
         if about is not None and ironic_faults.says_not_found(answer, about):
-            raise NotFoundFault(f'Ironic does not have the node {about}')
+            raise NotFoundFault(f'Ironic does not have {about}')
         return self._json(answer)
+
+    def write(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        about: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Send one request that changes something.
+
+        It is sent again once if the connection fails, so it may arrive
+        twice: what is sent here has to stand that.
+
+        :param path: what follows ``/v1``.
+        :param body: what becomes its JSON.
+        :param about: uuid of what the request names, if any.
+        :returns: the JSON of the answer; empty if it has none.
+        :raises NotFoundFault: if Ironic does not have that.
+        :raises ConflictFault: if Ironic answers 409.
+        :raises RefusedFault: if Ironic answers 400.
+        :raises IronicUnavailableError: if it may work later; it may have
+            been done all the same.
+        :raises IronicError: if it will not.
+        """
+        path = self._ready() + path
+        answer = self._send(
+            path, (), self._minor, request_id, method=method, body=body
+        )
+        if about is not None and ironic_faults.says_not_found(answer, about):
+            raise NotFoundFault(f'Ironic does not have {about}')
+        fault = _WRITE_FAULTS.get(answer.status_code)
+        if fault is not None and ironic_faults.is_signed(answer):
+            raise fault(str(ironic_faults.status_error(answer)))
+        if answer.status_code in _DONE and not answer.content:
+            return {}
+        return self._json(answer, _DONE)
 
     def _ready(self) -> str:
         if self._prefix is None:
@@ -130,12 +173,17 @@ class IronicAPI:
         params: Params,
         minor: int | None,
         request_id: str | None,
+        *,
+        method: str = 'GET',
+        body: Any = None,
     ) -> requests.Response:
         from keystoneauth1 import exceptions as ksa
 
         started = time.monotonic()
         try:
-            answer = self._request(path, params, minor, request_id)
+            answer = self._request(
+                method, path, params, minor, request_id, body
+            )
         except (ksa.ConnectionError, ksa.HttpServerError) as exc:
             raise ironic_faults.connection_error(exc) from exc
         except ksa.ClientException as exc:
@@ -150,7 +198,8 @@ class IronicAPI:
                 hint='Check cafile, certfile and keyfile in [ironic]',
             ) from exc
         LOG.debug(
-            'GET %s %s: %s, %s bytes, %.3f s, %s',
+            '%s %s %s: %s, %s bytes, %.3f s, %s',
+            method,
             path,
             params,
             answer.status_code,
@@ -162,35 +211,27 @@ class IronicAPI:
 
     def _request(
         self,
+        method: str,
         path: str,
         params: Params,
         minor: int | None,
         request_id: str | None,
+        body: Any,
     ) -> requests.Response:
-        from keystoneauth1 import exceptions as ksa
+        return session.send(
+            self._adapter,
+            method,
+            path,
+            params=list(params),
+            json=body,
+            microversion=None if minor is None else f'1.{minor}',
+            global_request_id=request_id,
+        )
 
-        def get() -> requests.Response:
-            answer: requests.Response = self._adapter.get(
-                path,
-                params=list(params),
-                headers={'Accept': 'application/json'},
-                microversion=None if minor is None else f'1.{minor}',
-                global_request_id=request_id,
-                raise_exc=False,
-                redirect=False,
-                connect_retries=0,
-                status_code_retries=0,
-                log=False,
-            )
-            return answer
-
-        try:
-            return get()
-        except ksa.ConnectFailure:
-            return get()
-
-    def _json(self, answer: requests.Response) -> dict[str, Any]:
-        if answer.status_code != 200:
+    def _json(
+        self, answer: requests.Response, good: Collection[int] = (200,)
+    ) -> dict[str, Any]:
+        if answer.status_code not in good:
             if answer.status_code == 406:
                 self._prefix = None
             raise ironic_faults.status_error(answer)
@@ -203,40 +244,8 @@ class IronicAPI:
         return data
 
 
-def _versions(
-    document: Mapping[str, Any], headers: Mapping[str, str]
-) -> tuple[str, int, int]:
-    """Read the prefix of the API, and the lowest and highest minor version.
-
-    The document is that of the root, or of ``/v1`` itself.
-    """
-    default = document.get('default_version')
-    if document.get('id') == 'v1':
-        prefix, entry = '', {}
-    elif isinstance(default, dict) and default.get('id') == 'v1':
-        prefix, entry = '/v1', default
-    else:
-        raise exceptions.IronicError(
-            'What answers in the place of Ironic is something else',
-            hint=ironic_faults.ENDPOINT_HINT,
-        )
-    low = _minor(
-        headers.get('X-OpenStack-Ironic-API-Minimum-Version')
-        or entry.get('min_version')
-    )
-    high = _minor(
-        headers.get('X-OpenStack-Ironic-API-Maximum-Version')
-        or entry.get('version')
-    )
-    if low is None or high is None:
-        raise exceptions.IronicError(
-            'What answers in the place of Ironic does not say which API '
-            'versions it speaks',
-            hint=ironic_faults.ENDPOINT_HINT,
-        )
-    return prefix, low, high
-
-
-def _minor(version: object) -> int | None:
-    found = re.fullmatch(r'1\.([0-9]+)', str(version))
-    return int(found[1]) if found else None
+_DONE = (200, 201, 202, 204)
+_WRITE_FAULTS: Mapping[int, type[exceptions.IronicError]] = {
+    400: RefusedFault,
+    409: ConflictFault,
+}

@@ -18,10 +18,16 @@ ENDPOINT_HINT = (
     "Let [ironic] endpoint_override be the URL of Ironic's API, such as "
     'http://ironic.example.org:6385'
 )
+_WRITER_HINT = (
+    'To reserve nodes, the user in [ironic] needs the system-scoped member '
+    'role, or the service role'
+)
 _HINTS = {
+    400: '',
     401: 'Check the credentials in [ironic]',
     403: 'The user in [ironic] needs the system-scoped reader role',
     406: 'Was Ironic downgraded? The next request asks for its versions',
+    409: '',
 }
 _VERSION_HEADER = 'X-OpenStack-Ironic-API-Version'
 _MAY_PASS = frozenset((408, 425, 429))
@@ -35,9 +41,14 @@ def says_not_found(answer: requests.Response, uuid: str) -> bool:
     """
     return (
         answer.status_code == 404
-        and _VERSION_HEADER in answer.headers
+        and is_signed(answer)
         and uuid.lower() in _fault(answer).lower()
     )
+
+
+def is_signed(answer: requests.Response) -> bool:
+    """Tell whether Ironic itself answered, and not what stands before it."""
+    return _VERSION_HEADER in answer.headers
 
 
 def _fault(answer: requests.Response) -> str:
@@ -56,7 +67,7 @@ def status_error(answer: requests.Response) -> exceptions.IronicError:
     """Return the error for an answer with a status other than 200."""
     status = answer.status_code
     text = _fault(answer) or answer.reason or ''
-    message = f'Ironic answered {status} to GET {_url(answer)}: {text[:300]}'
+    message = f'Ironic answered {status} to {_asked(answer)}: {text[:300]}'
     if status >= 500 or status in _MAY_PASS:
         return exceptions.IronicUnavailableError(message)
     if 300 <= status < 400:
@@ -64,6 +75,8 @@ def status_error(answer: requests.Response) -> exceptions.IronicError:
         return exceptions.IronicError(
             f'{_url(answer)} redirects to {place}', hint=ENDPOINT_HINT
         )
+    if status == 403 and answer.request.method != 'GET':
+        return exceptions.IronicError(message, hint=_WRITER_HINT)
     return exceptions.IronicError(
         message, hint=_HINTS.get(status, ENDPOINT_HINT)
     )
@@ -73,7 +86,7 @@ def not_ironic(answer: requests.Response, what: str) -> exceptions.IronicError:
     """Return the error for an answer that Ironic would not give."""
     kind = answer.headers.get('Content-Type', 'unknown type')
     return exceptions.IronicError(
-        f'The answer to GET {_url(answer)} is {what} but '
+        f'The answer to {_asked(answer)} is {what} but '
         f'{len(answer.content)} bytes of {kind}',
         hint=ENDPOINT_HINT,
     )
@@ -100,6 +113,10 @@ def connection_error(exc: Exception) -> exceptions.IronicError:
 def one_line(exc: Exception) -> str:
     """Return the text of an error on one line, not too long."""
     return ' '.join(str(exc).split())[:300]
+
+
+def _asked(answer: requests.Response) -> str:
+    return f'{answer.request.method or "GET"} {_url(answer)}'
 
 
 def _url(answer: requests.Response) -> str:

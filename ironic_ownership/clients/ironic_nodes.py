@@ -17,7 +17,7 @@ from typing import Any
 
 from oslo_log import log
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 
 LOG = log.getLogger(__name__)
 
@@ -44,6 +44,9 @@ FIELDS: Mapping[str, int] = {
 More would cost the server two to five times the work, or a 500.
 """
 
+ON_REQUEST: Mapping[str, int] = {'extra': 1}
+"""What a scan asks for besides, if a policy needs it."""
+
 _UUID = re.compile(r'[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}')
 _FALSE = frozenset(('', '0', 'f', 'false', 'n', 'no', 'off', 'none'))
 
@@ -53,12 +56,22 @@ def is_uuid(value: object) -> bool:
     return isinstance(value, str) and _UUID.fullmatch(value) is not None
 
 
+def checked_uuid(text: str) -> str:
+    """Return a uuid; another text could name something else in a path.
+
+    :raises IronicError: for another text.
+    """
+    if not is_uuid(text):
+        raise exceptions.IronicError(f'{text!r} is not a uuid')
+    return text
+
+
 class NodeReader:
     """Reads the nodes of one scan; equal parts of them are shared."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
-        self._properties: dict[str, Mapping[str, Any]] = {}
+        self._mappings: dict[str, Mapping[str, Any]] = {}
         self._traits: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def read(self, data: object) -> model.Node | None:
@@ -92,8 +105,9 @@ class NodeReader:
             retired=_flag(get('retired')),
             reservation=shared(get('reservation')),
             resource_class=shared(get('resource_class')),
-            properties=self._properties_of(get('properties')),
+            properties=self._mapping_of(get('properties')),
             traits=self._traits_of(get('traits')),
+            extra=self._mapping_of(get('extra')),
         )
 
     def _shared(self, value: object) -> str | None:
@@ -106,15 +120,15 @@ class NodeReader:
         text = _text(value)
         return self._shared(text.lower()) or '' if text else ''
 
-    def _properties_of(self, value: object) -> Mapping[str, Any]:
+    def _mapping_of(self, value: object) -> Mapping[str, Any]:
         if not isinstance(value, dict):
             value = {}
         key = repr(value)
-        known = self._properties.get(key)
+        known = self._mappings.get(key)
         if known is None:
             # Nodes that differ in a serial number share the other texts.
             text = self._texts.setdefault
-            known = self._properties[key] = {
+            known = self._mappings[key] = {
                 text(k, k): text(v, v) if isinstance(v, str) else v
                 for k, v in value.items()
             }

@@ -26,6 +26,27 @@ def filters(scope: model.Scope) -> list[tuple[str, str]]:
     return filters
 
 
+_FREE = (
+    (0, 'associated', 'false'),
+    (0, 'maintenance', 'false'),
+    (9, 'provision_state', 'available'),
+    (61, 'retired', 'false'),
+)
+_RESOURCE_CLASS = 21
+
+
+def free(minor: int, resource_class: str | None) -> list[tuple[str, str]]:
+    """Return the query for free nodes, as far as a server can filter them.
+
+    :param minor: minor version that the requests use.
+    :param resource_class: exactly as in Ironic; any, if not given.
+    """
+    filters = [(name, value) for since, name, value in _FREE if since <= minor]
+    if resource_class is not None and minor >= _RESOURCE_CLASS:
+        filters.append(('resource_class', resource_class))
+    return filters
+
+
 def last_uuid(page: Sequence[Any], before: str | None) -> str:
     """Return the uuid after which the next page begins."""
     for data in reversed(page):

@@ -33,6 +33,7 @@ class PlacementClient(placement.Placement):
         self, connection: sdk.Connection, request_id: str | None = None
     ) -> None:
         self._api = placement_api.PlacementAPI(connection, request_id)
+        self._created: set[str] = set()
 
     def has_provider(self, uuid: str) -> bool:
         """Tell whether the node has a provider."""
@@ -48,6 +49,33 @@ class PlacementClient(placement.Placement):
             raise _odd('allocations')
         return frozenset(map(str, allocations))
 
+    def put_provider(
+        self,
+        uuid: str,
+        name: str,
+        *,
+        confirm: placement.Confirm | None = None,
+    ) -> bool:
+        """Create a provider, unless there is one with that uuid."""
+        _confirmed(confirm)
+        try:
+            self._api.send(
+                'POST',
+                '/resource_providers',
+                body={'uuid': uuid, 'name': name},
+            )
+        except placement_api.DuplicateFault as exc:
+            # By its uuid; or sent twice, or by its name.
+            if not self.has_provider(uuid):
+                raise exceptions.PlacementRefusedError(
+                    f'Another provider in Placement has the name {name!r}, '
+                    f'so {uuid} gets none',
+                    hint='See openstack resource provider show; delete it '
+                    'if nobody uses it',
+                ) from exc
+            return False
+        return True
+
     def delete_provider(self, uuid: str) -> bool:
         """Delete the provider of a node, with its inventory and traits."""
         try:
@@ -62,67 +90,97 @@ class PlacementClient(placement.Placement):
         return None if data is None else _inventory(data)
 
     def put_inventory(
-        self, uuid: str, resources: Mapping[str, placement.Resource]
+        self,
+        uuid: str,
+        resources: Mapping[str, placement.Resource],
+        *,
+        generation: int | None = None,
+        confirm: placement.Confirm | None = None,
     ) -> placement.Inventory:
         """Make these the whole inventory of a node."""
-        for name in resources:
-            if name.startswith('CUSTOM_'):
-                self._api.send('PUT', f'/resource_classes/{name}')
         wanted = {n: dataclasses.asdict(r) for n, r in resources.items()}
 
-        def put() -> placement.Inventory:
-            seen = self.inventory(uuid)
-            if seen is None:
-                raise _no_provider(uuid)
-            if dict(seen.resources) == dict(resources):
-                return seen
-            return _inventory(
-                self._api.send(
-                    'PUT',
-                    f'{_path(uuid)}/inventories',
-                    about=uuid,
-                    body={
-                        'resource_provider_generation': seen.generation,
-                        'inventories': wanted,
-                    },
-                )
-            )
+        def put(generation: int | None) -> placement.Inventory:
+            if generation is None:
+                seen = self.inventory(uuid)
+                if seen is None:
+                    raise _no_provider(uuid)
+                if dict(seen.resources) == dict(resources):
+                    return seen
+                generation = seen.generation
+            self._create('/resource_classes', resources, confirm)
+            _confirmed(confirm)
+            body = {
+                'resource_provider_generation': generation,
+                'inventories': wanted,
+            }
+            return _inventory(self._put(uuid, 'inventories', body))
 
-        return _while_others_write(put)
+        return _while_others_write(put, generation)
 
     def traits(self, uuid: str) -> placement.Traits | None:
         """Return the traits of a node; ``None`` without a provider."""
         data = self._get(uuid, '/traits')
         return None if data is None else _traits(data)
 
-    def put_traits(self, uuid: str, names: Iterable[str]) -> placement.Traits:
+    def put_traits(
+        self,
+        uuid: str,
+        names: Iterable[str],
+        *,
+        generation: int | None = None,
+        confirm: placement.Confirm | None = None,
+    ) -> placement.Traits:
         """Make these all the traits of a node; custom ones are created."""
         wanted = frozenset(names)
-        created: set[str] = set()
 
-        def put() -> placement.Traits:
-            seen = self.traits(uuid)
-            if seen is None:
-                raise _no_provider(uuid)
-            if seen.names == wanted:
-                return seen
-            for name in sorted(wanted - seen.names - created):
-                if name.startswith('CUSTOM_'):
-                    self._api.send('PUT', f'/traits/{name}')
-                    created.add(name)
-            return _traits(
-                self._api.send(
-                    'PUT',
-                    f'{_path(uuid)}/traits',
-                    about=uuid,
-                    body={
-                        'resource_provider_generation': seen.generation,
-                        'traits': sorted(wanted),
-                    },
-                )
+        def put(generation: int | None) -> placement.Traits:
+            if generation is None:
+                seen = self.traits(uuid)
+                if seen is None:
+                    raise _no_provider(uuid)
+                if seen.names == wanted:
+                    return seen
+                generation = seen.generation
+            self._create('/traits', wanted, confirm)
+            _confirmed(confirm)
+            body = {
+                'resource_provider_generation': generation,
+                'traits': sorted(wanted),
+            }
+            return _traits(self._put(uuid, 'traits', body))
+
+        return _while_others_write(put, generation)
+
+    def _create(
+        self,
+        kind: str,
+        names: Iterable[str],
+        confirm: placement.Confirm | None,
+    ) -> None:
+        """Create custom names that this client has not created before."""
+        for name in sorted(names):
+            path = f'{kind}/{name}'
+            if name.startswith('CUSTOM_') and path not in self._created:
+                _confirmed(confirm)
+                self._api.send('PUT', path)
+                self._created.add(path)
+
+    def _put(
+        self, uuid: str, what: str, body: dict[str, Any]
+    ) -> dict[str, Any]:
+        try:
+            return self._api.send(
+                'PUT', f'{_path(uuid)}/{what}', about=uuid, body=body
             )
-
-        return _while_others_write(put)
+        except placement_api.NoProviderFault as exc:
+            raise _no_provider(uuid) from exc
+        except placement_api.ConcurrentUpdateFault:
+            raise
+        except exceptions.PlacementError:
+            # Perhaps somebody has deleted a name that was created here.
+            self._created.clear()
+            raise
 
     def _get(self, uuid: str, what: str) -> dict[str, Any] | None:
         try:
@@ -135,23 +193,30 @@ def _path(uuid: str) -> str:
     return f'/resource_providers/{uuid}'
 
 
-def _while_others_write(put: Callable[[], T]) -> T:
-    """Try a write again while the provider's generation changes under it.
+def _while_others_write(
+    put: Callable[[int | None], T], generation: int | None
+) -> T:
+    """Try a write again while the generation changes under it.
 
-    :raises PlacementUnavailableError: if that does not end.
+    :raises ProviderBusyError: if that does not end.
     """
     for _ in range(ATTEMPTS - 1):
         try:
-            return put()
+            return put(generation)
         except placement_api.ConcurrentUpdateFault:
-            continue
+            generation = None
     try:
-        return put()
+        return put(generation)
     except placement_api.ConcurrentUpdateFault as exc:
-        raise exceptions.PlacementUnavailableError(
+        raise exceptions.ProviderBusyError(
             f'Others changed the provider in each of {ATTEMPTS} attempts to '
             f'write: {exc}'
         ) from exc
+
+
+def _confirmed(confirm: placement.Confirm | None) -> None:
+    if confirm is not None:
+        confirm()
 
 
 def _inventory(data: Mapping[str, Any]) -> placement.Inventory:
@@ -187,7 +252,7 @@ def _odd(what: str) -> exceptions.PlacementError:
     )
 
 
-def _no_provider(uuid: str) -> exceptions.PlacementError:
-    return exceptions.PlacementError(
+def _no_provider(uuid: str) -> exceptions.NoProviderError:
+    return exceptions.NoProviderError(
         f'Node {uuid} has no provider in Placement'
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
+from ironic_ownership.clients import session
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ class ConcurrentUpdateFault(exceptions.PlacementError):
     """The provider's generation is no longer the one that was sent."""
 
 
+class DuplicateFault(exceptions.PlacementError):
+    """There is a provider with that uuid, or with that name, already."""
+
+
 class PlacementAPI:
     """Placement's API at one microversion.
 
@@ -75,7 +80,9 @@ class PlacementAPI:
         :returns: the JSON of the answer; empty if there is none.
         :raises NoProviderFault: if Placement does not have that provider.
         :raises ConcurrentUpdateFault: if another writer came between.
+        :raises DuplicateFault: if what is to be created is there.
         :raises ProviderInUseError: if an allocation is in the way.
+        :raises PlacementRefusedError: if it will not have what was sent.
         :raises PlacementUnavailableError: if it may work later.
         :raises PlacementError: if it will not.
         """
@@ -102,28 +109,14 @@ class PlacementAPI:
     def _request(
         self, method: str, path: str, body: dict[str, Any] | None
     ) -> requests.Response:
-        from keystoneauth1 import exceptions as ksa
-
-        def send() -> requests.Response:
-            answer: requests.Response = self._adapter.request(
-                path,
-                method,
-                json=body,
-                headers={'Accept': 'application/json'},
-                microversion=MICROVERSION,
-                global_request_id=self._request_id,
-                raise_exc=False,
-                redirect=False,
-                connect_retries=0,
-                status_code_retries=0,
-                log=False,
-            )
-            return answer
-
-        try:
-            return send()
-        except ksa.ConnectFailure:
-            return send()
+        return session.send(
+            self._adapter,
+            method,
+            path,
+            json=body,
+            microversion=MICROVERSION,
+            global_request_id=self._request_id,
+        )
 
 
 def _judged(answer: requests.Response, about: str | None) -> dict[str, Any]:
@@ -168,8 +161,12 @@ def _status_error(
         return NoProviderFault(f'Placement does not have provider {about}')
     if status == 409 and code == 'placement.concurrent_update':
         return ConcurrentUpdateFault(message)
+    if status == 409 and code == 'placement.duplicate_name':
+        return DuplicateFault(message)
     if status == 409 and code.endswith('.inuse'):
         return exceptions.ProviderInUseError(message)
+    if status in (400, 409) and code.startswith('placement.'):
+        return exceptions.PlacementRefusedError(message)
     return exceptions.PlacementError(
         message, hint=_HINTS.get(status, ENDPOINT_HINT)
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import pathlib
 from collections.abc import Iterable
+from typing import Any
 
 from oslo_config import cfg
 
@@ -26,6 +27,28 @@ OPTS = (
         'resource provider, which is deleted with it. Not set: it does if '
         'any other option of this group is set. Say false where there is no '
         'Placement, and true to make sure that the group cannot be forgotten.',
+    ),
+    cfg.BoolOpt(
+        'report_inventory',
+        default=True,
+        help='Whether this service reports its nodes to Placement: a '
+        'provider for each, with its resource class, its traits, and all of '
+        'it reserved while nothing can be scheduled to it; or, with the '
+        'policy "reservation", one provider with the sums. Say false where '
+        'nova-compute serves the same nodes: it reports them itself. All '
+        'services of a deployment should say the same.',
+    ),
+    cfg.FloatOpt(
+        'compare_interval',
+        default=0,
+        min=0,
+        help='Seconds after which each provider is compared with what was '
+        'reported, because somebody else may have changed or deleted it, or '
+        'restored Placement from a copy. The nodes take turns, at two '
+        'requests each, and nothing is written unless it differs. Zero: '
+        'never, so that a refresh without a change asks Placement nothing. '
+        'Set it for a while after such a thing happened, or to 86400 for '
+        'once a day. Not used with the policy "reservation".',
     ),
 )
 _HINT = (
@@ -58,6 +81,30 @@ def is_configured(conf: cfg.ConfigOpts) -> bool:
         if not enabled:
             _check_groups(written)
     return enabled
+
+
+def reports(conf: cfg.ConfigOpts) -> bool:
+    """Tell whether inventories are reported to Placement.
+
+    :raises ConfigurationError: as :func:`is_configured`.
+    """
+    return is_configured(conf) and bool(_value(conf, 'report_inventory'))
+
+
+def compare_interval(conf: cfg.ConfigOpts) -> float:
+    """Return the seconds between two comparisons of one provider.
+
+    :raises ConfigurationError: as :func:`is_configured`.
+    """
+    is_configured(conf)
+    return float(_value(conf, 'compare_interval'))
+
+
+def _value(conf: cfg.ConfigOpts, name: str) -> Any:
+    try:
+        return conf[GROUP][name]
+    except (ValueError, cfg.Error) as exc:
+        raise exceptions.ConfigurationError([f'[{GROUP}] {exc}']) from exc
 
 
 def open_placement(

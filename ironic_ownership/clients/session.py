@@ -1,11 +1,12 @@
-"""From a group of the configuration to a connection of openstacksdk.
+"""From a group of the configuration to a connection, and one request on it.
 
-The options are keystoneauth's own, for any service. Nothing is sent here: a
-service that is down must not keep a process from being built.
+The options are keystoneauth's own, for any service. Nothing is sent while a
+connection is built: a service that is down must not keep a process from that.
 """
 
 from __future__ import annotations
 
+import contextlib
 import urllib.parse
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,16 @@ from oslo_config import cfg
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
+    import requests
     from openstack import connection as sdk
 
 TIMEOUT = 60.0
 """Seconds that one request may take unless the operator says otherwise."""
+
+_UNLIMITED = contextlib.nullcontext()
+"""Takes the place of keystoneauth's limiter of each request's rate. Nothing is
+limited, but that one reckons by the wall clock: after the clock was set back
+by an hour it would hold every request for an hour."""
 
 _SAMPLE_PLUGINS = ('password', 'v3applicationcredential', 'none')
 _NOT_USED = frozenset(
@@ -104,6 +111,41 @@ def connect(
     return openstack.connection.Connection(
         session=session, oslo_conf=conf, service_types=[service_type]
     )
+
+
+def send(
+    adapter: Any, method: str, path: str, **how: Any
+) -> requests.Response:
+    """Send one request, and return whatever is answered.
+
+    A connection that was idle may have been closed: then once more, on a new
+    one. Whoever changes something has to bear that it arrives twice.
+
+    :param adapter: keystoneauth's, of one service.
+    :param how: body, query, microversion and request id, as it takes them.
+    :raises ClientException: keystoneauth's, if there is no answer.
+    """
+    from keystoneauth1 import exceptions as ksa
+
+    def once() -> requests.Response:
+        answer: requests.Response = adapter.request(
+            path,
+            method,
+            headers={'Accept': 'application/json'},
+            raise_exc=False,
+            redirect=False,
+            connect_retries=0,
+            status_code_retries=0,
+            rate_semaphore=_UNLIMITED,
+            log=False,
+            **how,
+        )
+        return answer
+
+    try:
+        return once()
+    except ksa.ConnectFailure:
+        return once()
 
 
 def _check_endpoint(conf: cfg.ConfigOpts, group: str) -> None:

@@ -16,7 +16,7 @@ from ironic_ownership import settings, wiring
 from ironic_ownership.clients import ironic, placement_options
 from ironic_ownership.cmd import log_levels, restart
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine import reload
+from ironic_ownership.engine.hosting import reload
 
 LOG = log.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from ironic_ownership import conf as conf_
 from ironic_ownership import wiring
 from ironic_ownership.cmd import log_levels, reloading
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine import host as host_
+from ironic_ownership.engine.hosting import host as host_
 
 LOG = log.getLogger(__name__)
 
@@ -70,13 +70,16 @@ def _serve(host: host_.Host, reload: Callable[[], None]) -> None:
 
     Signals are waited for, not handled: a handler could interrupt the very
     code whose lock it needs.
+
+    :raises Exception: whatever ended the host, so that nobody takes that for
+        a clean stop.
     """
-    failures: list[exceptions.OwnershipError] = []
+    failures: list[Exception] = []
 
     def run() -> None:
         try:
             host.run()
-        except exceptions.OwnershipError as exc:
+        except Exception as exc:  # noqa: BLE001 - raised again below
             failures.append(exc)
 
     worker = threading.Thread(target=run, name='host')

@@ -12,7 +12,13 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from ironic_ownership.conf import database, default, membership, ownership
+from ironic_ownership.conf import (
+    api,
+    database,
+    default,
+    membership,
+    ownership,
+)
 from ironic_ownership.contracts import exceptions
 
 PROJECT = 'ironic-ownership'
@@ -40,8 +46,13 @@ def _register_logs(conf: cfg.ConfigOpts) -> None:
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Return the core options by group, for the sample and the validator."""
-    return [(module.GROUP, list(module.OPTS)) for module in _MODULES]
+    """Return the core options by group, for the sample and the validator.
+
+    Those of the HTTP service, too, which registers them by itself: what
+    changes there does not concern a host.
+    """
+    modules = (*_MODULES, api)
+    return [(module.GROUP, list(module.OPTS)) for module in modules]
 
 
 def new(

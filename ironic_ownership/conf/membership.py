@@ -30,6 +30,23 @@ OPTS = (
         '+ member_ttl - fence_margin, by its own monotonic clock. Less than '
         'member_ttl - heartbeat_interval.',
     ),
+    cfg.FloatOpt(
+        'watch_interval',
+        min=0.1,
+        help='Seconds between two looks at the members, and, for a process '
+        'that stands by, at its service. A backend that tells of changes by '
+        'itself is not asked for the members that often. Unset: a twentieth '
+        'of member_ttl, at most 1 and at least 0.1.',
+    ),
+    cfg.FloatOpt(
+        'restart_grace',
+        default=0,
+        min=0,
+        help='Seconds for which a service that was stopped cleanly is '
+        'expected back, as for a restart or an upgrade: until then its nodes '
+        'stay with it. Zero means that a stopped service is gone at once and '
+        'its free nodes go to its peers.',
+    ),
 )
 
 

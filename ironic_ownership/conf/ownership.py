@@ -29,6 +29,23 @@ OPTS = (
         'in scope and brings the records up to date. A change of the members '
         'starts one at once.',
     ),
+    cfg.IntOpt(
+        'handover_limit',
+        default=5000,
+        min=1,
+        help='At most this many nodes change owner by themselves in one '
+        'refresh of a service; the next refresh follows at once. A node '
+        'that nobody owned yet does not count.',
+    ),
+    cfg.FloatOpt(
+        'recovery_delay',
+        default=60,
+        min=0,
+        help='Seconds for which a live conductor must have had the driver of '
+        'a node that is out of service, at every refresh, before the node is '
+        'back in service. It goes out of service at once. A larger value '
+        'damps conductors that come and go.',
+    ),
     cfg.FloatOpt(
         'mass_loss_share',
         default=0.25,

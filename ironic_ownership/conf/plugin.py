@@ -15,17 +15,13 @@ def to_oslo(option: options.Option) -> cfg.Opt:
     The default and the name carry over; a value that breaks the declared
     bounds is refused by oslo.config when it is read.
     """
-    aliases = [cfg.DeprecatedOpt(name) for name in option.aliases]
     return cfg.Opt(
         option.name,
         type=_TYPES[option.type](option),
         default=_default(option),
         help=option.help,
         secret=option.secret,
-        deprecated_opts=[
-            *(cfg.DeprecatedOpt(name) for name in option.deprecated_names),
-            *aliases,
-        ],
+        deprecated_opts=[cfg.DeprecatedOpt(name) for name in option.aliases],
     )
 
 

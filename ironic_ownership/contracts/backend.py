@@ -1,14 +1,17 @@
 """The membership backends: who is alive, and am I still one of them.
 
-A backend knows nothing of nodes and decides nothing. It never starts a
-thread: the host calls it from its heartbeat thread.
+A backend knows nothing of nodes and decides nothing. Members are processes:
+several of one host may be members at once, and the records say which of them
+is active; the others stand by.
 
-Threading: :meth:`MembershipBackend.join`, :meth:`~MembershipBackend.beat`
-and :meth:`~MembershipBackend.leave` are called from one thread at a time,
-:meth:`~MembershipBackend.view` from any. Blocking: every call ends within
-``call_timeout`` seconds, also while the store is down. Failure: a store that
-does not answer is :class:`BackendUnavailableError`, which says nothing about
-who is alive.
+Threading: :meth:`MembershipBackend.join`, :meth:`~MembershipBackend.beat`,
+:meth:`~MembershipBackend.advertise`, :meth:`~MembershipBackend.leave` and
+:meth:`~MembershipBackend.watch` are called from one thread at a time,
+:meth:`~MembershipBackend.view` and :meth:`~MembershipBackend.close` from
+any. Blocking: every call ends within ``call_timeout`` seconds, also while the
+store is down, and :meth:`~MembershipBackend.watch` within its own
+``timeout``. Failure: a store that does not answer is
+:class:`BackendUnavailableError`, which says nothing about who is alive.
 """
 
 from __future__ import annotations
@@ -58,20 +61,24 @@ class MembershipBackend(abc.ABC):
     ) -> None:
         """Become a member.
 
+        Joining again as the same incarnation renews the membership and
+        replaces the settings; other incarnations of the host stay.
+
         :param host: canonical name of the service.
-        :param incarnation: a text that no other start of a process has.
+        :param incarnation: a text that no other start of a process has;
+            letters and digits, at most 64.
         :param settings: what to advertise.
-        :raises MemberExistsError: if another incarnation of the host is
-            alive; the store is unchanged.
-        :raises BackendUnavailableError: if the store does not answer.
+        :raises BackendUnavailableError: if the store does not answer; the
+            join may have come true all the same.
         """
 
     @abc.abstractmethod
     def beat(self) -> None:
         """Say "still alive" and stay a member for another ``member_ttl``.
 
-        :raises NotMemberError: if this incarnation has expired, was replaced
-            or removed; the store is unchanged, and only :meth:`join` helps.
+        :raises NotMemberError: if this incarnation has expired or was
+            removed, or the store lost it; the store is unchanged, and only
+            :meth:`join` helps.
         :raises BackendUnavailableError: if the store does not answer.
         """
 
@@ -99,6 +106,21 @@ class MembershipBackend(abc.ABC):
 
         :raises BackendUnavailableError: if the store does not answer.
         """
+
+    def watch(self, timeout: float) -> bool:
+        """Wait until the store tells that the members may have changed.
+
+        Called only of backends with the capability ``WATCH``; without it
+        the host looks at the view every ``[membership] watch_interval``.
+
+        :param timeout: seconds to wait at most.
+        :returns: whether something may have changed since the last call,
+            what changed between two calls included.
+        :raises BackendUnavailableError: if the store does not answer.
+        """
+        raise NotImplementedError(
+            f'{type(self).__name__} does not declare the capability WATCH'
+        )
 
     def close(self) -> None:
         """Free what the backend holds. Never raises; idempotent."""

@@ -19,4 +19,5 @@ class Capability(enum.Enum):
     """Expiry is judged by the clock of the store, never by a member's."""
 
     WATCH = 'watch'
-    """The store tells of changes; without it each beat looks for them."""
+    """The store tells of changes by itself, see ``MembershipBackend.watch``;
+    without it the host looks for them at an interval."""

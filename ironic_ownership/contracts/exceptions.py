@@ -6,7 +6,7 @@ can do about it. The edges print both in one line and never a traceback.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class OwnershipError(Exception):
@@ -89,12 +89,6 @@ class BackendUnavailableError(MembershipError):
     code = 'backend_unavailable'
 
 
-class MemberExistsError(MembershipError):
-    """Another live process serves this host name."""
-
-    code = 'member_exists'
-
-
 class NotMemberError(MembershipError):
     """This process is no longer, or not yet, a member: abandon and rejoin."""
 
@@ -123,6 +117,24 @@ class FencedError(RecordsError):
     """This process lost its right to write: its epoch is not the current."""
 
     code = 'fenced'
+
+
+class StandbyError(RecordsError):
+    """Another live process of the host is active: stand by for it.
+
+    :param host: the service.
+    :param active: incarnation of the process that is active.
+    """
+
+    code = 'standby'
+
+    def __init__(self, host: str, active: str) -> None:
+        self.host = host
+        self.active = active
+        super().__init__(
+            f'{host} is served by another process, incarnation {active}',
+            hint='This one stands by and takes over when that one ends',
+        )
 
 
 class ServiceInUseError(RecordsError):
@@ -157,6 +169,18 @@ class IronicUnavailableError(IronicError):
     code = 'ironic_unavailable'
 
 
+class AllocationConflictError(IronicError):
+    """Ironic holds a node for the instance, and somebody else made it."""
+
+    code = 'allocation_conflict'
+
+
+class AllocationInUseError(IronicError):
+    """Ironic does not give the node back: it is deployed, or worked on."""
+
+    code = 'allocation_in_use'
+
+
 class IronicTooOldError(IronicError):
     """Ironic cannot filter on the server by what is configured."""
 
@@ -173,6 +197,24 @@ class PlacementUnavailableError(PlacementError):
     """Placement cannot be reached or answers 5xx: nothing is known."""
 
     code = 'placement_unavailable'
+
+
+class ProviderBusyError(PlacementUnavailableError):
+    """Others change this one provider again and again; it may end."""
+
+    code = 'provider_busy'
+
+
+class NoProviderError(PlacementError):
+    """Placement has no provider of that uuid to write to."""
+
+    code = 'no_provider'
+
+
+class PlacementRefusedError(PlacementError):
+    """Placement will not have what is written of this one provider."""
+
+    code = 'placement_refused'
 
 
 class ProviderInUseError(PlacementError):
@@ -193,7 +235,109 @@ class WrongScopeError(OwnershipError):
     code = 'wrong_scope'
 
 
+class NodeOutOfServiceError(OwnershipError):
+    """No conductor that is alive can work on the node.
+
+    :param uuid: of the node.
+    :param driver: the node's.
+    :param conductor_group: the node's; empty for the default group.
+    :param needed: conductors that had the driver in that group and are not
+        alive, as far as Ironic still lists them.
+    """
+
+    code = 'out_of_service'
+
+    def __init__(
+        self,
+        uuid: str,
+        driver: str,
+        conductor_group: str,
+        needed: Sequence[str] = (),
+    ) -> None:
+        self.uuid = uuid
+        self.driver = driver
+        self.conductor_group = conductor_group
+        self.needed = tuple(needed)
+        group = (
+            f'conductor group {conductor_group!r}'
+            if conductor_group
+            else 'the default conductor group'
+        )
+        super().__init__(
+            f'the node {uuid} is out of service: no conductor that is alive '
+            f'has the driver {driver!r} in {group}',
+            hint=(
+                f'Start one of these conductors: {", ".join(self.needed)}'
+                if self.needed
+                else f'Start a conductor in {group} that enables {driver!r}'
+            ),
+        )
+
+
 class NotFoundError(OwnershipError):
     """No such node, service or other object."""
 
     code = 'not_found'
+
+
+class RequestError(OwnershipError):
+    """A request for a reservation cannot be understood.
+
+    :param faults: all that is wrong with it, each with its place.
+    """
+
+    code = 'invalid_request'
+
+    def __init__(self, faults: Sequence[str], *, hint: str = '') -> None:
+        self.faults = tuple(faults)
+        super().__init__('; '.join(self.faults), hint=hint)
+
+
+class ReservationConflictError(OwnershipError):
+    """The instance, or the node, is reserved otherwise already."""
+
+    code = 'reservation_conflict'
+
+
+class ReservationUnfinishedError(OwnershipError):
+    """A reservation has begun, or its deletion, and its end is not known.
+
+    :param reservation_id: of the reservation, which is on record.
+    """
+
+    code = 'reservation_unfinished'
+
+    def __init__(self, reservation_id: str, why: str, *, hint: str) -> None:
+        self.reservation_id = reservation_id
+        super().__init__(
+            f'reservation {reservation_id} is not finished: {why}', hint=hint
+        )
+
+
+class ServiceRefusedError(OwnershipError):
+    """The service cannot be given a node by a reservation."""
+
+    code = 'service_refused'
+
+
+class NoMatchError(OwnershipError):
+    """No free node fits a request.
+
+    :param nodes: how many were looked at.
+    :param removed: number of nodes that each condition removed, by the name
+        of the condition, in the order in which they were applied.
+    """
+
+    code = 'no_match'
+
+    def __init__(
+        self, nodes: int, removed: Mapping[str, int], *, hint: str = ''
+    ) -> None:
+        self.nodes = nodes
+        self.removed = dict(removed)
+        counts = ', '.join(f'{name} {n}' for name, n in self.removed.items())
+        super().__init__(
+            f'no free node fits: of {nodes} nodes, these were removed by each '
+            f'condition: {counts or "none"}',
+            hint=hint,
+        )

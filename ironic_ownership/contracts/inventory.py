@@ -32,6 +32,40 @@ class Inventory(abc.ABC):
         """
 
     @abc.abstractmethod
+    def instances(self, scope: model.Scope) -> Mapping[str, str]:
+        """List the nodes in the scope that have an instance: all or an error.
+
+        Much cheaper than a scan: asks for two fields of those nodes alone.
+
+        :returns: uuid of the instance, by uuid of the node.
+        """
+
+    def free(
+        self,
+        scope: model.Scope,
+        *,
+        resource_class: str | None = None,
+        enough: int | None = None,
+    ) -> Sequence[model.Node]:
+        """List nodes in the scope that are available and have no instance.
+
+        What the server can't filter may be among them. Reads a whole scan,
+        unless somebody knows better.
+
+        :param resource_class: exactly as in Ironic; any, if not given.
+        :param enough: so many will do; all of them, if not given.
+        """
+        found = [
+            node
+            for node in self.scan(scope)
+            if node.instance_uuid is None
+            and node.provision_state in (None, 'available')
+            and not node.maintenance
+            and resource_class in (None, node.resource_class)
+        ]
+        return found[:enough]
+
+    @abc.abstractmethod
     def count(self, scope: model.Scope) -> int:
         """Count the nodes in the scope that the credential may list.
 
@@ -52,4 +86,11 @@ class Inventory(abc.ABC):
 
         :returns: number of nodes by shard; the key ``None`` holds those
             without a shard.
+        """
+
+    @abc.abstractmethod
+    def conductors(self) -> Sequence[model.Conductor]:
+        """List all conductors, those that are not alive as well.
+
+        :raises IronicTooOldError: if the server cannot list them.
         """

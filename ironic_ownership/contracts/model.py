@@ -39,8 +39,9 @@ def canonical_host(host: str) -> str:
 class Node:
     """A bare-metal node as Ironic described it during one scan.
 
-    The fields are Ironic's own; ``conductor_group`` is always lower case
-    and ``properties`` is never changed by anybody.
+    The fields are Ironic's own; ``conductor_group`` is always lower case,
+    and ``properties`` and ``extra`` are never changed by anybody. ``extra``
+    is empty unless an installed policy names it in its ``node_fields``.
     """
 
     uuid: str
@@ -59,6 +60,21 @@ class Node:
     resource_class: str | None = None
     properties: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     traits: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Conductor:
+    """A conductor as Ironic lists it: a process that works on nodes.
+
+    One that died stays on Ironic's list, with the drivers that it had.
+    ``conductor_group`` is always lower case, as that of a node.
+    """
+
+    hostname: str
+    conductor_group: str = ''
+    drivers: frozenset[str] = frozenset()
+    alive: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -177,11 +193,12 @@ def _frozen(value: Any) -> Value:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Member:
-    """A service that the membership backend sees alive.
+    """A process of a service that the membership backend sees alive.
 
-    ``incarnation`` is new for every start of a process; ``joined_at`` is the
-    store's clock in seconds since the epoch, and only ever compared between
-    members.
+    ``incarnation`` is new for every start of a process. ``joined_at`` is in
+    seconds since the epoch, by the store's clock if the backend has the
+    capability ``STORE_CLOCK``, else by the member's own; it is only ever
+    compared between members, and nothing that is safe depends on it.
     """
 
     host: str
@@ -192,17 +209,55 @@ class Member:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """An immutable snapshot of the members, ordered by host."""
+    """An immutable snapshot of the members, ordered by host.
+
+    As a backend returns it, a host may have several members. :meth:`serving`
+    tells apart who is active: there each host has one, and the others are
+    ``standbys``.
+
+    :param expires_in: seconds after which the first of the members expires
+        unless it beats; ``None`` where the store does not tell. Then is the
+        time to look again. Says nothing of who is a member: two views that
+        differ in it are equal.
+    """
 
     members: tuple[Member, ...] = ()
+    standbys: tuple[Member, ...] = ()
+    expires_in: float | None = dataclasses.field(default=None, compare=False)
 
     @classmethod
-    def of(cls, members: Iterable[Member]) -> View:
+    def of(
+        cls, members: Iterable[Member], expires_in: float | None = None
+    ) -> View:
         """Build a view that does not depend on the order of its members."""
-        return cls(tuple(sorted(members, key=lambda m: m.host)))
+        return cls(tuple(sorted(members, key=_by_host)), expires_in=expires_in)
+
+    def serving(self, services: Iterable[Service]) -> View:
+        """Return the view with one member for each host: the active one.
+
+        While none of a host's processes is active, because the last one
+        died a moment ago, the first by ``incarnation`` stands for the host:
+        a host with a standby is alive.
+
+        :param services: the rows, which name the active incarnations.
+        """
+        active = {row.host: row.incarnation for row in services}
+        chosen: dict[str, Member] = {}
+        for member in self.members:
+            if member.host not in chosen or member.incarnation == active.get(
+                member.host
+            ):
+                chosen[member.host] = member
+        rest = (m for m in self.members if chosen[m.host] is not m)
+        return View(tuple(chosen.values()), tuple(rest))
+
+    def incarnations(self, host: str) -> frozenset[str]:
+        """Return the incarnations of all processes of a host."""
+        everyone = (*self.members, *self.standbys)
+        return frozenset(m.incarnation for m in everyone if m.host == host)
 
     def get(self, host: str) -> Member | None:
-        """Return the member of that canonical host, or ``None``."""
+        """Return the (active) member of that canonical host, if any."""
         return next((m for m in self.members if m.host == host), None)
 
     @property
@@ -215,9 +270,13 @@ class View:
         """Eight bytes in hex, equal in every process that sees this view."""
         text = '\n'.join(
             f'{m.host} {m.incarnation} {m.settings.to_json()}'
-            for m in self.members
+            for m in sorted((*self.members, *self.standbys), key=_by_host)
         )
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _by_host(member: Member) -> tuple[str, str]:
+    return member.host, member.incarnation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -227,9 +286,13 @@ class Service:
     ``epoch`` only grows: each registration and each fencing raises it, and
     every write by the host is conditional on the epoch it was given.
     ``fenced`` says that somebody took the right to write away and that the
-    service has not registered since. ``view_checksum`` and ``config_error``
-    are what it last said of itself: the members it sees, and why it refused
-    a changed configuration.
+    service has not registered since. ``incarnation`` names the process that
+    is active: the last one that registered, or the one that is to take over.
+    ``away`` says that the service was stopped for a while and is expected
+    back: its grace period had not ended when the row was read.
+    ``view_checksum`` and ``config_error``
+    are what it last said of itself: the members it sees, and why it does not
+    act by its configuration: a change that it refused, a policy that fails.
     """
 
     host: str
@@ -242,6 +305,8 @@ class Service:
     registered_at: float | None = None
     view_checksum: str | None = None
     config_error: str | None = None
+    incarnation: str | None = None
+    away: bool = False
 
     def decided(
         self,
@@ -275,6 +340,12 @@ class ComputeNode:
     ``uuid`` is the node's, for ever. ``host`` is ``None`` while nobody owns
     the node. ``instance_uuid`` is the instance recorded as running on it;
     ``shard`` and ``conductor_group`` are those last seen by its owner.
+    ``unavailable`` says, by a code of :class:`availability.Unavailable`, why
+    nothing can be scheduled to the node, as its owner last judged it, and
+    ``unavailable_since`` when that code was written, in seconds since the
+    epoch by the database's clock; both are ``None`` for a node that can be.
+    ``placement_digest`` stands for what Placement accepted of the node;
+    ``None`` if it was told nothing, or nobody knows.
     """
 
     uuid: str
@@ -286,6 +357,9 @@ class ComputeNode:
     conductor_group: str = ''
     reason: reasons.Reason = reasons.Reason.EXCLUSIVE
     updated_at: float | None = None
+    unavailable: str | None = None
+    unavailable_since: float | None = None
+    placement_digest: str | None = None
 
 
 class Contest(enum.Enum):

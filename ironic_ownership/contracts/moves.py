@@ -109,14 +109,14 @@ class Moves(abc.ABC):
     ) -> Sequence[NodeMove]:
         """Move some planned nodes as one transaction.
 
-        Source: design.md, law 7. Compute node, open instance, the node's
-        result and one event are written together, and the sources' epochs
-        are raised with them, so that a source that still runs can't write
-        any more. Refused one by one are nodes whose record is not as it was
-        seen, whose source is not stopped any more (neither forced down nor
-        disabled with the epoch that was seen), and all of them if the
-        destination is disabled or forced down and that gate was not
-        overridden. Liveness is the gates' to judge.
+        Compute node, open instance, the node's result and one event are
+        written together, and the sources' epochs are raised with them, so
+        that a source that still runs can't write any more. Refused one by
+        one are nodes whose record is not as it was seen, whose source is not
+        stopped any more (neither forced down nor disabled with the epoch
+        that was seen), and all of them if the destination is disabled or
+        forced down and that gate was not overridden. Liveness is the gates'
+        to judge.
 
         :param nodes: of this move, with what was seen of them last.
         :returns: for each of them, in order, its result; one that is not

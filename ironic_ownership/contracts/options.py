@@ -36,13 +36,13 @@ class Option:
     :param required: refuse to start while the option is unset.
     :param group: the configuration group; empty means the plugin's own,
         ``policy_<name>`` or ``backend_<name>``.
-    :param aliases: other names that are accepted; the log says once which
-        name is the one to use.
-    :param deprecated_names: old names that are accepted, with a warning.
+    :param aliases: other names that are accepted, such as an older one; the
+        log says once which name is the one to use.
     :param regex: what the whole text of a string must match.
     :param minimum: the least number accepted.
     :param maximum: the greatest number, or the greatest length of a string.
-    :param secret: never show the value in a log.
+    :param secret: never show the value in a log. For backends: a policy's
+        settings are advertised, so the host refuses a secret among them.
     """
 
     name: str
@@ -52,7 +52,6 @@ class Option:
     required: bool = False
     group: str = ''
     aliases: tuple[str, ...] = ()
-    deprecated_names: tuple[str, ...] = ()
     regex: str | None = None
     minimum: float | None = None
     maximum: float | None = None

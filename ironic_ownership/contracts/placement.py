@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+
+Confirm = Callable[[], object]
+"""Called before each request that writes; what it raises ends the write, so
+that nothing is written by whoever lost the right to while it waited."""
+
+FIRST_GENERATION = 0
+"""The generation of a provider that has just been created."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,6 +76,19 @@ class Placement(abc.ABC):
         """
 
     @abc.abstractmethod
+    def put_provider(
+        self, uuid: str, name: str, *, confirm: Confirm | None = None
+    ) -> bool:
+        """Create a provider, unless there is one with that uuid.
+
+        One that is there stays as it is, whatever its name.
+
+        :returns: whether it was created; it then has nothing, and
+            :data:`FIRST_GENERATION`.
+        :raises PlacementRefusedError: if another provider has the name.
+        """
+
+    @abc.abstractmethod
     def delete_provider(self, uuid: str) -> bool:
         """Delete the provider of a node, with its inventory and traits.
 
@@ -83,16 +103,24 @@ class Placement(abc.ABC):
 
     @abc.abstractmethod
     def put_inventory(
-        self, uuid: str, resources: Mapping[str, Resource]
+        self,
+        uuid: str,
+        resources: Mapping[str, Resource],
+        *,
+        generation: int | None = None,
+        confirm: Confirm | None = None,
     ) -> Inventory:
         """Make these the whole inventory of a node.
 
         Tried again with the new generation when another writer came
-        between, a few times.
+        between, a few times. An inventory that is there already is not
+        written again.
 
+        :param generation: of the provider, if it is known; saves a question.
         :returns: the inventory as it is now.
+        :raises ProviderBusyError: if others come between all the time.
         :raises ProviderInUseError: if what would go is allocated.
-        :raises PlacementError: also if the node has no provider.
+        :raises NoProviderError: if the node has no provider.
         """
 
     @abc.abstractmethod
@@ -100,12 +128,20 @@ class Placement(abc.ABC):
         """Return the traits of a node; ``None`` without a provider."""
 
     @abc.abstractmethod
-    def put_traits(self, uuid: str, names: Iterable[str]) -> Traits:
+    def put_traits(
+        self,
+        uuid: str,
+        names: Iterable[str],
+        *,
+        generation: int | None = None,
+        confirm: Confirm | None = None,
+    ) -> Traits:
         """Make these all the traits of a node; custom ones are created.
 
         Tried again like :meth:`put_inventory`.
 
+        :param generation: of the provider, if it is known; saves a question.
         :returns: the traits as they are now.
-        :raises PlacementError: also if the node has no provider, or a
-            standard trait does not exist.
+        :raises NoProviderError: if the node has no provider.
+        :raises PlacementRefusedError: if a standard trait does not exist.
         """

@@ -6,9 +6,13 @@ IO, no clock, no randomness, no state between calls. The same policy runs in
 every process, also for members other than the own one, and everywhere it
 has to give the same answer.
 
-Threading: an instance is shared between threads. Blocking: no method may
-block. Failure: whatever a method raises is taken as a fault of the plugin;
-the host keeps the last good decisions and names the plugin.
+Threading: an instance is shared between threads, and each method may be
+called from several at once. Blocking: no method may block; all of them
+together have to decide 100,000 nodes in seconds, and the host warns, naming
+the policy, when they do not. Failure: whatever a method raises, and an answer
+of another type than is documented, is a fault of the plugin: the host names
+it and its distribution, changes no owner until it answers again, and ``check``
+shows it. At start and at a reload a fault refuses the configuration.
 """
 
 from __future__ import annotations
@@ -19,6 +23,10 @@ from typing import ClassVar
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts import options as options_
+
+ON_REQUEST = frozenset({'extra'})
+"""Fields of :class:`Node` that are empty unless a policy asks for them:
+they can be large, and most deployments decide nothing by them."""
 
 
 class Policy(abc.ABC):
@@ -38,8 +46,18 @@ class Policy(abc.ABC):
     deprecated: ClassVar[str] = ''
     """What to use instead, if the policy is deprecated."""
 
+    node_fields: ClassVar[tuple[str, ...]] = ()
+    """The fields that the policy reads of those in :data:`ON_REQUEST`.
+
+    Every process in which the policy is installed then asks Ironic for them,
+    whether the policy is selected there or not: any process decides for all
+    members, and without the field it would decide something else."""
+
     def __init__(self, settings: Mapping[str, model.Value]) -> None:
         """Build the policy from its options.
+
+        Called often: once for each kind of settings that members advertise,
+        at every refresh of every host. No threads, no files, no connections.
 
         :param settings: a value for each declared option, by name.
         :raises PolicySettingsError: if the values cannot work together.
@@ -52,6 +70,9 @@ class Policy(abc.ABC):
         Equal meaning must give equal settings: sort what has no order, fold
         the case of what has no case. Building the policy from these settings
         again must give the same policy.
+
+        :returns: a :data:`Value` for each declared option, none of them an
+            option that is declared ``secret``: everybody may read this.
         """
         return self._settings
 
@@ -68,7 +89,9 @@ class Policy(abc.ABC):
     def remarks(self) -> Sequence[str]:
         """Return what is accepted and yet may not be what was meant.
 
-        Each is one line that the operator reads at start and at a reload.
+        Called once at start and at every reload, for the own host only.
+
+        :returns: one line each, for the operator.
         """
         return ()
 
@@ -80,14 +103,20 @@ class FilterPolicy(Policy):
         """Return what Ironic may filter on the server.
 
         Every node that :meth:`admits` accepts must lie in this scope; the
-        default filters nothing.
+        default filters nothing. Always the same for the same policy.
         """
         return model.Scope()
 
     def admits(self, node: model.Node) -> bool:
         """Tell whether the node is eligible, from this node alone.
 
-        The default admits what lies in the scope.
+        The default admits what lies in the scope. Overriding it costs a call
+        for each node in the scope.
+
+        :param node: any node in the scope, whatever its state; fields that
+            Ironic does not fill are ``None`` or empty. Do not change
+            ``properties`` and ``extra``.
+        :returns: ``True`` or ``False``; anything else is a fault.
         """
         return self.scope().matches(node.shard, node.conductor_group)
 
@@ -98,9 +127,20 @@ class AssignerPolicy(Policy):
     rebalancing: ClassVar[bool] = False
     """Whether free nodes may change owner when the members change."""
 
+    extra_movement: ClassVar[float] = 0.0
+    """The share of all nodes, from 0 to 1, that may change owner when one
+    member leaves or joins, beyond those that have to: the nodes of the one
+    that leaves, or those that go to the one that joins. For a policy that is
+    ``rebalancing``; the contract suite holds it to this."""
+
     node_by_node: ClassVar[bool] = False
     """Whether the answer for a node is the same whatever other nodes are at
     hand. Who explains one node need not list the others then."""
+
+    releases_free: ClassVar[bool] = False
+    """Whether a service gives up a free node that the assigner gives to
+    nobody. A node then belongs to somebody for as long as a reservation
+    holds it. It goes to nobody this way, and never to another service."""
 
     def peers(
         self, host: str, candidates: Sequence[str], scope: model.Scope
@@ -123,6 +163,7 @@ class AssignerPolicy(Policy):
 
         :param nodes: all eligible nodes at hand. Their order means nothing.
         :param hosts: canonical names of the live peers, sorted, at least one.
+            What is answered must not depend on their order either.
         :returns: for each node, in order, one of ``hosts``, or ``None`` for
             "nobody".
         """

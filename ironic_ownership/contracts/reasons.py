@@ -48,6 +48,9 @@ class Reason(enum.StrEnum):
     RELEASED = 'released'
     """A rebalancing service gave up a free node that it no longer gets."""
 
+    RESERVED = 'reserved'
+    """Its owner reserved it for an instance."""
+
     MOVED = 'moved'
     """An operator moved it to its owner."""
 
@@ -68,6 +71,7 @@ SUMMARY: dict[Reason, str] = {
     Reason.NOT_ADMITTED: 'no live, enabled service admits it',
     Reason.FILTERED_KEEPS: 'outside of every filter: stays until it is moved',
     Reason.RELEASED: 'released for its next owner',
+    Reason.RESERVED: 'reserved by its owner for an instance',
     Reason.MOVED: 'moved to its owner by an operator',
     Reason.NODE_GONE: 'Ironic does not have it any more',
 }

@@ -10,7 +10,7 @@ import abc
 import dataclasses
 from collections.abc import Callable, Collection, Sequence
 
-from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts import availability, model, reasons
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,12 +23,15 @@ class Claim:
     :param seen_epoch: epoch of that owner then. The claim fences the owner
         in its own transaction, and is refused if the owner has registered
         anew; not used when nobody owned the node.
+    :param verdict: what the claimer judges of the node; without it the
+        record keeps the last one.
     """
 
     node: model.Node
     reason: reasons.Reason
     seen_host: str | None = None
     seen_epoch: int | None = None
+    verdict: availability.Verdict | None = None
 
     @property
     def uuid(self) -> str:
@@ -50,9 +53,16 @@ class Update:
 
     Opens an instance when one appeared, closes it when it went, replaces it
     when it changed, and stores name, driver, shard and conductor group.
+    A verdict with another code than that on record replaces it and leaves
+    one event, unless the node just got or lost its instance: that has an
+    event of its own.
+
+    :param verdict: what the owner judges of the node; without it the record
+        keeps the last one.
     """
 
     node: model.Node
+    verdict: availability.Verdict | None = None
 
     @property
     def uuid(self) -> str:
@@ -71,7 +81,19 @@ class Forget:
     reason: reasons.Reason = reasons.Reason.NODE_GONE
 
 
-Change = Claim | Release | Update | Forget
+@dataclasses.dataclass(frozen=True, slots=True)
+class Report:
+    """Remember what Placement accepted of an own node. No event.
+
+    :param digest: ``None`` for nothing. It stays with the record when the
+        owner changes, and goes when the record is deleted.
+    """
+
+    uuid: str
+    digest: str | None
+
+
+Change = Claim | Release | Update | Forget | Report
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,13 +113,56 @@ class Records(abc.ABC):
     """
 
     @abc.abstractmethod
-    def register(self, host: str, settings: model.MemberSettings) -> int:
+    def register(
+        self,
+        host: str,
+        settings: model.MemberSettings,
+        *,
+        incarnation: str | None = None,
+        alive: Collection[str] = (),
+    ) -> int:
         """Create or renew the row of a service and raise its epoch.
 
-        Whatever an earlier process of that host still writes is refused from
-        now on.
+        The process becomes the active one of its host. Whatever an earlier
+        process of that host still writes is refused from now on, and an
+        absence announced by :meth:`retire` is over.
 
+        :param incarnation: of the process that registers.
+        :param alive: incarnations of the host that may be alive. Another
+            one of them that is active keeps its place, unless the row was
+            fenced for this incarnation by :meth:`fail_over`.
         :returns: the new epoch, at least 1.
+        :raises StandbyError: if another process, perhaps alive, is active;
+            nothing is changed.
+        """
+
+    @abc.abstractmethod
+    def retire(self, host: str, epoch: int, *, grace: float) -> None:
+        """Give up the active place: the last write of a process that stops.
+
+        No process is active afterwards, so that the next one need not wait.
+        The row is fenced: nobody writes under the old epoch any more.
+
+        :param grace: seconds for which the service is expected back, by the
+            database's clock: until then it counts as ``away`` and its nodes
+            stay where they are. Zero: it is gone.
+        :raises FencedError: if the epoch is no longer the current one.
+        """
+
+    @abc.abstractmethod
+    def fail_over(
+        self, host: str, *, incarnation: str, actor: str
+    ) -> model.Service:
+        """Name the process of a host that is to be active from now on.
+
+        Raises the epoch and fences the row in the same transaction, in one
+        event: the process that was active writes nothing more, and only the
+        named one, or any once that one is dead, can register.
+
+        :param incarnation: the standby that takes over.
+        :param actor: who asked for it.
+        :returns: the service as it is now, ``fenced``.
+        :raises NotFoundError: if there is no such service.
         """
 
     @abc.abstractmethod
@@ -121,8 +186,8 @@ class Records(abc.ABC):
         """Store what a registered service says of itself.
 
         :param view_checksum: of the view it last saw.
-        :param config_error: why it keeps its old configuration although the
-            files have changed; ``None`` if it does not.
+        :param config_error: why it does not act by its configuration: a
+            change that it refused, a policy that fails; ``None`` if it does.
         :raises FencedError: if the epoch is no longer the current one.
         """
 

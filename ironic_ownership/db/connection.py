@@ -21,6 +21,10 @@ from ironic_ownership.db import url as url_
 T = TypeVar('T')
 Work = Callable[[sqlalchemy.Connection], T]
 
+LONGEST_IDLE = 10.0
+"""Seconds within a transaction without a statement: much more than a large
+result takes to be read, and far less than anybody wants to wait."""
+
 _ENGINE_OPTIONS = (
     'connection_debug',
     'connection_parameters',
@@ -52,7 +56,11 @@ def engine_options(group: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Database:
-    """One database: its engine, and how a transaction on it is run."""
+    """One database: its engine, and how a transaction on it is run.
+
+    :param patience: seconds that one statement may take, and for which a
+        transaction that lost to another is repeated.
+    """
 
     def __init__(self, engine: sqlalchemy.Engine, *, patience: float) -> None:
         self.engine = engine
@@ -117,6 +125,7 @@ def open_database(
     *,
     connect_timeout: float = 10.0,
     statement_timeout: float = 30.0,
+    idle_timeout: float = LONGEST_IDLE,
     **options: Any,
 ) -> Database:
     """Prepare the use of a database; nothing connects yet.
@@ -125,6 +134,8 @@ def open_database(
     :param connect_timeout: seconds that opening a connection may take.
     :param statement_timeout: seconds that one statement, or waiting for a
         lock, may take; after that long no transaction is repeated either.
+    :param idle_timeout: seconds that a transaction may wait for its next
+        statement before the server rolls it back.
     :param options: oslo.db's engine options, see :func:`engine_options`.
     :raises RecordsError: if the URL cannot work.
     """
@@ -140,5 +151,5 @@ def open_database(
     engine = engines.create_engine(
         url, sqlite_fk=True, max_retries=0, **options
     )
-    sessions.prepare(engine, statement=statement_timeout)
+    sessions.prepare(engine, statement=statement_timeout, idle=idle_timeout)
     return Database(engine, patience=statement_timeout)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import model
 from ironic_ownership.db import clock, connection, rows, tables
 
 _table = tables.members
@@ -22,46 +22,34 @@ def join(
     settings: model.MemberSettings,
     ttl: float,
 ) -> None:
-    """Write the row of a member, unless another one is alive.
+    """Write the row of a member; other processes of the host stay.
 
-    Of two that join at once one finds the other's row: by its lock, or
-    because its own insertion fails and is tried again.
+    Expired rows of the host go, so that they do not pile up with every
+    start. They go first: while they are looked for, this transaction holds
+    no row that another one that joins would wait for.
 
     :param ttl: seconds until the member expires without a beat.
-    :raises MemberExistsError: naming the one that is alive.
     """
+    mine = (_members.host == host) & (_members.incarnation == incarnation)
 
     def work(conn: sa.Connection) -> None:
         now = clock.EpochSeconds()
-        found = conn.execute(
-            sa.select(
-                _members.incarnation,
-                (_members.expires_at > now).label('alive'),
-            )
-            .where(_members.host == host)
-            .with_for_update()
-        ).one_or_none()
-        values = {
-            'incarnation': incarnation,
-            'settings': settings.to_json(),
-            'expires_at': now + ttl,
-        }
-        if found is None:
-            conn.execute(
-                sa.insert(_table).values(host=host, joined_at=now, **values)
-            )
-            return
-        if found.alive and found.incarnation != incarnation:
-            raise exceptions.MemberExistsError(
-                f'{host} is served already by incarnation '
-                f'{found.incarnation}, which is alive',
-                hint='Stop that process, or wait until it has expired',
-            )
-        if not found.alive:
-            values['joined_at'] = now
         conn.execute(
-            sa.update(_table).where(_members.host == host).values(**values)
+            sa.delete(_table).where(
+                _members.host == host, _members.expires_at <= now
+            )
         )
+        values = {'settings': settings.to_json(), 'expires_at': now + ttl}
+        renewed = conn.execute(sa.update(_table).where(mine).values(**values))
+        if renewed.rowcount == 0:
+            conn.execute(
+                sa.insert(_table).values(
+                    host=host,
+                    incarnation=incarnation,
+                    joined_at=now,
+                    **values,
+                )
+            )
 
     database.write(work)
 
@@ -125,11 +113,12 @@ def leave(database: connection.Database, host: str, incarnation: str) -> None:
 
 def alive(database: connection.Database) -> model.View:
     """Return the members that have not expired. One query."""
-    statement = sa.select(_table).where(
+    left = (_members.expires_at - clock.EpochSeconds()).label('expires_in')
+    statement = sa.select(_table, left).where(
         _members.expires_at > clock.EpochSeconds()
     )
-
-    def work(conn: sa.Connection) -> list[model.Member]:
-        return [rows.member(row) for row in conn.execute(statement)]
-
-    return model.View.of(database.read(work))
+    found = database.read(lambda conn: conn.execute(statement).all())
+    return model.View.of(
+        map(rows.member, found),
+        min((row.expires_in for row in found), default=None),
+    )

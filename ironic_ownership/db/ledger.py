@@ -7,31 +7,54 @@ write. No SQL, no clock. A batch names every node at most once.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import model, reasons, records
+from ironic_ownership.contracts import availability, model, reasons, records
+from ironic_ownership.db import verdicts
 
 Row = dict[str, Any]
+
+_FIXED = ('uuid', 'created_at')
+"""Columns of a node's row that are written once."""
 
 OWNER_CHANGED = 'owner_changed'
 INSTANCE_OPENED = 'instance_opened'
 INSTANCE_CLOSED = 'instance_closed'
 SERVICE_REGISTERED = 'service_registered'
+SERVICE_RETIRED = 'service_retired'
+SERVICE_FAILED_OVER = 'service_failed_over'
 SERVICE_FENCED = 'service_fenced'
 SERVICE_CHANGED = 'service_changed'
 SERVICE_FORCED_DOWN = 'service_forced_down'
 SERVICE_DELETED = 'service_deleted'
 NODE_FORGOTTEN = 'node_forgotten'
 NODE_MOVED = 'node_moved'
+NODE_RESERVED = 'node_reserved'
+NODE_RELEASED = 'node_released'
+AVAILABILITY_CHANGED = 'availability_changed'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServiceState:
-    """What a claim has to know of the owner on record."""
+    """What a claim has to know of the owner on record.
+
+    :param away_until: seconds since the epoch; ``None`` for a service that
+        is not expected back.
+    """
 
     epoch: int
     fenced: bool
+    forced_down: bool = False
+    away_until: float | None = None
+
+    def is_away(self, now: float) -> bool:
+        """Tell whether the service is expected back."""
+        return (
+            self.away_until is not None
+            and self.away_until > now
+            and not self.forced_down
+        )
 
 
 @dataclasses.dataclass(slots=True)
@@ -83,11 +106,32 @@ class Ledger:
             case records.Claim():
                 return self._claim(change)
             case records.Update():
-                return self._update(change.node)
+                return self._update(change)
             case records.Release():
                 return self._release(change)
             case records.Forget():
                 return self._forget(change)
+            case records.Report():
+                return self._report(change)
+
+    def rewritten(self) -> Iterable[tuple[Row, Sequence[str]]]:
+        """Yield what changes in rows of ``compute_nodes``, and in which.
+
+        Rows that change alike come together: when thousands of nodes change
+        their owner, one statement a batch does it.
+        """
+        alike: dict[tuple[tuple[str, Any], ...], list[str]] = {}
+        for row in self.writes.nodes:
+            before = self._nodes[row['uuid']]
+            values = tuple(
+                (name, value)
+                for name, value in row.items()
+                if name not in _FIXED and value != before[name]
+            )
+            alike.setdefault(values, []).append(row['uuid'])
+        for values, uuids in alike.items():
+            if values:
+                yield dict(values), uuids
 
     def _owner(self, uuid: str) -> str | None:
         row = self._nodes.get(uuid)
@@ -115,6 +159,8 @@ class Ledger:
             'updated_at': self.now,
             'deleted_at': None,
             **_attributes(node),
+            **verdicts.columns(row, claim.verdict, self.now),
+            'placement_digest': row['placement_digest'] if row else None,
         }
         (self.writes.new_nodes if row is None else self.writes.nodes).append(
             written
@@ -131,6 +177,7 @@ class Ledger:
             self._instance_is(node, reasons.Reason.ADOPTED.value)
         elif node.uuid in self._open:
             self.writes.moved_on.append(node.uuid)
+        self._tell_verdict(row, claim.verdict)
         return True
 
     def _may_take_from(self, claim: records.Claim) -> bool:
@@ -141,6 +188,9 @@ class Ledger:
         owner = self._services.get(str(claim.seen_host))
         if owner is None:
             return claim.seen_epoch is None
+        if owner.is_away(self.now):
+            # It was stopped for a while, perhaps only a moment ago.
+            return False
         return owner.fenced or owner.epoch == claim.seen_epoch
 
     def _fence(self, host: str) -> None:
@@ -150,15 +200,29 @@ class Ledger:
         self.writes.fenced.append(host)
         self._event(SERVICE_FENCED, from_host=host)
 
-    def _update(self, node: model.Node) -> bool:
+    def _update(self, update: records.Update) -> bool:
+        node = update.node
         if self._owner(node.uuid) != self.host:
             return False
         row = self._nodes[node.uuid]
         attributes = _attributes(node)
+        judged = verdicts.columns(row, update.verdict, self.now)
         if any(row[name] != value for name, value in attributes.items()):
-            self._rewrite(row, **attributes)
+            self._rewrite(row, **attributes, **judged)
+        elif row['unavailable'] != judged['unavailable']:
+            self._rewrite(row, **judged)
         self._instance_is(node, None)
+        self._tell_verdict(row, update.verdict)
         return True
+
+    def _tell_verdict(
+        self, row: Row | None, verdict: availability.Verdict | None
+    ) -> None:
+        reason = verdicts.told(row, verdict)
+        if row is not None and reason is not None:
+            self._event(
+                AVAILABILITY_CHANGED, node_uuid=row['uuid'], reason=reason
+            )
 
     def _release(self, release: records.Release) -> bool:
         if not self._is_free_and_mine(release.uuid):
@@ -182,6 +246,8 @@ class Ledger:
             host=None,
             reason=forget.reason.value,
             deleted_at=self.now,
+            # Its provider is gone by now.
+            placement_digest=None,
         )
         self._event(
             NODE_FORGOTTEN,
@@ -189,6 +255,14 @@ class Ledger:
             from_host=self.host,
             reason=forget.reason.value,
         )
+        return True
+
+    def _report(self, report: records.Report) -> bool:
+        if self._owner(report.uuid) != self.host:
+            return False
+        row = self._nodes[report.uuid]
+        # Nothing of the node itself has changed, nor the time of it.
+        self.writes.nodes.append({**row, 'placement_digest': report.digest})
         return True
 
     def _is_free_and_mine(self, uuid: str) -> bool:

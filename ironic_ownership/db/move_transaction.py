@@ -20,6 +20,7 @@ _services = tables.services.c
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 _node_moves = tables.node_moves.c
+_reservations = tables.reservations.c
 
 DESTINATION_ENABLED = 'destination_enabled'
 """Code of the one gate that is judged here and may be overridden."""
@@ -216,6 +217,14 @@ def _write(
         conn.execute(
             sa.update(tables.instances)
             .where(_instances.open_node_uuid.in_(uuids))
+            .values(host=move.destination)
+        )
+        conn.execute(
+            sa.update(tables.reservations)
+            .where(
+                _reservations.node_uuid.in_(uuids),
+                _reservations.open_instance_uuid.is_not(None),
+            )
             .values(host=move.destination)
         )
     _store_results(conn, move, done, now)

@@ -11,11 +11,14 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
-from ironic_ownership.db import tables
+from ironic_ownership.db import clock, tables
 
 T = TypeVar('T')
 
 _nodes, _instances = tables.compute_nodes.c, tables.instances.c
+
+SERVICES = sa.select(tables.services, clock.EpochSeconds().label('now'))
+"""Every service, with the time by which it is judged to be away."""
 
 COMPUTE_NODES = (
     sa.select(
@@ -28,6 +31,9 @@ COMPUTE_NODES = (
         _nodes.conductor_group,
         _nodes.reason,
         _nodes.updated_at,
+        _nodes.unavailable,
+        _nodes.unavailable_since,
+        _nodes.placement_digest,
     )
     .select_from(
         tables.compute_nodes.outerjoin(

@@ -14,6 +14,7 @@ from ironic_ownership.contracts import model, records
 from ironic_ownership.db import (
     connection,
     queries,
+    registration,
     rows,
     services,
     tables,
@@ -32,10 +33,33 @@ class SqlRecords(records.Records):
     def __init__(self, database: connection.Database) -> None:
         self._database = database
 
-    def register(self, host: str, settings: model.MemberSettings) -> int:
+    def register(
+        self,
+        host: str,
+        settings: model.MemberSettings,
+        *,
+        incarnation: str | None = None,
+        alive: Collection[str] = (),
+    ) -> int:
         """Create or renew the row of a service and raise its epoch."""
         return self._database.write(
-            lambda conn: services.register(conn, host, settings)
+            lambda conn: registration.register(
+                conn, host, settings, incarnation, alive
+            )
+        )
+
+    def retire(self, host: str, epoch: int, *, grace: float) -> None:
+        """Give up the active place and the right to write."""
+        self._database.write(
+            lambda conn: registration.retire(conn, host, epoch, grace)
+        )
+
+    def fail_over(
+        self, host: str, *, incarnation: str, actor: str
+    ) -> model.Service:
+        """Name the process that is to be active, and fence the one that is."""
+        return self._database.write(
+            lambda conn: registration.fail_over(conn, host, incarnation, actor)
         )
 
     def set_service(
@@ -98,7 +122,7 @@ class SqlRecords(records.Records):
         """Return all services, sorted by host. One query."""
 
         def work(conn: sa.Connection) -> list[model.Service]:
-            found = conn.execute(sa.select(tables.services))
+            found = conn.execute(queries.SERVICES)
             return [rows.service(row) for row in found]
 
         # Databases disagree about the order of letters; Python does not.

@@ -76,7 +76,14 @@ def _mark_deleted(
     conn.execute(
         sa.update(tables.compute_nodes)
         .where(_nodes.uuid == uuid)
-        .values(host=None, reason=reason.value, updated_at=now, deleted_at=now)
+        .values(
+            host=None,
+            reason=reason.value,
+            updated_at=now,
+            deleted_at=now,
+            # Its provider is gone by now.
+            placement_digest=None,
+        )
     )
     conn.execute(
         sa.insert(tables.events).values(

@@ -31,7 +31,7 @@ def settings(text: str) -> model.MemberSettings:
 
 def compute_node(row: Iterable[Any]) -> model.ComputeNode:
     """Build a compute node from a row of ``queries.COMPUTE_NODES``."""
-    uuid, host, instance, name, driver, shard, group, reason, at = row
+    uuid, host, instance, name, driver, shard, group, reason, at, *more = row
     return model.ComputeNode(
         uuid,
         host,
@@ -43,11 +43,13 @@ def compute_node(row: Iterable[Any]) -> model.ComputeNode:
         # A reason that a newer release knows: the owner is what matters.
         _REASONS.get(reason, reasons.Reason.RECORD_KEEPS),
         at,
+        *more,
     )
 
 
 def service(row: Any) -> model.Service:
-    """Build a service from a row of the table of that name."""
+    """Build a service from a row of ``queries.SERVICES``."""
+    away = row.away_until is not None and row.away_until > row.now
     return model.Service(
         host=row.host,
         epoch=row.epoch,
@@ -59,6 +61,9 @@ def service(row: Any) -> model.Service:
         registered_at=row.registered_at,
         view_checksum=row.view_checksum,
         config_error=row.config_error,
+        incarnation=row.incarnation,
+        # Whoever forces a service down waits for nobody.
+        away=away and not row.forced_down,
     )
 
 

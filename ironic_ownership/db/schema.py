@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection
+from ironic_ownership.db import connection, turns
 
 if TYPE_CHECKING:
     import alembic.config
 
-HEAD = '0003'
+HEAD = '0007'
 """The newest revision of ``migrations``; a unit test compares them."""
 
 _VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))
@@ -63,7 +63,7 @@ def upgrade(
 ) -> str | None:
     """Carry out the migrations up to a revision.
 
-    Several processes may do so at once on SQLite: the first does the work.
+    Several processes may do so at once: the first does the work.
 
     :returns: the revision afterwards.
     :raises SchemaError: if a revision is unknown, or the database holds the
@@ -71,13 +71,14 @@ def upgrade(
     """
 
     def work(conn: sa.Connection) -> None:
-        found = _version(conn)
-        _check_known(database, found)
-        if found is None:
-            _check_empty(database, conn)
         import alembic.command
 
-        alembic.command.upgrade(_config(conn), revision)
+        with turns.taken(conn):
+            found = _version(conn)
+            _check_known(database, found)
+            if found is None:
+                _check_empty(database, conn)
+            alembic.command.upgrade(_config(conn), revision)
 
     _check_target(revision)
     database.write(work)
@@ -94,7 +95,8 @@ def stamp(database: connection.Database, revision: str = 'head') -> str | None:
     def work(conn: sa.Connection) -> None:
         import alembic.command
 
-        alembic.command.stamp(_config(conn), revision, purge=True)
+        with turns.taken(conn):
+            alembic.command.stamp(_config(conn), revision, purge=True)
 
     _check_target(revision)
     database.write(work)

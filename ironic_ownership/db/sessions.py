@@ -57,10 +57,18 @@ def _whole(seconds: float) -> str:
     return str(max(1, int(seconds)))
 
 
-def prepare(engine: sqlalchemy.Engine, *, statement: float) -> None:
+def prepare(
+    engine: sqlalchemy.Engine, *, statement: float, idle: float
+) -> None:
     """Have every new connection of an engine set up.
 
+    A process that is stopped, or cut off, in the middle of a transaction
+    keeps its locks, and whoever takes over from it has to wait for them. So
+    the server ends the transaction. SQLite has no server: there only the end
+    of the process helps.
+
     :param statement: seconds that one statement or lock wait may take.
+    :param idle: seconds that a transaction may wait for its next statement.
     """
     if engine.dialect.name == url_.SQLITE:
         _prepare_sqlite(engine, statement)
@@ -70,6 +78,8 @@ def prepare(engine: sqlalchemy.Engine, *, statement: float) -> None:
             engine,
             f'SET statement_timeout = {milliseconds}',
             f'SET lock_timeout = {milliseconds}',
+            'SET idle_in_transaction_session_timeout = '
+            f'{max(1, int(idle * 1000))}',
         )
     else:
         _on_connect(
@@ -77,7 +87,9 @@ def prepare(engine: sqlalchemy.Engine, *, statement: float) -> None:
             # Each statement sees what is committed, as on PostgreSQL, and
             # looking for a missing row locks no gap that others insert into.
             'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-            f'SET SESSION innodb_lock_wait_timeout = {_whole(statement)}',
+            # The second one is MariaDB's own; MySQL skips such a comment.
+            f'SET SESSION innodb_lock_wait_timeout = {_whole(statement)} '
+            f'/*M!100300, idle_transaction_timeout = {_whole(idle)} */',
         )
 
 

@@ -37,6 +37,10 @@ services = sa.Table(
     sa.Column('registered_at', sa.Double),
     sa.Column('view_checksum', _SHORT),
     sa.Column('config_error', sa.Text),
+    # The process that is active, or is to be.
+    sa.Column('incarnation', _SHORT),
+    # When the grace period of a clean stop ends.
+    sa.Column('away_until', sa.Double),
     **_EXACT,
 )
 
@@ -55,6 +59,11 @@ compute_nodes = sa.Table(
     sa.Column('created_at', sa.Double, nullable=False),
     sa.Column('updated_at', sa.Double, nullable=False),
     sa.Column('deleted_at', sa.Double),
+    # Why nothing can be scheduled to it, as its owner last judged.
+    sa.Column('unavailable', _SHORT),
+    sa.Column('unavailable_since', sa.Double),
+    # Of what Placement accepted.
+    sa.Column('placement_digest', _SHORT),
     sa.Index('ix_compute_nodes_host', 'host'),
     sa.Index('ix_compute_nodes_scope', 'shard', 'conductor_group'),
     **_EXACT,
@@ -103,8 +112,9 @@ events = sa.Table(
 members = sa.Table(
     'members',
     metadata,
+    # Members are processes, and a host may have several.
     sa.Column('host', _HOST, primary_key=True),
-    sa.Column('incarnation', sa.String(255), nullable=False),
+    sa.Column('incarnation', _SHORT, primary_key=True),
     sa.Column('settings', sa.Text, nullable=False),
     sa.Column('joined_at', sa.Double, nullable=False),
     sa.Column('expires_at', sa.Double, nullable=False),
@@ -145,5 +155,33 @@ node_moves = sa.Table(
     sa.Column('updated_at', sa.Double, nullable=False),
     sa.UniqueConstraint('request_id', 'node_uuid', name='uq_node_moves_node'),
     sa.Index('ix_node_moves_state', 'state'),
+    **_EXACT,
+)
+
+reservations = sa.Table(
+    'reservations',
+    metadata,
+    sa.Column('number', _COUNTER, primary_key=True, autoincrement=True),
+    sa.Column('id', _UUID, nullable=False),
+    sa.Column('instance_uuid', _UUID, nullable=False),
+    # The instance's uuid while the reservation is open, else null: unique,
+    # it allows one open reservation an instance on every database.
+    sa.Column('open_instance_uuid', _UUID),
+    sa.Column('host', _HOST, nullable=False),
+    sa.Column('node_uuid', _UUID),
+    sa.Column('state', _SHORT, nullable=False),
+    sa.Column('method', _SHORT, nullable=False),
+    # As JSON, in the form in which it was asked.
+    sa.Column('request', sa.Text, nullable=False),
+    sa.Column('confirmed', sa.Boolean, nullable=False),
+    sa.Column('detail', sa.Text),
+    sa.Column('created_at', sa.Double, nullable=False),
+    sa.Column('updated_at', sa.Double, nullable=False),
+    sa.Column('expires_at', sa.Double),
+    sa.UniqueConstraint('id', name='uq_reservations_id'),
+    sa.UniqueConstraint(
+        'open_instance_uuid', name='uq_reservations_open_instance_uuid'
+    ),
+    sa.Index('ix_reservations_host', 'host', 'state'),
     **_EXACT,
 )

@@ -8,7 +8,6 @@ two writers rarely meet in a deadlock. Must not decide anything itself.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -39,7 +38,7 @@ def apply(
         book = _open_ledger(conn, host, services, batch)
         for change in batch:
             (applied if book.accept(change) else refused).append(change)
-        _write(conn, book.writes, book.now)
+        _write(conn, book)
     return records.Outcome(tuple(applied), tuple(refused))
 
 
@@ -50,15 +49,25 @@ def check_right(
 
     :raises FencedError: saying what happened to the right to write.
     """
-    if service is None:
-        what = 'its service is not registered'
-    elif service.epoch != epoch:
-        what = f'its epoch is {epoch}, the current one {service.epoch}'
-    elif service.fenced:
-        what = 'another service has fenced it'
-    else:
-        return
-    raise exceptions.FencedError(
+    check_epoch(host, epoch, service.epoch if service else None)
+    if service and service.fenced:
+        raise _fenced(host, 'another service has fenced it')
+
+
+def check_epoch(host: str, epoch: int, current: int | None) -> None:
+    """Refuse whoever is not the last one registered for its host.
+
+    :param current: the epoch on record; ``None`` without a service.
+    :raises FencedError: saying what happened to the right to write.
+    """
+    if current is None:
+        raise _fenced(host, 'its service is not registered')
+    if current != epoch:
+        raise _fenced(host, f'its epoch is {epoch}, the current one {current}')
+
+
+def _fenced(host: str, what: str) -> exceptions.FencedError:
+    return exceptions.FencedError(
         f'{host} has no right to write: {what}',
         hint='It has to join and register again',
     )
@@ -88,14 +97,22 @@ def _lock_services(
     conn: sa.Connection, hosts: Collection[str | None]
 ) -> dict[str, ledger.ServiceState]:
     found = conn.execute(
-        sa.select(_services.host, _services.epoch, _services.fenced)
+        sa.select(
+            _services.host,
+            _services.epoch,
+            _services.fenced,
+            _services.forced_down,
+            _services.away_until,
+        )
         .where(_services.host.in_(sorted(map(str, hosts))))
         .order_by(_services.host)
         .with_for_update()
     )
     return {
-        host: ledger.ServiceState(epoch, bool(fenced))
-        for host, epoch, fenced in found
+        row.host: ledger.ServiceState(
+            row.epoch, bool(row.fenced), bool(row.forced_down), row.away_until
+        )
+        for row in found
     }
 
 
@@ -131,7 +148,8 @@ def now_of(conn: sa.Connection) -> float:
     return float(conn.execute(sa.select(clock.EpochSeconds())).scalar_one())
 
 
-def _write(conn: sa.Connection, writes: ledger.Writes, now: float) -> None:
+def _write(conn: sa.Connection, book: ledger.Ledger) -> None:
+    writes, now = book.writes, book.now
     for hosts in queries.parts(writes.fenced):
         conn.execute(
             sa.update(tables.services)
@@ -140,8 +158,13 @@ def _write(conn: sa.Connection, writes: ledger.Writes, now: float) -> None:
         )
     if writes.new_nodes:
         conn.execute(sa.insert(tables.compute_nodes), writes.new_nodes)
-    if writes.nodes:
-        conn.execute(_NODE_UPDATE, _renamed(writes.nodes))
+    for values, uuids in book.rewritten():
+        for some in queries.parts(uuids):
+            conn.execute(
+                sa.update(tables.compute_nodes)
+                .where(_nodes.uuid.in_(some))
+                .values(values)
+            )
     for uuids in queries.parts(writes.closed_on):
         conn.execute(
             sa.update(tables.instances)
@@ -162,23 +185,3 @@ def _write(conn: sa.Connection, writes: ledger.Writes, now: float) -> None:
         conn.execute(sa.insert(tables.instances), writes.new_instances)
     if writes.events:
         conn.execute(sa.insert(tables.events), writes.events)
-
-
-_KEY = 'node_to_update'
-_CHANGING = [
-    column.name
-    for column in _nodes
-    if column.name not in ('uuid', 'created_at')
-]
-_NODE_UPDATE = (
-    sa.update(tables.compute_nodes)
-    .where(_nodes.uuid == sa.bindparam(_KEY))
-    .values({name: sa.bindparam(name) for name in _CHANGING})
-)
-
-
-def _renamed(rows: Iterable[ledger.Row]) -> list[dict[str, Any]]:
-    return [
-        {_KEY: row['uuid'], **{name: row[name] for name in _CHANGING}}
-        for row in rows
-    ]

@@ -60,6 +60,11 @@ def read_url(connection: str) -> sqlalchemy.URL:
     return url
 
 
+def is_file(connection: str) -> bool:
+    """Tell whether a URL names an SQLite file; nothing else is judged."""
+    return connection.partition(':')[0].partition('+')[0] == SQLITE
+
+
 def _missing_driver(connection: str) -> exceptions.RecordsError:
     scheme = connection.partition(':')[0]
     extra = _EXTRAS.get(scheme.partition('+')[0])

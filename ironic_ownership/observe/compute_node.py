@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts import availability, model, reasons
 from ironic_ownership.observe import columns
 
 
@@ -23,6 +23,8 @@ class Finding(Protocol):
     def decision(self) -> model.Decision | None: ...  # noqa: D102
     @property
     def owner_alive(self) -> bool | None: ...  # noqa: D102
+    @property
+    def verdict(self) -> availability.Verdict | None: ...  # noqa: D102
 
 
 def place(finding: Finding) -> tuple[str | None, str]:
@@ -47,6 +49,12 @@ def reason(finding: Finding) -> reasons.Reason:
     if finding.decision is None:
         return reasons.Reason.NODE_GONE
     return finding.decision.reason
+
+
+def unavailable(finding: Finding) -> str | None:
+    """Return the code that says why nothing can be scheduled to it."""
+    code = finding.verdict.code if finding.verdict else None
+    return code.value if code else None
 
 
 def _instance(finding: Finding) -> str | None:
@@ -82,6 +90,7 @@ _IDENTITY = (
     _Column('conductor_group', lambda f: place(f)[1]),
 )
 _REASON = (_Column('reason', lambda f: reason(f).value),)
+_UNAVAILABLE = (_Column('unavailable', unavailable),)
 _DECIDED = (
     _Column('decided_owner', lambda f: f.decision and f.decision.owner),
     _Column('wanted_by', lambda f: f.decision and f.decision.wanted_by),
@@ -89,7 +98,7 @@ _DECIDED = (
     _Column('service_alive', lambda f: f.owner_alive),
 )
 
-SHORT = _IDENTITY + _REASON
+SHORT = _IDENTITY + _REASON + _UNAVAILABLE
 """What fits into a listing."""
 
 LONG = (
@@ -104,6 +113,11 @@ LONG = (
 DETAILS = (
     *_IDENTITY,
     *_REASON,
+    *_UNAVAILABLE,
+    _Column(
+        'unavailable_detail',
+        lambda f: (f.verdict.detail if f.verdict else None) or None,
+    ),
     _Column('explanation', lambda f: reasons.SUMMARY[reason(f)]),
     *_DECIDED,
     _Column('driver', _driver),
@@ -120,6 +134,16 @@ DETAILS = (
     _Column(
         'recorded_instance_uuid',
         lambda f: f.record.instance_uuid if f.record else None,
+    ),
+    _Column(
+        'recorded_unavailable',
+        lambda f: f.record.unavailable if f.record else None,
+    ),
+    _Column(
+        'unavailable_since',
+        lambda f: (
+            columns.moment(f.record.unavailable_since) if f.record else None
+        ),
     ),
     _Column(
         'recorded_at',

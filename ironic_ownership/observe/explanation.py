@@ -134,6 +134,7 @@ def _record(said: Explanation) -> _Row | None:
         'shard': record.shard,
         'conductor_group': record.conductor_group,
         'reason': record.reason.value,
+        'unavailable': record.unavailable,
         'updated_at': columns.moment(record.updated_at),
     }
 
@@ -179,6 +180,7 @@ COLUMNS = (
     _Column('contest', _contest),
     _Column('contenders', lambda e: list(_decision(e).contenders)),
     _Column('filtered', lambda e: _decision(e).filtered),
+    _Column('unavailable', lambda e: compute_node.unavailable(e.finding)),
     _Column('record', _record),
     _Column('ironic', _ironic),
     _Column('advice', lambda e: list(e.advice)),

@@ -2,49 +2,37 @@
 
 from __future__ import annotations
 
-import dataclasses
+from typing import Protocol
 
 from ironic_ownership.contracts import model
 from ironic_ownership.observe import columns
 
-UNKNOWN = 'unknown'
 _Row = dict[str, columns.Cell]
 
 
-@dataclasses.dataclass(frozen=True)
-class Standing:
-    """One service: its row, its membership and what it owns.
-
-    :param row: its record; epoch 0 if it has joined and not registered.
-    :param member: the member of that host, if the view has one.
-    :param view_known: whether the membership backend answered.
-    :param nodes: number of compute nodes that it owns.
-    :param instances: number of those with an instance.
-    :param unavailable: number of those that could not be given to anybody
-        now; ``None`` if Ironic was not asked or did not answer.
-    :param of_mean: its nodes against the mean of the services that it is
-        compared with, 1.0 being the mean; ``None`` if there are none.
-    """
-
-    row: model.Service
-    member: model.Member | None
-    view_known: bool
-    nodes: int = 0
-    instances: int = 0
-    unavailable: int | None = None
-    of_mean: float | None = None
+class Standing(Protocol):
+    """What is shown of a service; the engine makes it."""
 
     @property
-    def alive(self) -> str:
-        """Whether the membership sees the service: up, down or unknown."""
-        if not self.view_known:
-            return UNKNOWN
-        return 'down' if self.member is None else 'up'
-
+    def row(self) -> model.Service: ...  # noqa: D102
     @property
-    def settings(self) -> model.MemberSettings:
-        """What the service advertises, or last did."""
-        return self.member.settings if self.member else self.row.settings
+    def member(self) -> model.Member | None: ...  # noqa: D102
+    @property
+    def view_known(self) -> bool: ...  # noqa: D102
+    @property
+    def nodes(self) -> int: ...  # noqa: D102
+    @property
+    def instances(self) -> int: ...  # noqa: D102
+    @property
+    def unavailable(self) -> int | None: ...  # noqa: D102
+    @property
+    def of_mean(self) -> float | None: ...  # noqa: D102
+    @property
+    def standbys(self) -> int: ...  # noqa: D102
+    @property
+    def alive(self) -> str: ...  # noqa: D102 - a word
+    @property
+    def settings(self) -> model.MemberSettings: ...  # noqa: D102
 
 
 def policies(settings: model.MemberSettings) -> list[str]:
@@ -86,6 +74,7 @@ SHORT = (
 
 _REST = (
     _Column('fenced', lambda s: s.row.fenced),
+    _Column('standbys', lambda s: s.standbys if s.view_known else None),
     _Column('disabled_reason', lambda s: s.row.disabled_reason),
     _Column('registered_at', lambda s: columns.moment(s.row.registered_at)),
     _Column('policies', lambda s: policies(s.settings)),
@@ -116,18 +105,22 @@ DETAILS = (
 """Everything about one service."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Reading:
-    """One member, and whether this process can read its settings."""
+class Reading(Protocol):
+    """What is shown of a member; the engine makes it."""
 
-    member: model.Member
-    readable: bool
+    @property
+    def member(self) -> model.Member: ...  # noqa: D102
+    @property
+    def readable(self) -> bool: ...  # noqa: D102 - in this installation
+    @property
+    def role(self) -> str: ...  # noqa: D102 - to its host: a word
 
 
 _Read = columns.Column[Reading]
 
 MEMBER = (
     _Read('host', lambda r: r.member.host),
+    _Read('role', lambda r: r.role),
     _Read('incarnation', lambda r: r.member.incarnation),
     _Read('joined_at', lambda r: columns.moment(r.member.joined_at)),
     _Read('policies', lambda r: policies(r.member.settings)),

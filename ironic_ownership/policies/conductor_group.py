@@ -28,7 +28,7 @@ class ConductorGroupPolicy(policy.FilterPolicy):
             'policies.',
             required=True,
             group='ironic',
-            deprecated_names=('partition_key',),
+            aliases=('partition_key',),
             regex=r'[a-zA-Z0-9_.-]*',
             maximum=255,
         ),

@@ -2,5 +2,6 @@
 
 Subclass a suite, say how to build your plugin, and run it with any runner
 that knows ``unittest``. Import the suite's module, not its class, or the
-runner also collects the bare suite. Standard library and contracts only.
+runner also collects the bare suite. Standard library and contracts only, but
+for ``fakes``, which gives a plugin the surroundings of a deployment.
 """

@@ -28,6 +28,8 @@ class FakeInventory(inventory.Inventory):
     """Nodes in a dictionary that tests change as they like.
 
     :ivar nodes: the nodes by uuid.
+    :ivar workers: the conductors; ``None``, as it begins, for one in each
+        conductor group that has the drivers of all nodes there.
     :ivar fail_with: raised by every call while it is set.
     :ivar failures: raised by one method only, by the method's name.
     :ivar calls: (method, argument) of each call, failed ones included.
@@ -35,6 +37,7 @@ class FakeInventory(inventory.Inventory):
 
     def __init__(self, nodes: Iterable[model.Node] = ()) -> None:
         self.nodes: dict[str, model.Node] = {}
+        self.workers: list[model.Conductor] | None = None
         self.fail_with: Exception | None = None
         self.failures: dict[str, Exception] = {}
         self.calls: list[tuple[str, Any]] = []
@@ -57,6 +60,16 @@ class FakeInventory(inventory.Inventory):
             if scope.matches(node.shard, node.conductor_group)
         ]
 
+    def instances(self, scope: model.Scope) -> Mapping[str, str]:
+        """List the nodes in the scope that have an instance."""
+        self._called('instances', scope)
+        return {
+            node.uuid: node.instance_uuid
+            for node in self.nodes.values()
+            if node.instance_uuid
+            and scope.matches(node.shard, node.conductor_group)
+        }
+
     def count(self, scope: model.Scope) -> int:
         """Count the nodes in the scope."""
         self._called('count', scope)
@@ -74,6 +87,19 @@ class FakeInventory(inventory.Inventory):
         """Count the nodes of every shard."""
         self._called('shard_counts', None)
         return dict(Counter(node.shard for node in self.nodes.values()))
+
+    def conductors(self) -> Sequence[model.Conductor]:
+        """List the conductors."""
+        self._called('conductors', None)
+        if self.workers is not None:
+            return list(self.workers)
+        drivers: dict[str, set[str]] = {'': set()}
+        for node in self.nodes.values():
+            drivers.setdefault(node.conductor_group, set()).add(node.driver)
+        return [
+            model.Conductor(f'conductor-{group}', group, frozenset(some))
+            for group, some in drivers.items()
+        ]
 
     def _called(self, method: str, argument: Any) -> None:
         self.calls.append((method, argument))
@@ -204,6 +230,71 @@ class InventoryContract(_Case):
             self.assertEqual(count, self.inventory.count(scope))
             self.assertEqual(count, len(self.inventory.scan(scope)))
 
+    def test_instances_are_those_of_the_scan(self) -> None:
+        self.enrol(5, instance_share=0.6)
+        self.enrol(5, shard='Rack1', conductor_group='g', instance_share=0.6)
+        self.enrol(5, shard='rack1', instance_share=0.6)
+        for scope in (
+            model.Scope(),
+            model.Scope(shard='Rack1'),
+            model.Scope(conductor_group=''),
+            model.Scope(conductor_group='g'),
+            model.Scope(shard='rack1', conductor_group=''),
+            model.Scope(shard='none has this'),
+            model.Scope(nothing=True),
+        ):
+            found = self.inventory.instances(scope)
+            self.assertEqual(
+                {
+                    node.uuid: node.instance_uuid
+                    for node in self.inventory.scan(scope)
+                    if node.instance_uuid
+                },
+                dict(found),
+            )
+        self.assertEqual(9, len(self.inventory.instances(model.Scope())))
+
+    def test_free_nodes_are_those_of_the_scan_without_an_instance(
+        self,
+    ) -> None:
+        self.enrol(5, instance_share=0.6)
+        self.enrol(5, shard='Rack1', conductor_group='g', instance_share=0.6)
+        for scope in (
+            model.Scope(),
+            model.Scope(shard='Rack1'),
+            model.Scope(conductor_group=''),
+            model.Scope(nothing=True),
+        ):
+            for wanted in (None, 'no-such-class'):
+                expected = inventory.Inventory.free(
+                    self.inventory, scope, resource_class=wanted
+                )
+                self.assertCountEqual(
+                    expected,
+                    self.inventory.free(scope, resource_class=wanted),
+                )
+        self.assertEqual(4, len(self.inventory.free(model.Scope())))
+        self.assertGreater(
+            4, len(self.inventory.free(model.Scope(shard='Rack1'), enough=1))
+        )
+
+    def test_conductors_have_the_drivers_of_the_nodes(self) -> None:
+        self.enrol(1)
+        self.enrol(1, conductor_group='g1')
+        conductors = self.inventory.conductors()
+        for node in self.inventory.scan(model.Scope()):
+            self.assertTrue(
+                [
+                    one.hostname
+                    for one in conductors
+                    if one.alive
+                    and one.conductor_group == node.conductor_group
+                    and node.driver in one.drivers
+                ]
+            )
+        names = [one.hostname for one in conductors]
+        self.assertEqual(len(names), len(set(names)))
+
     def test_every_scope_is_accepted(self) -> None:
         self.inventory.check(model.Scope())
         self.inventory.check(model.Scope(shard='a', conductor_group='g'))
@@ -215,10 +306,13 @@ class InventoryContract(_Case):
         for ask in (
             lambda: self.inventory.scan(model.Scope()),
             lambda: self.inventory.scan(model.Scope(shard='a')),
+            lambda: self.inventory.free(model.Scope()),
             lambda: self.inventory.count(model.Scope()),
+            lambda: self.inventory.instances(model.Scope()),
             lambda: self.inventory.get(uuid),
             lambda: self.inventory.get(MISSING),
             self.inventory.shard_counts,
+            self.inventory.conductors,
             lambda: self.inventory.check(model.Scope()),
         ):
             self.assertRaises(exceptions.IronicUnavailableError, ask)

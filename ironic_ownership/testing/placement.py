@@ -22,6 +22,7 @@ else:
     _Case = object
 
 MISSING = '00000000-0000-4000-8000-00000000dead'
+NEW = '00000000-0000-4000-8000-000000000ea7'
 BARE_METAL = 'CUSTOM_BAREMETAL'
 ONE: Mapping[str, placement.Resource] = {BARE_METAL: placement.Resource(1)}
 RESERVED: Mapping[str, placement.Resource] = {
@@ -33,6 +34,7 @@ RESERVED: Mapping[str, placement.Resource] = {
 class FakeProvider:
     """One provider: what the fake knows of it."""
 
+    name: str = ''
     generation: int = 0
     resources: dict[str, placement.Resource] = dataclasses.field(
         default_factory=dict
@@ -48,15 +50,17 @@ class FakePlacement(placement.Placement):
     :ivar fail_with: raised by every call while it is set.
     :ivar failures: raised by one method only, by the method's name.
     :ivar calls: (method, uuid) of each call, failed ones included.
+    :ivar writes: (method, uuid) of each call that changed something.
     """
 
     def __init__(self, uuids: Iterable[str] = ()) -> None:
         self.providers = {
-            uuid: FakeProvider(resources=dict(ONE)) for uuid in uuids
+            uuid: FakeProvider(uuid, resources=dict(ONE)) for uuid in uuids
         }
         self.fail_with: Exception | None = None
         self.failures: dict[str, Exception] = {}
         self.calls: list[tuple[str, str]] = []
+        self.writes: list[tuple[str, str]] = []
 
     def has_provider(self, uuid: str) -> bool:
         """Tell whether the node has a provider."""
@@ -66,6 +70,22 @@ class FakePlacement(placement.Placement):
         """Return who holds allocations of the node's provider."""
         found = self._called('consumers', uuid)
         return None if found is None else frozenset(found.consumers)
+
+    def put_provider(
+        self,
+        uuid: str,
+        name: str,
+        *,
+        confirm: placement.Confirm | None = None,
+    ) -> bool:
+        """Create a provider, unless there is one with that uuid."""
+        if self._called('put_provider', uuid) is not None:
+            return False
+        if any(found.name == name for found in self.providers.values()):
+            raise exceptions.PlacementRefusedError(f'{name} is taken')
+        self._writes('put_provider', uuid, confirm)
+        self.providers[uuid] = FakeProvider(name)
+        return True
 
     def delete_provider(self, uuid: str) -> bool:
         """Delete the provider of a node."""
@@ -82,13 +102,19 @@ class FakePlacement(placement.Placement):
         return placement.Inventory(found.generation, dict(found.resources))
 
     def put_inventory(
-        self, uuid: str, resources: Mapping[str, placement.Resource]
+        self,
+        uuid: str,
+        resources: Mapping[str, placement.Resource],
+        *,
+        generation: int | None = None,
+        confirm: placement.Confirm | None = None,
     ) -> placement.Inventory:
         """Make these the whole inventory of a node."""
         found = self._existing('put_inventory', uuid)
         if found.consumers and found.resources.keys() - resources.keys():
             raise exceptions.ProviderInUseError(f'{uuid} has allocations')
         if found.resources != dict(resources):
+            self._writes('put_inventory', uuid, confirm)
             found.resources = dict(resources)
             found.generation += 1
         return placement.Inventory(found.generation, dict(resources))
@@ -100,10 +126,18 @@ class FakePlacement(placement.Placement):
             return None
         return placement.Traits(found.generation, found.traits)
 
-    def put_traits(self, uuid: str, names: Iterable[str]) -> placement.Traits:
+    def put_traits(
+        self,
+        uuid: str,
+        names: Iterable[str],
+        *,
+        generation: int | None = None,
+        confirm: placement.Confirm | None = None,
+    ) -> placement.Traits:
         """Make these all the traits of a node."""
         found = self._existing('put_traits', uuid)
         if found.traits != frozenset(names):
+            self._writes('put_traits', uuid, confirm)
             found.traits = frozenset(names)
             found.generation += 1
         return placement.Traits(found.generation, found.traits)
@@ -111,8 +145,15 @@ class FakePlacement(placement.Placement):
     def _existing(self, method: str, uuid: str) -> FakeProvider:
         found = self._called(method, uuid)
         if found is None:
-            raise exceptions.PlacementError(f'{uuid} has no provider')
+            raise exceptions.NoProviderError(f'{uuid} has no provider')
         return found
+
+    def _writes(
+        self, method: str, uuid: str, confirm: placement.Confirm | None
+    ) -> None:
+        if confirm is not None:
+            confirm()
+        self.writes.append((method, uuid))
 
     def _called(self, method: str, uuid: str) -> FakeProvider | None:
         self.calls.append((method, uuid))
@@ -210,10 +251,68 @@ class PlacementContract(_Case):
             self.assertEqual(written, again)
 
     def test_writing_to_a_missing_provider_is_an_error(self) -> None:
-        with self.assertRaises(exceptions.PlacementError):
-            self.placement.put_inventory(MISSING, ONE)
-        with self.assertRaises(exceptions.PlacementError):
-            self.placement.put_traits(MISSING, ())
+        for generation in (None, placement.FIRST_GENERATION):
+            with self.assertRaises(exceptions.NoProviderError):
+                self.placement.put_inventory(
+                    MISSING, ONE, generation=generation
+                )
+            with self.assertRaises(exceptions.NoProviderError):
+                self.placement.put_traits(MISSING, (), generation=generation)
+
+    def test_provider_is_created_once_and_then_stays(self) -> None:
+        self.assertIs(True, self.placement.put_provider(NEW, NEW))
+        self.assertIs(False, self.placement.put_provider(NEW, NEW))
+        written = self.placement.put_inventory(
+            NEW, ONE, generation=placement.FIRST_GENERATION
+        )
+        traits = self.placement.put_traits(
+            NEW, {'CUSTOM_OF_A_TEST'}, generation=written.generation
+        )
+        self.assertIs(False, self.placement.put_provider(NEW, 'other name'))
+        self.assertEqual(traits, self.placement.traits(NEW))
+        self.assertEqual(
+            ONE, getattr(self.placement.inventory(NEW), 'resources', None)
+        )
+
+    def test_name_of_another_provider_is_an_error(self) -> None:
+        self.placement.put_provider(NEW, 'one name')
+        with self.assertRaises(exceptions.PlacementRefusedError):
+            self.placement.put_provider(MISSING, 'one name')
+        self.assertIs(False, self.placement.has_provider(MISSING))
+
+    def test_generation_that_is_not_right_any_more_does_no_harm(self) -> None:
+        uuid = self.provide()
+        for generation in (99, placement.FIRST_GENERATION):
+            written = self.placement.put_inventory(
+                uuid, RESERVED, generation=generation
+            )
+            self.assertEqual(RESERVED, written.resources)
+            self.placement.put_traits(
+                uuid, {'CUSTOM_OF_A_TEST'}, generation=generation
+            )
+        self.assertEqual(
+            frozenset({'CUSTOM_OF_A_TEST'}),
+            getattr(self.placement.traits(uuid), 'names', None),
+        )
+
+    def test_nothing_is_written_once_the_right_is_lost(self) -> None:
+        uuid = self.provide()
+
+        def lost() -> None:
+            raise exceptions.FencedError('no more')
+
+        for write in (
+            lambda: self.placement.put_provider(NEW, NEW, confirm=lost),
+            lambda: self.placement.put_inventory(uuid, RESERVED, confirm=lost),
+            lambda: self.placement.put_traits(
+                uuid, {'CUSTOM_NEW_OF_A_TEST'}, confirm=lost
+            ),
+        ):
+            self.assertRaises(exceptions.FencedError, write)
+        self.assertIs(False, self.placement.has_provider(NEW))
+        found = self.placement.inventory(uuid)
+        assert found is not None
+        self.assertEqual(ONE, found.resources)
 
     def test_outage_is_an_error_and_never_an_answer(self) -> None:
         uuid = self.provide()
@@ -221,6 +320,7 @@ class PlacementContract(_Case):
         for ask in (
             lambda: self.placement.has_provider(uuid),
             lambda: self.placement.consumers(MISSING),
+            lambda: self.placement.put_provider(NEW, NEW),
             lambda: self.placement.delete_provider(MISSING),
             lambda: self.placement.inventory(uuid),
             lambda: self.placement.put_inventory(uuid, RESERVED),

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ironic_ownership.contracts import records as port
 from ironic_ownership.testing import records
 
@@ -127,3 +129,44 @@ class ChangeContract(records.RecordsContract):
             [event.node_uuid for event in newest],
         )
         self.assertGreaterEqual(newest[0].at, newest[1].at)
+
+    def test_owner_remembers_what_placement_accepted(self) -> None:
+        one, two = self.register('host1'), self.register('host2')
+        self.assert_applied('host1', one, records.claim(1))
+        before, events = self.find(1), self.kinds(1)
+        assert before is not None
+        for digest in ('a' * 64, None, 'b'):
+            report = port.Report(records.uuid(1), digest)
+            self.assert_applied('host1', one, report)
+            self.assertEqual(
+                dataclasses.replace(before, placement_digest=digest),
+                self.find(1),
+            )
+        self.assertEqual(events, self.kinds(1))
+        for uuid in (records.uuid(1), records.uuid(9)):
+            self.assert_refused('host2', two, port.Report(uuid, 'c'))
+
+    def test_what_placement_accepted_outlives_the_owner(self) -> None:
+        one, two = self.register('host1'), self.register('host2')
+        self.assert_applied(
+            'host1', one, records.claim(1), port.Report(records.uuid(1), 'a')
+        )
+        self.assert_applied('host1', one, port.Release(records.uuid(1)))
+        self.assert_applied('host2', two, records.claim(1, name='new'))
+        self.assert_applied('host2', two, port.Update(records.node(1)))
+        self.assertEqual('a', self.digest(1))
+
+    def test_what_placement_accepted_goes_with_the_record(self) -> None:
+        epoch = self.register('host1')
+        self.assert_applied(
+            'host1', epoch, records.claim(1), port.Report(records.uuid(1), 'a')
+        )
+        self.assert_applied('host1', epoch, port.Forget(records.uuid(1)))
+        self.assert_applied('host1', epoch, records.claim(1))
+        self.assertIsNone(self.digest(1))
+
+    def digest(self, number: int) -> str | None:
+        """Return what is known of Placement about a node."""
+        found = self.find(number)
+        assert found is not None
+        return found.placement_digest

@@ -110,3 +110,28 @@ class ServiceContract(records.RecordsContract):
         self.assertGreater(again, one + 1)
         self.assertFalse(self.service('host1').fenced)
         self.assert_applied('host1', again, records.claim(2))
+
+    def test_epoch_only_grows_whatever_happens(self) -> None:
+        other = self.register('host2')
+        epochs = [self.register('host1')]
+        self.assert_applied('host1', epochs[-1], records.claim(1))
+        self.assert_applied(
+            'host2',
+            other,
+            records.claim(1, seen_host='host1', seen_epoch=epochs[-1]),
+        )
+        epochs.append(self.service('host1').epoch)
+        epochs.append(self.register('host1'))
+        self.records.retire('host1', epochs[-1], grace=0)
+        epochs.append(self.service('host1').epoch)
+        epochs.append(self.register('host1'))
+        self.records.fail_over('host1', incarnation='two', actor='alice')
+        epochs.append(self.service('host1').epoch)
+        self.records.set_service('host1', actor='alice', forced_down=True)
+        epochs.append(self.service('host1').epoch)
+        epochs.append(self.register('host1'))
+        self.records.delete_service('host1', actor='alice')
+        epochs.append(self.register('host1'))
+        self.records.retire('host1', epochs[-1], grace=600)
+        epochs.append(self.service('host1').epoch)
+        self.assertEqual(sorted(set(epochs)), epochs)

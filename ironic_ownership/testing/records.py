@@ -1,7 +1,9 @@
 """The base of the suites that every implementation of the records passes.
 
-The suites are ``record_services``, ``record_claims``, ``record_instances``,
-``record_changes``, ``record_operators`` and ``record_queries``. Usage::
+The suites are ``record_services``, ``record_processes``,
+``record_absences``, ``record_claims``, ``record_instances``,
+``record_changes``, ``record_availability``, ``record_operators`` and
+``record_queries``. Usage::
 
     class TestClaims(record_claims.ClaimContract):
         def make_records(self):

@@ -111,13 +111,21 @@ class RemovalContract(records.RecordsContract):
         )
 
     def test_node_that_returns_gets_its_record_back(self) -> None:
+        self.assert_applied(
+            'host1', self.epoch, port.Report(records.uuid(1), 'a')
+        )
         self.remove()
         two = self.register('host2')
         self.assert_applied('host2', two, records.claim(1, name='again'))
         found = self.find(1)
         assert found is not None
         self.assertEqual(
-            ('host2', 'again', reasons.Reason.EXCLUSIVE),
-            (found.host, found.name, found.reason),
+            ('host2', 'again', reasons.Reason.EXCLUSIVE, None),
+            (
+                found.host,
+                found.name,
+                found.reason,
+                found.placement_digest,
+            ),
         )
         self.assertIsInstance(found, model.ComputeNode)

@@ -1,0 +1,102 @@
+"""The URL of a coordination store: taken apart, checked, never shown whole.
+
+It may hold credentials, which must not reach a log or an error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import urllib.parse
+
+from ironic_ownership.contracts import exceptions
+
+_SECRET = 'password'  # noqa: S105 - a part of the names of secret options
+_MASK = '***'
+
+
+@dataclasses.dataclass(frozen=True)
+class Address:
+    """Where a store is.
+
+    :param url: as configured; ``repr`` and ``str`` do not show it.
+    """
+
+    url: str = dataclasses.field(repr=False)
+
+    def __str__(self) -> str:
+        return self.masked(self.url)
+
+    @functools.cached_property
+    def parts(self) -> urllib.parse.SplitResult:
+        """The parts of the URL.
+
+        :raises ConfigurationError: if it is none.
+        """
+        try:
+            parts = urllib.parse.urlsplit(self.url)
+            # Lists of servers have several ports, which no one can parse.
+            if ',' not in parts.netloc:
+                parts.port  # noqa: B018 - raises for what is no port
+        except ValueError:
+            # Without its cause, which may quote a password.
+            raise _fault('is no URL') from None
+        if not parts.scheme:
+            raise _fault('has no scheme such as etcd3+http://')
+        return parts
+
+    @property
+    def scheme(self) -> str:
+        """What names the driver."""
+        return self.parts.scheme
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The servers as ``host:port``, without credentials."""
+        netloc = self.parts.netloc.rpartition('@')[2]
+        return tuple(filter(None, netloc.split(',')))
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether there is a user or a password before the server."""
+        return '@' in self.parts.netloc
+
+    @functools.cached_property
+    def query(self) -> dict[str, str]:
+        """The options behind the question mark; the last of a name."""
+        return dict(
+            urllib.parse.parse_qsl(self.parts.query, keep_blank_values=True)
+        )
+
+    def at(self, server: str) -> str:
+        """Return the URL of one of :attr:`servers`, with everything else."""
+        credentials, at, _ = self.parts.netloc.rpartition('@')
+        return self.parts._replace(
+            netloc=f'{credentials}{at}{server}'
+        ).geturl()
+
+    def masked(self, text: str) -> str:
+        """Return a text without the secrets of this URL."""
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(secret, _MASK)
+        return text
+
+    @functools.cached_property
+    def _secrets(self) -> frozenset[str]:
+        try:
+            parts, query = self.parts, self.query
+        except exceptions.ConfigurationError:
+            return frozenset({self.url})
+        credentials = parts.netloc.rpartition('@')[0]
+        found = {credentials.partition(':')[2]}
+        found |= {value for name, value in query.items() if _SECRET in name}
+        # As written, and as what it stands for.
+        found |= {urllib.parse.unquote(secret) for secret in found}
+        found |= {urllib.parse.quote(secret, safe='') for secret in found}
+        return frozenset(filter(None, found))
+
+
+def _fault(what: str) -> exceptions.ConfigurationError:
+    return exceptions.ConfigurationError(
+        [f'[backend_tooz] backend_url {what}']
+    )

@@ -1,0 +1,153 @@
+"""etcd: a lease for each member, and a server that tells of every change.
+
+Servers are tried in turn. What members are read with, and how changes are
+told, is in ``etcd_members``.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tooz import coordination
+
+from ironic_ownership.backends.tooz import etcd_members, store
+from ironic_ownership.contracts import capabilities
+
+_PORT = 2379
+
+
+class EtcdStore(store.Store):
+    """An etcd, which may be a cluster."""
+
+    name = 'etcd'
+    schemes = ('etcd3+http', 'etcd3+https')
+    library = 'etcd3gw'
+    extra = 'etcd'
+    capabilities: ClassVar[store.Capabilities] = frozenset(
+        {
+            capabilities.Capability.SHARED,
+            capabilities.Capability.PERSISTENT,
+            capabilities.Capability.STORE_CLOCK,
+            capabilities.Capability.WATCH,
+        }
+    )
+    takes_several_servers = True
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._servers = self.address.servers or ('localhost',)
+        self._number = 0
+        self._granted = 0
+
+    @property
+    def server(self) -> tuple[str, int]:
+        """The server that is asked: host and port."""
+        server = self._servers[self._number % len(self._servers)]
+        parts = urllib.parse.urlsplit(f'//{server}')
+        return parts.hostname or 'localhost', parts.port or _PORT
+
+    @property
+    def url(self) -> str:
+        """The URL that tooz is given, with one server."""
+        return self.address.at(self._servers[0])
+
+    def open(self, member_id: bytes) -> store.Coordinator:
+        """Connect to the first server that answers."""
+        for _ in self._servers[1:]:
+            server = self.server
+            try:
+                return super().open(member_id)
+            # Whatever the client raises: the last server's is told.
+            except Exception:  # noqa: BLE001
+                self._turn_from(server)
+        return super().open(member_id)
+
+    def prepare(self, coordinator: Any) -> None:
+        """Choose the server; bound the requests, in more than seconds."""
+        client = coordinator.client
+        client.host, client.port = self.server
+        client.timeout = self.request_timeout
+        if 'ca_cert' in self.address.query:
+            # Else an authority named in the environment would count instead.
+            client.session.trust_env = False
+
+    def check(self, coordinator: Any) -> None:
+        """Refuse a server whose leases are never as short as asked for.
+
+        Its least one is one and a half election time-outs.
+        """
+        if not self._granted:
+            client = coordinator.client
+            lease = client.post(
+                client.get_url('/lease/grant'),
+                json={'TTL': self.whole_ttl, 'ID': 0},
+            )
+            client.post(
+                client.get_url('/lease/revoke'), json={'ID': lease['ID']}
+            )
+            self._granted = int(lease['TTL'])
+        if self._granted != self.whole_ttl:
+            raise store.refuse(
+                self,
+                f'keeps a member for {self._granted} s when told to keep it '
+                f'for {self.whole_ttl} s',
+                f'Set [membership] member_ttl to {self._granted} or more',
+            )
+
+    def join(
+        self,
+        coordinator: Any,
+        group: bytes,
+        data: Mapping[str, str],
+    ) -> None:
+        """Put the coordinator's member into the group.
+
+        tooz reads all members first, with all their data.
+        """
+        if not etcd_members.put(
+            coordinator.client,
+            coordinator._prefix_group(group),
+            coordinator._member_id,
+            data,
+            coordinator._membership_lease.id,
+        ):
+            raise coordination.GroupNotCreated(group)
+
+    def leave(self, coordinator: Any, group: bytes) -> None:
+        """Take the coordinator's member out of the group; see ``join``."""
+        key = coordinator._prefix_group(group) + coordinator._member_id
+        coordinator.client.delete(key)
+
+    def failed(self, coordinator: Any) -> None:
+        """Ask the next server from now on."""
+        client = coordinator.client
+        self._turn_from((client.host, client.port))
+        client.host, client.port = self.server
+
+    def disconnect(self, coordinator: Any) -> None:
+        """Close the connections."""
+        coordinator.client.session.close()
+
+    def reader(
+        self, coordinator: Any, group: bytes, parse: store.Parse[store.T]
+    ) -> store.Reader[store.T]:
+        """Return what reads the members."""
+        return etcd_members.MemberReader(
+            coordinator.client, coordinator._prefix_group(group), parse
+        )
+
+    def watcher(self, coordinator: Any, group: bytes) -> store.Watcher:
+        """Return what tells of changes."""
+        return etcd_members.ChangeStream(
+            coordinator.client,
+            coordinator._prefix_group(group),
+            patience=self.request_timeout,
+            idle=self.ttl,
+        )
+
+    def _turn_from(self, server: tuple[str, int]) -> None:
+        # Unless somebody else did so already.
+        if self.server == server:
+            self._number += 1

@@ -1,0 +1,291 @@
+"""The members of a group in etcd: read cheaply, and watched.
+
+This goes past tooz to the client that it holds. tooz reads all members with
+all their data each time, more than a thousand members can ask for once a
+second; and its watchers do nothing but read.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic
+
+from tooz import utils
+
+from ironic_ownership.backends.tooz import store
+
+_FEW = 4
+"""Up to so many new members are read one by one, more of them all at once."""
+
+_SPACING = 1.0
+"""Seconds between two times that a stream tells of changes, at least."""
+
+
+class MemberReader(Generic[store.T]):
+    """Reads the members; one small request while nothing has changed.
+
+    Nothing has, if etcd's revision is the one last seen and the newest key
+    of then is still there: a store that was emptied counts its revisions
+    anew, but no key is ever used twice.
+
+    :param client: the client of etcd3gw.
+    :param prefix: of the keys; the key that is just the prefix is no member.
+    """
+
+    def __init__(
+        self, client: Any, prefix: bytes, parse: store.Parse[store.T]
+    ) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._parse = parse
+        self._known: dict[bytes, store.T] = {}
+        self._revision = ''
+        self._newest = prefix
+
+    def read(self) -> Mapping[bytes, store.T]:
+        """Return the members alive now, by id."""
+        if self._is_unchanged():
+            return self._known
+        # Who has seen nobody yet needs everything at once.
+        answer = self._range(keys_only=bool(self._known))
+        new = self._data_of(self._ids(answer) - self._known.keys(), answer)
+        if not self._ids(answer) <= self._known.keys() | new.keys():
+            # Who left between the two requests may be back under another
+            # id: one that changes its settings is not absent.
+            answer = self._range()
+            new = self._data_in([answer])
+        ids = self._ids(answer)
+        found = {i: self._known[i] for i in ids & self._known.keys()}
+        for member_id in ids - found.keys():
+            found[member_id] = self._parse(member_id, new[member_id])
+        self._known = found
+        # Whoever came or left after this answer is seen by the next read.
+        self._revision = answer['header']['revision']
+        newest = max(_rows(answer), key=_mod_revision, default=None)
+        self._newest = _key(newest) if newest else b''
+        return found
+
+    def _ids(self, answer: Any) -> set[bytes]:
+        keys = map(_key, _rows(answer))
+        return {key[len(self._prefix) :] for key in keys} - {b''}
+
+    def _is_unchanged(self) -> bool:
+        if not self._revision or not self._newest:
+            return False
+        answer = self._client.transaction(
+            {
+                'success': [
+                    {
+                        'request_range': {
+                            'key': _encode(self._newest),
+                            'keys_only': True,
+                        }
+                    }
+                ]
+            }
+        )
+        (response,) = answer['responses']
+        return bool(
+            answer['header']['revision'] == self._revision
+            and _rows(response['response_range'])
+        )
+
+    def _data_of(self, ids: set[bytes], read: Any) -> dict[bytes, object]:
+        if not self._known:
+            answers = [read]
+        elif len(ids) > _FEW:
+            answers = [self._range()]
+        else:
+            answers = [self._get(self._prefix + i) for i in ids]
+        found = self._data_in(answers)
+        return {i: found[i] for i in ids if i in found}
+
+    def _data_in(self, answers: Iterable[Any]) -> dict[bytes, object]:
+        return {
+            _key(row)[len(self._prefix) :]: _data(row)
+            for answer in answers
+            for row in _rows(answer)
+        }
+
+    def _range(self, **options: object) -> Any:
+        return self._post(range_end=_encode(_end(self._prefix)), **options)
+
+    def _get(self, key: bytes) -> Any:
+        return self._post(key=_encode(key))
+
+    def _post(self, **request: object) -> Any:
+        return self._client.post(
+            self._client.get_url('/kv/range'),
+            json={'key': _encode(self._prefix), **request},
+        )
+
+
+def put(
+    client: Any,
+    prefix: bytes,
+    member_id: bytes,
+    data: Mapping[str, str],
+    lease: int,
+) -> bool:
+    """Add a member that lives as long as its lease.
+
+    :returns: whether the group exists; else nothing was done.
+    """
+    answer = client.transaction(
+        {
+            'compare': [
+                {
+                    'key': _encode(prefix),
+                    'result': 'GREATER',
+                    'target': 'VERSION',
+                    'version': 0,
+                }
+            ],
+            'success': [
+                {
+                    'request_put': {
+                        'key': _encode(prefix + member_id),
+                        # As tooz keeps it.
+                        'value': _encode(utils.dumps(dict(data))),
+                        'lease': lease,
+                    }
+                }
+            ],
+        }
+    )
+    return bool(answer.get('succeeded'))
+
+
+class ChangeStream:
+    """A request that etcd answers with a line for every change.
+
+    It is opened anew after ``idle`` seconds without a change: a connection
+    that died silently would stay silent.
+
+    :param patience: seconds to wait for the server to accept it.
+    """
+
+    def __init__(
+        self, client: Any, prefix: bytes, *, patience: float, idle: float
+    ) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._timeout = (patience, idle)
+        self._news = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._has_changed = False
+        self._not_before = 0.0
+        self._error: Exception | None = None
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until the members may have changed since the last call.
+
+        Of many changes it tells at most once a second: a thousand members
+        that look at each of a hundred changes are a load.
+
+        :raises Exception: of the client, if the server does not answer.
+        """
+        ends = time.monotonic() + timeout
+        time.sleep(min(timeout, max(0.0, self._not_before - time.monotonic())))
+        with self._news:
+            while not self._has_changed:
+                if self._error is not None:
+                    error, self._error = self._error, None
+                    raise error
+                if self._thread is None:
+                    self._begin()
+                left = ends - time.monotonic()
+                if left <= 0:
+                    return False
+                self._news.wait(left)
+            self._has_changed = False
+            self._not_before = time.monotonic() + _SPACING
+            return True
+
+    def close(self) -> None:
+        """Stop listening: the connection is closed with the client."""
+        return None
+
+    def _begin(self) -> None:
+        self._thread = threading.Thread(
+            target=self._run, name='etcd-changes', daemon=True
+        )
+        self._thread.start()
+
+    def _run(self) -> None:
+        error: Exception | None = None
+        try:
+            self._listen()
+        # Whatever comes is raised by the thread that waits.
+        except Exception as exc:  # noqa: BLE001
+            error = exc
+        with self._news:
+            self._thread, self._error = None, error
+            self._news.notify_all()
+
+    def _listen(self) -> None:
+        request = {
+            'create_request': {
+                'key': _encode(self._prefix),
+                'range_end': _encode(_end(self._prefix)),
+            }
+        }
+        begun = False
+        try:
+            with self._client.session.post(
+                self._client.get_url('/watch'),
+                json=request,
+                stream=True,
+                timeout=self._timeout,
+            ) as response:
+                response.raise_for_status()
+                for line in response.iter_lines():
+                    if 'error' in json.loads(line or '{}'):
+                        raise ValueError(f'watch: {line!r}')
+                    # The first line says that the watch has begun, and what
+                    # happened before is not known.
+                    begun = True
+                    self._tell()
+        except OSError as exc:
+            # Silence for long is none: it is to be opened anew.
+            if not (begun and 'timed out' in str(exc)):
+                raise
+
+    def _tell(self) -> None:
+        with self._news:
+            self._has_changed = True
+            self._news.notify_all()
+
+
+def _encode(key: bytes) -> str:
+    return base64.b64encode(key).decode('ascii')
+
+
+def _end(prefix: bytes) -> bytes:
+    # It ends with a slash, so the last byte can grow.
+    return prefix[:-1] + bytes([prefix[-1] + 1])
+
+
+def _rows(answer: Any) -> list[Any]:
+    rows: list[Any] = answer.get('kvs', [])
+    return rows
+
+
+def _key(row: Any) -> bytes:
+    return base64.b64decode(row['key'])
+
+
+def _mod_revision(row: Any) -> int:
+    return int(row['mod_revision'])
+
+
+def _data(row: Any) -> object:
+    try:
+        data: object = utils.loads(base64.b64decode(row.get('value', '')))
+    except utils.SerializationError:
+        return None  # a stranger's
+    return data

@@ -1,0 +1,38 @@
+"""Files: members on one machine, for tries and small test systems.
+
+Expiry goes by the wall clock of the machine, and a late beat would renew a
+member that everybody had missed: the backend asks before it beats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ironic_ownership.backends.tooz import reading, store
+
+
+class FileStore(store.Store):
+    """A directory."""
+
+    name = 'file'
+    schemes = ('file',)
+    library = 'fasteners'  # comes with tooz
+    extra = 'tooz'
+    capabilities: ClassVar[store.Capabilities] = frozenset()
+
+    def options(self) -> Mapping[str, Any]:
+        """Return the options of the driver."""
+        # Here it is the time to live.
+        return {**super().options(), 'timeout': self.whole_ttl}
+
+    def reader(
+        self,
+        coordinator: store.Coordinator,
+        group: bytes,
+        parse: store.Parse[store.T],
+    ) -> store.Reader[store.T]:
+        """Return what reads the members."""
+        return reading.IdReader(
+            coordinator, group, parse, patience=self.request_timeout
+        )

@@ -1,0 +1,116 @@
+"""memcached: a cache, which may forget; for small deployments.
+
+Reading the members takes one request for each of them, whatever is asked.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from tooz import coordination
+
+from ironic_ownership.backends.tooz import reading, store
+from ironic_ownership.contracts import capabilities
+
+# Beyond it memcached takes a time to live for a date.
+_LONGEST_TTL = 30 * 24 * 3600
+
+_SHORTEST_TTL = 2
+"""It counts in seconds: members that ask for less live that long as well."""
+
+_LONGEST_WAIT = 0.05
+"""Seconds before the item is changed once more."""
+
+
+class MemcachedStore(store.Store):
+    """A memcached server."""
+
+    name = 'memcached'
+    schemes = ('memcached',)
+    library = 'pymemcache'
+    extra = 'memcached'
+    capabilities: ClassVar[store.Capabilities] = frozenset(
+        {
+            capabilities.Capability.SHARED,
+            capabilities.Capability.STORE_CLOCK,
+        }
+    )
+
+    @property
+    def whole_ttl(self) -> int:
+        """The time to live in whole seconds: never less than asked for.
+
+        Its clock ticks once a second, so an item lives up to a second less
+        than it was told to.
+        """
+        return super().whole_ttl + 1
+
+    def faults(self) -> Sequence[str]:
+        """Return what is wrong with the URL and the time to live."""
+        found = list(super().faults())
+        if self.ttl < _SHORTEST_TTL:
+            found.append(
+                'memcached counts in seconds and keeps nothing for less: '
+                f'set [membership] member_ttl to {_SHORTEST_TTL} or more'
+            )
+        if self.whole_ttl > _LONGEST_TTL:
+            found.append(
+                f'memcached keeps nothing for longer than {_LONGEST_TTL} s: '
+                f'set [membership] member_ttl to {_LONGEST_TTL - 1} or less'
+            )
+        return found
+
+    def options(self) -> Mapping[str, Any]:
+        """Return the options of the driver."""
+        return {**super().options(), 'leader_timeout': self.whole_ttl}
+
+    def prepare(self, coordinator: Any) -> None:
+        """Bound the requests; tooz would take whole seconds only."""
+        coordinator.timeout = self.request_timeout
+
+    def join(
+        self,
+        coordinator: Any,
+        group: bytes,
+        data: Mapping[str, str],
+    ) -> None:
+        """Put the coordinator's member into the group.
+
+        All members are one item. Of those who change it at once one wins,
+        and tooz lets the others wait for a second each time: six that join
+        together would take longer than a member may live.
+        """
+        key = coordinator._encode_group_id(group)
+        ends = time.monotonic() + self.patience
+        while time.monotonic() < ends:
+            members, version = coordinator.client.gets(key)
+            if members is None:
+                raise coordination.GroupNotCreated(group)
+            # As tooz keeps it.
+            members[coordinator._member_id] = {b'capabilities': dict(data)}
+            if coordinator.client.cas(key, members, version):
+                return
+            time.sleep(random.uniform(0.001, _LONGEST_WAIT))  # noqa: S311
+        raise coordination.OperationTimedOut('too many join at once')
+
+    def disconnect(self, coordinator: Any) -> None:
+        """Close the connections."""
+        coordinator.client.close()
+
+    def reader(
+        self,
+        coordinator: store.Coordinator,
+        group: bytes,
+        parse: store.Parse[store.T],
+    ) -> store.Reader[store.T]:
+        """Return what reads the members."""
+        return reading.IdReader(
+            coordinator,
+            group,
+            parse,
+            patience=self.request_timeout,
+            at_once=True,
+        )

@@ -1,0 +1,206 @@
+"""ZooKeeper: a session for each member, kept alive by kazoo's own threads.
+
+So a process whose heartbeat hangs would stay a member for ever: a guard ends
+the session when no beat has come for the time to live. Reads and watches use
+the client that tooz holds, because tooz's own watchers do nothing but read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from tooz import coordination
+
+from ironic_ownership.backends.tooz import reading, store
+from ironic_ownership.contracts import capabilities
+
+# The lock of tooz's election, which it lists as a member.
+_IGNORED = frozenset({b'leader'})
+
+_RECONNECT_DELAY = 2.0
+"""Seconds between two tries to connect, at most."""
+
+
+class ZooKeeperStore(store.Store):
+    """A ZooKeeper, which may be an ensemble."""
+
+    name = 'zookeeper'
+    schemes = ('zookeeper', 'kazoo')
+    library = 'kazoo'
+    extra = 'zookeeper'
+    capabilities: ClassVar[store.Capabilities] = frozenset(
+        {
+            capabilities.Capability.SHARED,
+            capabilities.Capability.PERSISTENT,
+            capabilities.Capability.STORE_CLOCK,
+            capabilities.Capability.WATCH,
+        }
+    )
+    takes_credentials = True
+    takes_several_servers = True
+    reserved = store.Store.reserved | {'connection_retry', 'command_retry'}
+
+    def options(self) -> Mapping[str, Any]:
+        """Return the options of the driver."""
+        return {
+            # The session's: milliseconds in the protocol, so not rounded.
+            'timeout': self.ttl,
+            'connection_retry': {
+                'max_tries': -1,
+                'max_delay': _RECONNECT_DELAY,
+            },
+        }
+
+    def prepare(self, coordinator: Any) -> None:
+        """Bound the connecting, and note what session the server grants."""
+        coordinator.timeout = self.request_timeout
+        connection = coordinator._coord._connection
+        connect = connection._connect
+
+        def connect_and_note(*args: Any) -> Any:
+            read_timeout, connect_timeout = connect(*args)
+            # kazoo keeps the time granted to itself, but for this share.
+            coordinator.granted = read_timeout * 3 / 2 / 1000
+            return read_timeout, connect_timeout
+
+        connection._connect = connect_and_note
+
+    def check(self, coordinator: Any) -> None:
+        """Refuse a server that grants other sessions than asked for."""
+        # Noted before any request was answered, and starting asks one.
+        granted = coordinator.granted
+        if abs(granted - self.ttl) > 0.01:
+            raise store.refuse(
+                self,
+                f'keeps a member for {granted:g} s when told to keep it for '
+                f'{self.ttl:g} s',
+                f'Set [membership] member_ttl to {granted:g}, or change '
+                'minSessionTimeout and maxSessionTimeout of the server',
+            )
+
+    def beat(self, coordinator: Any) -> None:
+        """Do nothing: every request keeps the session, and one follows.
+
+        tooz's own heartbeat would wait for a connection for ever.
+        """
+        return None
+
+    def guard(self, expire: Callable[[], None]) -> store.Guard:
+        """Return what ends a membership that is not beaten."""
+        return _DeadMansSwitch(self.ttl, expire)
+
+    def stop(self, coordinator: Any) -> None:
+        """End the session, and the member with it.
+
+        tooz would leave the group once more, and wait for an answer for
+        ever. Nor is anything freed before: without its client, the session
+        and its member would be left to the server.
+        """
+        try:
+            coordinator._coord.stop()
+        finally:
+            coordinator._coord.close()
+
+    def reader(
+        self,
+        coordinator: store.Coordinator,
+        group: bytes,
+        parse: store.Parse[store.T],
+    ) -> store.Reader[store.T]:
+        """Return what reads the members."""
+        return reading.IdReader(
+            coordinator,
+            group,
+            parse,
+            patience=self.request_timeout,
+            ignored=_IGNORED,
+        )
+
+    def watcher(self, coordinator: Any, group: bytes) -> store.Watcher:
+        """Return what tells of changes."""
+        return _ChildWatch(coordinator, group, self.request_timeout)
+
+
+class _DeadMansSwitch(store.Guard):
+    """Ends a membership when no beat has come for the time to live."""
+
+    def __init__(self, ttl: float, expire: Callable[[], None]) -> None:
+        self._ttl = ttl
+        self._expire = expire
+        self._timer: threading.Timer | None = None
+
+    def renew(self) -> None:
+        """Start the time to live anew."""
+        self.end()
+        self._timer = threading.Timer(self._ttl, self._expire)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def end(self) -> None:
+        """Guard no longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+class _ChildWatch:
+    """The watch that ZooKeeper keeps on the children of the group's node.
+
+    It tells once, a lost connection included, and is then set again.
+    """
+
+    def __init__(
+        self, coordinator: Any, group: bytes, patience: float
+    ) -> None:
+        self._coordinator = coordinator
+        self._group = group
+        self._patience = patience
+        self._changed = threading.Event()
+        self._is_set = False
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until the members may have changed since the last call.
+
+        :raises Exception: of kazoo, if the server does not answer.
+        """
+        if not self._is_set:
+            self._set(min(timeout, self._patience))
+            return True
+        if not self._changed.wait(timeout):
+            return False
+        # The next call sets it, and tells of what has changed until then.
+        self._is_set = False
+        return True
+
+    def close(self) -> None:
+        """Stop listening; the watch ends with the session."""
+        return None
+
+    def _set(self, timeout: float) -> None:
+        self._changed.clear()
+        try:
+            self._watch(timeout)
+        except coordination.GroupNotCreated:
+            with contextlib.suppress(coordination.GroupAlreadyExist):
+                self._coordinator.create_group(self._group).get(
+                    timeout=timeout
+                )
+            self._watch(timeout)
+        self._is_set = True
+
+    def _watch(self, timeout: float) -> None:
+        from kazoo import exceptions
+
+        client = self._coordinator._coord
+        path = self._coordinator._path_group(self._group)
+        try:
+            client.get_children_async(path, watch=self._tell).get(
+                timeout=timeout
+            )
+        except exceptions.NoNodeError as exc:
+            raise coordination.GroupNotCreated(self._group) from exc
+
+    def _tell(self, _event: object) -> None:
+        self._changed.set()

@@ -1,0 +1,280 @@
+"""``plugin check``: whether an installed plugin keeps its contract.
+
+Runs the suites that authors subclass, on what is installed here. Reads no
+configuration: options are given on the command line, and a backend is never
+tried on the store of a deployment by accident.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ironic_ownership import plugins
+from ironic_ownership.cli import command, failures
+from ironic_ownership.cli import given as given_
+from ironic_ownership.contracts import backend, exceptions, model, options
+from ironic_ownership.observe import columns
+
+if TYPE_CHECKING:
+    from ironic_ownership.testing import runner
+
+_GROUPS = {'policies': plugins.POLICIES, 'backends': plugins.BACKENDS}
+_MEMBER_TTL = 6.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One law and one plugin."""
+
+    plugin: str
+    distribution: str | None
+    law: str
+    passed: bool
+    detail: str
+
+
+_COLUMNS = (
+    columns.Column[Row]('plugin', lambda row: row.plugin),
+    columns.Column[Row]('distribution', lambda row: row.distribution),
+    columns.Column[Row]('law', lambda row: row.law),
+    columns.Column[Row](
+        'result', lambda row: 'pass' if row.passed else 'fail'
+    ),
+    columns.Column[Row]('detail', lambda row: row.detail or None),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """One option as it was given; ``plugin`` is empty for any."""
+
+    plugin: str
+    name: str
+    text: str
+
+
+def option(words: str) -> Given:
+    """Read ``[PLUGIN.]NAME=VALUE``.
+
+    :raises ArgumentTypeError: if it is something else.
+    """
+    left, equals, text = words.partition('=')
+    plugin, _, name = left.strip().rpartition('.')
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(
+            f'{words!r} is not [PLUGIN.]NAME=VALUE'
+        )
+    return Given(plugin, name, text.strip())
+
+
+class CheckPlugin(command.Lister):
+    """Run the contract suite on an installed policy or backend.
+
+    Prints one row for each law, and exits with 1 if one is broken.
+    """
+
+    notes = """\
+Options that are not given have their defaults; the configuration is not read.
+A backend joins its store under made-up names, so give it one of its own: it
+is refused if it has members. Every law of a backend really waits for members
+to expire, --member-ttl seconds, which takes minutes for all of them. What
+needs an outage of the store is not tried here: that is for the tests of its
+author."""
+    examples = (
+        'plugin check rack_affinity --option rack=r1',
+        'plugin check ironic-ownership-rack-affinity',
+        'plugin check peer_list -f json',
+        'plugin check db --option connection=sqlite:////tmp/members.sqlite',
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of this command."""
+        parser = super().get_parser(prog_name)
+        add = parser.add_argument
+        add(
+            'name',
+            metavar='NAME|DIST',
+            help='a policy or backend as the configuration names it, or a '
+            'distribution, all of whose plugins are checked',
+        )
+        add(
+            '--group',
+            choices=sorted(_GROUPS),
+            help='which one is meant, where a policy and a backend have the '
+            'same name',
+        )
+        add(
+            '--option',
+            dest='options',
+            type=option,
+            action='append',
+            default=[],
+            metavar='[PLUGIN.]NAME=VALUE',
+            help='an option of the plugin; may be repeated',
+        )
+        add(
+            '--member-ttl',
+            type=_seconds,
+            default=_MEMBER_TTL,
+            metavar='SECONDS',
+            help='for backends: time to live of a member in the check '
+            f'(default: {_MEMBER_TTL:g}); longer on a slow machine',
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+        """Check the plugins."""
+        chosen = _chosen(parsed_args.name, parsed_args.group)
+        _check_options(parsed_args.options, chosen)
+        rows = [
+            row for plugin in chosen for row in self._rows(plugin, parsed_args)
+        ]
+        if not all(row.passed for row in rows):
+            self.exit_code = failures.ExitCode.ERROR
+        return self.table(_COLUMNS, rows)
+
+    def _rows(
+        self, plugin: plugins.Plugin, parsed_args: argparse.Namespace
+    ) -> Iterator[Row]:
+        def row(law: str, passed: bool, detail: str = '') -> Row:
+            return Row(plugin.name, plugin.distribution, law, passed, detail)
+
+        if plugin.target is None:
+            assert plugin.error is not None
+            yield row('it can be loaded', False, str(plugin.error))
+            return
+        try:
+            settings = _settings(plugin, parsed_args.options)
+        except exceptions.OwnershipError as exc:
+            yield row('its options are given', False, str(exc))
+            return
+        try:
+            for found in self._findings(
+                plugin.target, settings, parsed_args.member_ttl, plugin.name
+            ):
+                yield row(found.law, found.passed, found.detail)
+        except exceptions.MembershipError as exc:
+            yield row('its store can be used', False, str(exc))
+        except Exception as exc:  # noqa: BLE001 - a stranger's code
+            yield row('it can be built', False, f'{type(exc).__name__}: {exc}')
+
+    def _findings(
+        self,
+        target: plugins.Class,
+        settings: Mapping[str, model.Value],
+        member_ttl: float,
+        name: str,
+    ) -> Iterator[runner.Finding]:
+        from ironic_ownership.testing import runner
+
+        def heard(law: str) -> None:
+            self.app.stderr.write(f'{name}: {law}\n')
+            self.app.stderr.flush()
+
+        if issubclass(target, backend.MembershipBackend):
+            return runner.check_backend(target, settings, member_ttl, heard)
+        return runner.check_policy(target, settings)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0.5 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f'{text} is not from 0.5 to 3600')
+    return seconds
+
+
+def _chosen(name: str, group: str | None) -> Sequence[plugins.Plugin]:
+    """Return the plugins of that name, or of that distribution.
+
+    :raises UsageError: if there is none, or it is not clear which.
+    """
+    groups = [_GROUPS[group]] if group else [*_GROUPS.values()]
+    known = [plugin for one in groups for plugin in plugins.installed(one)]
+    named = [plugin for plugin in known if plugin.name == name]
+    if len(named) > 1:
+        raise failures.UsageError(
+            f'{name!r} is a policy and a backend',
+            hint='Say which by --group policies or --group backends',
+        )
+    brought = [plugin for plugin in known if _dist(name) in _bringers(plugin)]
+    if not named and not brought:
+        names = {plugin.name for plugin in known}
+        raise failures.UsageError(
+            f'no plugin and no distribution with plugins is called {name!r}',
+            hint=failures.nearest(name, names),
+        )
+    return named or brought
+
+
+def _dist(name: str) -> str:
+    """Return the name of a distribution as pip compares it."""
+    return name.lower().replace('_', '-').replace('.', '-')
+
+
+def _bringers(plugin: plugins.Plugin) -> set[str]:
+    whole = (plugin.distribution or '').split(' and ')
+    return {_dist(one.rpartition(' ')[0]) for one in whole}
+
+
+def _check_options(
+    given: Sequence[Given], chosen: Sequence[plugins.Plugin]
+) -> None:
+    """Refuse options that nobody would read.
+
+    :raises UsageError: naming what is near.
+    """
+    for one in given:
+        names = {
+            name
+            for plugin in chosen
+            if plugin.target is not None and one.plugin in ('', plugin.name)
+            for declared in plugin.target.options
+            for name in given_.names(declared)
+        }
+        loaded = all(plugin.target is not None for plugin in chosen)
+        if loaded and one.name not in names:
+            raise failures.UsageError(
+                f'no plugin that is checked has the option {one.name!r}',
+                hint=failures.nearest(one.name, names),
+            )
+
+
+def _settings(
+    plugin: plugins.Plugin, given: Sequence[Given]
+) -> dict[str, model.Value]:
+    """Read the options of one plugin.
+
+    :raises OwnershipError: if one is missing, or cannot be read.
+    """
+    assert plugin.target is not None
+    found: dict[str, model.Value] = {}
+    missing = []
+    for declared in plugin.target.options:
+        for one in given:
+            if one.plugin in ('', plugin.name) and one.name in given_.names(
+                declared
+            ):
+                found[declared.name] = given_.read(
+                    declared, one.name, one.text
+                )
+        if declared.name not in found and _has_to_be_given(declared):
+            missing.append(declared)
+    if missing:
+        raise exceptions.OwnershipError(
+            f'{plugin.name} needs '
+            + ', '.join(f'{o.name} ({o.type.value})' for o in missing),
+            hint='Give '
+            + ' '.join(
+                f'--option {plugin.name}.{o.name}=VALUE' for o in missing
+            ),
+        )
+    return found
+
+
+def _has_to_be_given(declared: options.Option) -> bool:
+    # A default that stands for another option leads to a deployment.
+    refers = isinstance(declared.default, str) and '$' in declared.default
+    return refers or (declared.required and declared.default is None)

@@ -1,0 +1,144 @@
+"""``policy show`` and ``backend show``: all that one plugin declares."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from ironic_ownership import plugins, settings
+from ironic_ownership.cli import command, failures, plugin
+from ironic_ownership.contracts import options
+from ironic_ownership.observe import columns
+
+_Column = columns.Column[plugins.Plugin]
+
+
+def _target(shown: plugins.Plugin) -> str | None:
+    found = shown.target
+    if found is None:
+        return None
+    return f'{found.__module__}:{found.__qualname__}'
+
+
+def _contract_version(shown: plugins.Plugin) -> int | None:
+    return getattr(shown.target, 'contract_version', None)
+
+
+def _summary(shown: plugins.Plugin) -> str | None:
+    text = (getattr(shown.target, '__doc__', None) or '').strip()
+    return text.splitlines()[0] if text else None
+
+
+def _options(shown: plugins.Plugin) -> list[dict[str, Any]]:
+    """Return the options with stable keys, each with all of them."""
+    target = shown.target
+    if target is None:
+        return []
+    return [
+        {
+            'name': option.name,
+            'group': settings.group_of(shown.name, target, option),
+            'type': option.type.value,
+            'default': _default(option),
+            'required': option.required,
+            'secret': option.secret,
+            'minimum': option.minimum,
+            'maximum': option.maximum,
+            'regex': option.regex,
+            'aliases': list(option.aliases),
+            'help': option.help,
+        }
+        for option in target.options
+    ]
+
+
+def _default(option: options.Option) -> Any:
+    value = option.default
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _in_words(option: dict[str, Any]) -> str:
+    default = option['default']
+    said = [option['type']]
+    if option['required']:
+        said.append('required')
+    elif default is not None:
+        said.append(f'default {columns.text(default) or "empty"}')
+    if option['secret']:
+        said.append('secret')
+    head = f'[{option["group"]}] {option["name"]} ({", ".join(said)})'
+    return '\n'.join(
+        [head, *(f'  {line}' for line in textwrap.wrap(option['help'], 66))]
+    )
+
+
+class _ShowPlugin(command.ShowOne):
+    """What both kinds have in common."""
+
+    group = ''
+    word = ''
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of this command."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'name',
+            metavar=self.word.upper(),
+            help=f'name of the {self.word}, as in [ownership]',
+        )
+        return parser
+
+    def words(self, cell: Any) -> Any:
+        """Put a cell of a table into words; each option into one line."""
+        if isinstance(cell, Sequence) and cell and isinstance(cell[0], dict):
+            return '\n'.join(map(_in_words, cell))
+        return super().words(cell)
+
+    def selected(self) -> Collection[str]:
+        """Return the names that the configuration has."""
+        raise NotImplementedError
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Show one plugin."""
+        known = {p.name: p for p in plugins.installed(self.group)}
+        shown = known.get(parsed_args.name)
+        if shown is None:
+            raise failures.unknown(self.word, parsed_args.name, set(known))
+        selected = self.selected()
+        all_columns = (
+            *plugin.identity(selected),
+            _Column('summary', _summary),
+            _Column('target', _target),
+            _Column('contract_version', _contract_version),
+            *plugin.STANDING,
+            _Column('options', _options),
+        )
+        return columns.keys(all_columns), columns.row(all_columns, shown)
+
+
+class ShowPolicy(_ShowPlugin):
+    """Show one ownership policy: where it is from and what it declares."""
+
+    notes = plugin.NOTES
+    examples = ('policy show shard_key', 'policy show peer_list -f json')
+    group = plugins.POLICIES
+    word = 'policy'
+
+    def selected(self) -> Collection[str]:
+        """Return the policies that are configured."""
+        return [name.strip() for name in self.wiring.policy_names]
+
+
+class ShowBackend(_ShowPlugin):
+    """Show one membership backend: where it is from and what it declares."""
+
+    notes = plugin.NOTES
+    examples = ('backend show db', 'backend show tooz -f json')
+    group = plugins.BACKENDS
+    word = 'backend'
+
+    def selected(self) -> Collection[str]:
+        """Return the backend that is configured."""
+        return [self.wiring.backend_name]

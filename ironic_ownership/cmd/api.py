@@ -1,0 +1,137 @@
+"""``ironic-ownership-api``: the HTTP service, on a WSGI server of its own.
+
+waitress serves it, which is made for that; there is no development server.
+Behind another WSGI server this program is not needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import signal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ironic_ownership.cmd import config_files
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+    from oslo_config import cfg
+
+PROG = 'ironic-ownership-api'
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until SIGTERM.
+
+    :param argv: arguments; those of the process by default.
+    :returns: 0 after a clean stop, 1 if it can't start. Wrong usage exits
+        with 2.
+    """
+    files = _parse(argv)
+    from oslo_config import cfg
+
+    from ironic_ownership.contracts import exceptions
+
+    try:
+        _serve(files)
+    except (exceptions.OwnershipError, cfg.Error, OSError) as exc:
+        text = ' '.join(str(exc).split())
+        sys.stderr.write(f'{PROG}: error: {text}\n')
+        return 1
+    return 0
+
+
+def _parse(argv: Sequence[str] | None) -> list[str]:
+    from ironic_ownership import version
+
+    parser = argparse.ArgumentParser(
+        prog=PROG,
+        description='Serve compute nodes, services, members, moves, '
+        'reservations and what is wrong with them over HTTP, until SIGTERM. '
+        'Where it listens, and how clients prove who they are, is in the '
+        'group [api] of the configuration.',
+        epilog='Without options, ironic-ownership.conf is looked for in the '
+        'usual places, such as /etc/ironic-ownership. Any other WSGI server '
+        'can serve ironic_ownership.web.wsgi:application instead.',
+    )
+    parser.add_argument('--version', action='version', version=version.text())
+    config_files.add_arguments(parser)
+    return config_files.chosen(parser.parse_args(argv))
+
+
+def _build(files: Sequence[str]) -> tuple[cfg.ConfigOpts, WSGIApplication]:
+    """Build what is to be served.
+
+    :raises ConfigurationError: also if a library is not installed.
+    """
+    from ironic_ownership.contracts import exceptions
+
+    try:
+        from ironic_ownership.web import configured
+    except ModuleNotFoundError as exc:
+        raise exceptions.ConfigurationError(
+            [f'the HTTP service needs {exc.name}, which is not installed'],
+            hint='The extra "api" brings it: pip install '
+            "'ironic-ownership[api]'",
+        ) from exc
+    conf = configured.configure(files)
+    check_address(conf)
+    return conf, configured.build(conf)
+
+
+def _serve(files: Sequence[str]) -> None:
+    conf, application = _build(files)
+    import waitress
+    from oslo_log import log
+
+    server = waitress.create_server(
+        application,
+        host=conf.api.host_ip,
+        port=conf.api.port,
+        threads=conf.api.threads,
+        ident=None,
+        # The layer with the limit has to see it first, to answer in form.
+        max_request_body_size=2 * conf.oslo_middleware.max_request_body_size,
+    )
+    log.getLogger(__name__).info(
+        'serving on %s, port %s', conf.api.host_ip, conf.api.port
+    )
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, _stop)
+    # Returns when the handler raises, after the requests under way.
+    server.run()
+
+
+def _stop(number: int, frame: object) -> None:
+    raise SystemExit(0)
+
+
+def check_address(conf: cfg.ConfigOpts) -> None:
+    """Refuse to be reached by those who can't be asked who they are.
+
+    :param conf: with the group ``api``.
+    :raises ConfigurationError: if it would be.
+    """
+    from ironic_ownership.conf import api
+    from ironic_ownership.contracts import exceptions
+
+    host = conf.api.host_ip
+    if conf.api.auth_strategy == api.KEYSTONE or _is_loopback(host):
+        return
+    fault = (
+        f'[api] host_ip = {host} is open to other machines, and with '
+        'auth_strategy = noauth clients are not asked who they are'
+    )
+    raise exceptions.ConfigurationError(
+        [fault],
+        hint='Set [api] auth_strategy = keystone, or host_ip = 127.0.0.1',
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == 'localhost'

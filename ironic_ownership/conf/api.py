@@ -1,0 +1,77 @@
+"""Options of the HTTP service."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = 'api'
+NOAUTH, KEYSTONE = 'noauth', 'keystone'
+
+OPTS = (
+    cfg.StrOpt(
+        'auth_strategy',
+        default=NOAUTH,
+        choices=[
+            (
+                NOAUTH,
+                'nobody is asked who he is: clients on this machine only',
+            ),
+            (KEYSTONE, 'tokens of Keystone, and the rules of [oslo_policy]'),
+        ],
+        help='How clients of the HTTP service prove who they are. With '
+        '"keystone" the group [keystone_authtoken] says how tokens are '
+        'checked.',
+    ),
+    cfg.HostAddressOpt(
+        'host_ip',
+        default='127.0.0.1',
+        help='Address on which ironic-ownership-api listens. Anything but a '
+        'loopback address needs auth_strategy = keystone. Another WSGI '
+        'server has options of its own for this.',
+    ),
+    cfg.PortOpt(
+        'port',
+        default=6396,
+        min=1,
+        help='TCP port on which ironic-ownership-api listens.',
+    ),
+    cfg.IntOpt(
+        'threads',
+        default=8,
+        min=1,
+        help='So many requests are answered at once by '
+        'ironic-ownership-api; the others wait.',
+    ),
+    cfg.IntOpt(
+        'max_limit',
+        default=1000,
+        min=1,
+        help='Most items in one page of a list.',
+    ),
+    cfg.FloatOpt(
+        'list_lifetime',
+        default=60,
+        min=0,
+        help='Seconds for which a list of compute nodes is kept for those '
+        'who walk over its pages. The first page is always read anew. Zero '
+        'reads everything anew for each page.',
+    ),
+    cfg.FloatOpt(
+        'metrics_interval',
+        default=60,
+        min=0,
+        help='Seconds for which what /metrics says stays as it is. To find '
+        'it out all nodes are listed, however often it is asked for.',
+    ),
+    cfg.BoolOpt(
+        'public_metrics',
+        default=False,
+        help='Answer /metrics without a token: Prometheus brings none. It '
+        'names services, and counts nodes.',
+    ),
+)
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of this module."""
+    conf.register_opts(OPTS, group=GROUP)

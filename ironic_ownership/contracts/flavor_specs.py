@@ -1,0 +1,150 @@
+"""What a flavor's extra specs and an image's properties ask of a node.
+
+Reads Nova's own spelling: ``trait:NAME``, ``resources:CLASS``,
+``capabilities:NAME`` and the text ``capabilities``. What has another meaning,
+such as ``hw:cpu_policy``, is not about bare metal and says nothing here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+
+from ironic_ownership.contracts import reservation_values as values
+
+AMOUNTS = {'VCPU': 'vcpus', 'MEMORY_MB': 'memory_mb', 'DISK_GB': 'disk_gb'}
+"""Standard resource classes that say anew what the flavor's fields say."""
+
+PRESENT = ''
+"""The specification of a capability that only has to be there."""
+
+_KEY = re.compile(r'(trait|resources)[0-9A-Za-z_-]*:(.+)', re.DOTALL)
+_ARCHITECTURES = ('hw_architecture', 'architecture')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FlavorSpecs:
+    """What has to be true of a node, in words of Ironic.
+
+    :param resource_class: as Placement knows it, such as ``CUSTOM_GOLD``.
+    :param amounts: which of the flavor's amounts hold no longer, and what
+        holds instead: of ``vcpus``, ``memory_mb`` (MB) and ``disk_gb`` (GB).
+    :param capabilities: what each capability is compared with, in the
+        language of ``oslo_utils.specs_matcher``; :data:`PRESENT` if it only
+        has to be there.
+    :param architecture: that of the processor; ``None`` for any.
+    """
+
+    resource_class: str | None = None
+    traits: frozenset[str] = frozenset()
+    forbidden_traits: frozenset[str] = frozenset()
+    amounts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    capabilities: tuple[tuple[str, str], ...] = ()
+    architecture: str | None = None
+
+
+def normalised(resource_class: str) -> str:
+    """Return the name that Nova gives an Ironic resource class in Placement.
+
+    Source: multiple-compute-hosts; Nova's driver names the class of a node
+    so.
+    """
+    return 'CUSTOM_' + re.sub('[^0-9A-Za-z]+', '_', resource_class).upper()
+
+
+def read(
+    extra_specs: Mapping[str, str],
+    image_properties: Mapping[str, str],
+    faults: values.Faults,
+) -> FlavorSpecs:
+    """Read what both ask for; what is wrong goes to the faults."""
+    reading = _Reading(faults)
+    for name, value in extra_specs.items():
+        reading.read(name, value, f'extra_specs.{name}')
+    for name, value in image_properties.items():
+        reading.read(name, value, f'image.properties.{name}')
+        if name.startswith('resources'):
+            faults.add(
+                f'image.properties.{name}', 'only a flavor asks for resources'
+            )
+    return reading.result(
+        next(
+            (
+                image_properties[a]
+                for a in _ARCHITECTURES
+                if image_properties.get(a)
+            ),
+            None,
+        )
+    )
+
+
+class _Reading:
+    def __init__(self, faults: values.Faults) -> None:
+        self._faults = faults
+        self._traits: dict[str, set[str]] = {
+            'required': set(),
+            'forbidden': set(),
+        }
+        self._classes: set[str] = set()
+        self._amounts: dict[str, int] = {}
+        self._capabilities: list[tuple[str, str]] = []
+
+    def read(self, name: str, value: str, where: str) -> None:
+        found = _KEY.fullmatch(name)
+        if found and found[1] == 'trait':
+            self._trait(found[2], value.strip(), where)
+        elif found:
+            self._resource(found[2], value, where)
+        elif name == 'capabilities':
+            self._capabilities += _listed(value)
+        elif name.startswith('capabilities:'):
+            _, _, capability = name.partition(':')
+            self._capabilities.append((capability, value))
+
+    def result(self, architecture: str | None) -> FlavorSpecs:
+        return FlavorSpecs(
+            resource_class=next(iter(sorted(self._classes)), None),
+            traits=frozenset(self._traits['required']),
+            forbidden_traits=frozenset(self._traits['forbidden']),
+            amounts=self._amounts,
+            capabilities=tuple(dict.fromkeys(self._capabilities)),
+            architecture=architecture,
+        )
+
+    def _trait(self, name: str, value: str, where: str) -> None:
+        if value not in self._traits:
+            self._faults.add(
+                where,
+                f'{values.shown(value)} is neither required nor forbidden',
+            )
+        elif not values.TRAIT.fullmatch(name):
+            self._faults.add(where, f'{values.shown(name)} is not a trait')
+        else:
+            self._traits[value].add(name)
+
+    def _resource(self, name: str, value: str, where: str) -> None:
+        amount = values.read_amount(value, where, self._faults)
+        if name in AMOUNTS:
+            self._amounts[AMOUNTS[name]] = amount
+        elif not amount:
+            return
+        elif not name.startswith('CUSTOM_'):
+            self._faults.add(where, f'a bare-metal node has no {name}')
+        elif amount > 1:
+            self._faults.add(where, f'a node is one {name} and not {amount}')
+        elif self._classes - {name}:
+            self._faults.add(where, 'a node has one resource class, not two')
+        else:
+            self._classes.add(name)
+
+
+def _listed(text: str) -> list[tuple[str, str]]:
+    """Read ``a,b:value``, the text form of the specification."""
+    listed = []
+    for item in text.split(','):
+        name, colon, value = item.strip().partition(':')
+        if name:
+            listed.append((name, value.strip() if colon else PRESENT))
+    return listed

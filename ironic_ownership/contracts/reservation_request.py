@@ -1,0 +1,171 @@
+"""What somebody who wants a node says about it, and for which instance.
+
+The form is that of the specification: the fields of a flavor, and the image.
+This module reads and checks it; which node fits is the engine's to find.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from ironic_ownership.contracts import (
+    exceptions,
+    flavor_specs,
+    model,
+)
+from ironic_ownership.contracts import (
+    reservation_values as values,
+)
+
+AMOUNTS = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap')
+WITHOUT_EFFECT = ('vcpu_weight', 'rxtx_factor')
+"""Fields of a flavor that mean nothing on bare metal."""
+
+KEYS = (
+    'instance_uuid',
+    'service',
+    'resource_class',
+    'traits',
+    'forbidden_traits',
+    *AMOUNTS,
+    *WITHOUT_EFFECT,
+    'extra_specs',
+    'image',
+    'node',
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """A wish for a node: everything but the first two may be left out.
+
+    Source: multiple-compute-hosts, "Proposed change": at a minimum all
+    fields of the flavor. Two requests that ask for the same are equal.
+
+    :param instance_uuid: of the instance that the node is for.
+    :param service: canonical name of the service that is to own the node.
+    :param resource_class: Ironic's name of it, exactly.
+    :param traits: all of them the node has to have.
+    :param forbidden_traits: none of them the node may have.
+    :param memory_mb: in MB; of this and the next ones 0 asks for nothing.
+    :param vcpus: number of processors.
+    :param root_gb: in GB.
+    :param ephemeral_gb: in GB, besides.
+    :param swap: in MB, as in a flavor, besides.
+    :param extra_specs: of the flavor.
+    :param image_id: of the image; kept, but nothing depends on it.
+    :param image_properties: of the image.
+    :param node: uuid or name of the one node that will do.
+    """
+
+    instance_uuid: str
+    service: str
+    resource_class: str | None = None
+    traits: tuple[str, ...] = ()
+    forbidden_traits: tuple[str, ...] = ()
+    memory_mb: int = 0
+    vcpus: int = 0
+    root_gb: int = 0
+    ephemeral_gb: int = 0
+    swap: int = 0
+    extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    image_id: str | None = None
+    image_properties: Mapping[str, str] = dataclasses.field(
+        default_factory=dict
+    )
+    node: str | None = None
+
+    @classmethod
+    def from_mapping(cls, data: object) -> Request:
+        """Read a request, such as the JSON of a body holds it.
+
+        A key that is ``null`` is one that is not there.
+
+        :raises RequestError: naming every fault, with its place.
+        """
+        faults = values.Faults()
+        request = _read(data, faults)
+        request.specs(faults)
+        if faults.found:
+            raise exceptions.RequestError(faults.found)
+        return request
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return what :meth:`from_mapping` reads, without what is empty."""
+        data = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if not field.name.startswith('image_')
+        }
+        data['traits'] = list(self.traits)
+        data['forbidden_traits'] = list(self.forbidden_traits)
+        data['extra_specs'] = dict(self.extra_specs)
+        image = {
+            'id': self.image_id,
+            'properties': dict(self.image_properties),
+        }
+        data['image'] = {k: v for k, v in image.items() if v}
+        return {name: value for name, value in data.items() if value}
+
+    def specs(
+        self, faults: values.Faults | None = None
+    ) -> flavor_specs.FlavorSpecs:
+        """Return what the extra specs and the image's properties ask for.
+
+        :param faults: where to note what is wrong; a request that was read
+            without an error has nothing to note.
+        """
+        return flavor_specs.read(
+            self.extra_specs,
+            self.image_properties,
+            values.Faults() if faults is None else faults,
+        )
+
+
+def _read(data: object, faults: values.Faults) -> Request:
+    found = values.read_known(data, '', faults, KEYS)
+    for name in ('instance_uuid', 'service'):
+        if name not in found and isinstance(data, dict):
+            faults.add(name, 'is missing')
+    for name in WITHOUT_EFFECT:
+        values.read_if_there(found, name, values.read_number, faults)
+    image = values.read_known(
+        found.get('image', {}), 'image', faults, ('id', 'properties')
+    )
+
+    def text(name: str) -> str | None:
+        return values.read_if_there(found, name, values.read_text, faults)
+
+    def traits(name: str) -> tuple[str, ...]:
+        read = values.read_if_there(found, name, values.read_traits, faults)
+        return read or ()
+
+    return Request(
+        instance_uuid=values.read_if_there(
+            found, 'instance_uuid', values.read_uuid, faults
+        )
+        or '',
+        service=model.canonical_host(text('service') or ''),
+        resource_class=text('resource_class'),
+        traits=traits('traits'),
+        forbidden_traits=traits('forbidden_traits'),
+        extra_specs=values.read_texts(
+            found.get('extra_specs', {}), 'extra_specs', faults
+        ),
+        image_id=(
+            values.read_text(image['id'], 'image.id', faults)
+            if 'id' in image
+            else None
+        ),
+        image_properties=values.read_texts(
+            image.get('properties', {}), 'image.properties', faults
+        ),
+        node=text('node'),
+        **{
+            name: values.read_if_there(found, name, values.read_amount, faults)
+            or 0
+            for name in AMOUNTS
+        },
+    )

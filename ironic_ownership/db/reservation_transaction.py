@@ -1,0 +1,319 @@
+"""What a reservation changes on compute nodes, inside one transaction.
+
+Locks are taken in the order of ``transaction``: services, then the compute
+node, then the reservation. Which node Ironic gave was told by the caller;
+whether the records allow it is judged here, under the locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts import reservations as port
+from ironic_ownership.db import (
+    ledger,
+    reservation_rows,
+    tables,
+    transaction,
+)
+
+_services = tables.services.c
+_nodes = tables.compute_nodes.c
+_instances = tables.instances.c
+_rows = tables.reservations.c
+
+PENDING, ACTIVE = port.ReservationState.PENDING, port.ReservationState.ACTIVE
+CLOSED = port.ReservationState.CLOSED
+
+
+def unknown(reservation_id: str) -> exceptions.NotFoundError:
+    """Return the error for a reservation that does not exist."""
+    return exceptions.NotFoundError(
+        f'there is no reservation {reservation_id}'
+    )
+
+
+def locked(conn: sa.Connection, reservation_id: str) -> port.Reservation:
+    """Lock a reservation until the end of the transaction.
+
+    :raises NotFoundError: if there is no such reservation.
+    """
+    row = conn.execute(
+        sa.select(tables.reservations)
+        .where(_rows.id == reservation_id)
+        .with_for_update()
+    ).first()
+    if row is None:
+        raise unknown(reservation_id)
+    return reservation_rows.reservation(row)
+
+
+def change(
+    conn: sa.Connection, reservation_id: str, values: Mapping[str, Any]
+) -> None:
+    """Write columns of a reservation that is locked."""
+    conn.execute(
+        sa.update(tables.reservations)
+        .where(_rows.id == reservation_id)
+        .values(updated_at=transaction.now_of(conn), **values)
+    )
+
+
+def check_writer(conn: sa.Connection, host: str, epoch: int | None) -> None:
+    """Lock a service; refuse it, if it writes itself and has no right to.
+
+    :param epoch: ``None`` if somebody else writes.
+    :raises FencedError: saying what happened to the right to write.
+    """
+    service = transaction.lock_service(conn, host)
+    if epoch is not None:
+        transaction.check_right(host, epoch, service)
+
+
+def activate(
+    conn: sa.Connection,
+    before: port.Reservation,
+    node: model.Node,
+    epoch: int,
+    actor: str,
+) -> None:
+    """Make the service the owner of the node that Ironic gave.
+
+    :param before: the reservation as it was read without a lock.
+    :raises FencedError: if the service may not write.
+    :raises ServiceRefusedError: if it is disabled.
+    :raises ReservationConflictError: if the records do not allow it.
+    """
+    _check_may_own(conn, before.host, epoch)
+    record = _lock_node(conn, node.uuid)
+    instance = _open_instance(conn, node.uuid)
+    now = locked(conn, before.id)
+    if now.state is ACTIVE and now.node_uuid == node.uuid:
+        return
+    if now.state is not PENDING:
+        raise exceptions.ReservationConflictError(
+            f'reservation {now.id} is {now.state}, so the node {node.uuid} '
+            'is not recorded for it'
+        )
+    owner = None if record is None else record['host']
+    _check_free(node.uuid, now, owner, instance)
+    _take(conn, now, node, record, instance, actor)
+    change(
+        conn,
+        now.id,
+        {'state': ACTIVE.value, 'node_uuid': node.uuid, 'detail': None},
+    )
+
+
+def close(
+    conn: sa.Connection,
+    before: port.Reservation,
+    detail: str,
+    epoch: int | None,
+    actor: str,
+) -> None:
+    """Close a reservation, and release the node that was held for it.
+
+    The node is released from whoever owns it: an operator may have moved it.
+
+    :param before: the reservation as it was read without a lock.
+    :raises FencedError: if the service writes itself and has no right to.
+    """
+    uuid = before.node_uuid
+    # Read without a lock, because services are locked first; if the owner
+    # changes until then, the transaction begins anew.
+    owner = None if uuid is None else _owner(conn, uuid)
+    for host in sorted({before.host, *filter(None, [owner])}):
+        check_writer(conn, host, epoch if host == before.host else None)
+    record = None if uuid is None else _lock_node(conn, uuid)
+    now = locked(conn, before.id)
+    if now.state is CLOSED:
+        return
+    change(
+        conn,
+        now.id,
+        {
+            'state': CLOSED.value,
+            'open_instance_uuid': None,
+            'expires_at': None,
+            'detail': detail,
+        },
+    )
+    if record is not None:
+        _give_back(conn, now, record, actor)
+
+
+def _check_may_own(conn: sa.Connection, host: str, epoch: int) -> None:
+    row = conn.execute(
+        sa.select(_services.epoch, _services.fenced, _services.disabled)
+        .where(_services.host == host)
+        .with_for_update()
+    ).first()
+    state = (
+        None
+        if row is None
+        else ledger.ServiceState(row.epoch, bool(row.fenced))
+    )
+    transaction.check_right(host, epoch, state)
+    if row is not None and row.disabled:
+        raise exceptions.ServiceRefusedError(
+            f'{host} is disabled, so it is given no node',
+            hint=f'Enable it: ironic-ownership service set {host} --enable',
+        )
+
+
+def _lock_node(conn: sa.Connection, uuid: str) -> ledger.Row | None:
+    row = conn.execute(
+        sa.select(tables.compute_nodes)
+        .where(_nodes.uuid == uuid)
+        .with_for_update()
+    ).first()
+    return None if row is None else dict(row._mapping)
+
+
+def _owner(conn: sa.Connection, uuid: str) -> str | None:
+    found: str | None = conn.execute(
+        sa.select(_nodes.host).where(_nodes.uuid == uuid)
+    ).scalar()
+    return found
+
+
+def _open_instance(conn: sa.Connection, uuid: str) -> str | None:
+    # Not locked: an instance only changes under its node's lock.
+    found: str | None = conn.execute(
+        sa.select(_instances.uuid).where(_instances.open_node_uuid == uuid)
+    ).scalar()
+    return found
+
+
+def _check_free(
+    uuid: str,
+    reservation: port.Reservation,
+    owner: str | None,
+    instance: str | None,
+) -> None:
+    if owner not in (None, reservation.host):
+        raise exceptions.ReservationConflictError(
+            f'{owner} owns the node {uuid} on record, so {reservation.host} '
+            'cannot reserve it',
+            hint=f'Move it first: ironic-ownership compute node move {uuid} '
+            f'--service {reservation.host}',
+        )
+    if instance not in (None, reservation.instance_uuid):
+        raise exceptions.ReservationConflictError(
+            f'the node {uuid} has the instance {instance} on record',
+            hint='The next refresh of its owner closes it, if it is gone',
+        )
+
+
+def _take(
+    conn: sa.Connection,
+    reservation: port.Reservation,
+    node: model.Node,
+    record: ledger.Row | None,
+    instance: str | None,
+    actor: str,
+) -> None:
+    """Write the compute node, its instance and one event."""
+    now = transaction.now_of(conn)
+    owned = {
+        'host': reservation.host,
+        'reason': reasons.Reason.RESERVED.value,
+        'updated_at': now,
+        'deleted_at': None,
+        'name': node.name,
+        'driver': node.driver,
+        'shard': node.shard,
+        'conductor_group': node.conductor_group,
+    }
+    if record is None:
+        conn.execute(
+            sa.insert(tables.compute_nodes).values(
+                uuid=node.uuid, created_at=now, **owned
+            )
+        )
+    else:
+        conn.execute(
+            sa.update(tables.compute_nodes)
+            .where(_nodes.uuid == node.uuid)
+            .values(**owned)
+        )
+    if instance is None:
+        conn.execute(
+            sa.insert(tables.instances).values(
+                uuid=reservation.instance_uuid,
+                node_uuid=node.uuid,
+                open_node_uuid=node.uuid,
+                host=reservation.host,
+                created_at=now,
+                reason=reasons.Reason.RESERVED.value,
+            )
+        )
+    _tell(
+        conn,
+        now,
+        actor,
+        ledger.NODE_RESERVED,
+        node.uuid,
+        to_host=reservation.host,
+        instance_uuid=reservation.instance_uuid,
+        reason=reservation.id,
+    )
+
+
+def _give_back(
+    conn: sa.Connection,
+    reservation: port.Reservation,
+    record: ledger.Row,
+    actor: str,
+) -> None:
+    """Release the node, unless it has become somebody else's."""
+    uuid, owner = record['uuid'], record['host']
+    instance = _open_instance(conn, uuid)
+    if owner is None or record['deleted_at'] is not None:
+        return
+    if instance is None and owner != reservation.host:
+        return
+    if instance not in (None, reservation.instance_uuid):
+        return
+    now = transaction.now_of(conn)
+    conn.execute(
+        sa.update(tables.instances)
+        .where(_instances.open_node_uuid == uuid)
+        .values(open_node_uuid=None, deleted_at=now)
+    )
+    conn.execute(
+        sa.update(tables.compute_nodes)
+        .where(_nodes.uuid == uuid)
+        .values(
+            host=None,
+            reason=reasons.Reason.RELEASED.value,
+            updated_at=now,
+        )
+    )
+    _tell(
+        conn,
+        now,
+        actor,
+        ledger.NODE_RELEASED,
+        uuid,
+        from_host=owner,
+        instance_uuid=instance,
+        reason=reservation.id,
+    )
+
+
+def _tell(
+    conn: sa.Connection,
+    now: float,
+    actor: str,
+    kind: str,
+    node_uuid: str,
+    **values: str | None,
+) -> None:
+    row = ledger.event(now, actor, kind, node_uuid=node_uuid, **values)
+    conn.execute(sa.insert(tables.events).values(**row))

@@ -1,0 +1,1 @@
+"""Everything that is not as it should be, and what helps."""

@@ -1,0 +1,1 @@
+"""The work of a running service: refresh after refresh, and take-overs."""

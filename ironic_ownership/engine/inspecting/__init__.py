@@ -1,0 +1,1 @@
+"""What operators ask: lists, one node, and why it is where it is."""

@@ -1,0 +1,1 @@
+"""Move nodes from service to service: plan, carry out, verify, resume."""

@@ -1,0 +1,47 @@
+"""Names in sentences: many of them, and those that do not exist.
+
+Shared by all edges, so that a name is corrected in the same words everywhere.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Sequence
+
+from ironic_ownership.contracts import exceptions
+
+_LISTED = 5
+_SHOWN = 10
+
+
+def unknown(
+    what: str, name: str, known: Collection[str]
+) -> exceptions.NotFoundError:
+    """Return the error for a name that does not exist.
+
+    :param what: kind of thing, such as ``service``.
+    :param known: the names that exist; the nearest are proposed.
+    """
+    return exceptions.NotFoundError(
+        f'{what} {name!r} is not known', hint=nearest(name, known)
+    )
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return a hint that names what is near, or else what there is."""
+    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
+    if near:
+        return f'Did you mean {" or ".join(near)}?'
+    if not known:
+        return 'There is none at all'
+    shown = sorted(known)[:_SHOWN]
+    more = len(known) - len(shown)
+    rest = f' and {more} more' if more else ''
+    return f'Known are: {", ".join(shown)}{rest}'
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names in one phrase: the first few, and how many more."""
+    more = len(names) - _LISTED
+    shown = ', '.join(names[:_LISTED])
+    return f'{shown} and {more} more' if more > 0 else shown

@@ -1,0 +1,1 @@
+"""What Placement is told of nodes, beside the refreshes."""

@@ -1,0 +1,167 @@
+"""Tell Placement how much one service could be given, where nobody owns nodes.
+
+Under an assigner that gives free nodes to nobody every service may be given
+every node, so each keeps a provider of its own, with the sums of the nodes
+that it admits. Of single nodes nothing is reported.
+
+Source: multiple-compute-hosts, "Proposed change" and "Alternatives".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions, model, placement
+from ironic_ownership.contracts import records as records_
+from ironic_ownership.engine import notices
+from ironic_ownership.engine.hosting import refreshed
+from ironic_ownership.engine.members import fence
+from ironic_ownership.engine.placement import inventory_plan, placement_loop
+from ironic_ownership.engine.scheduling import availability
+
+LOG = log.getLogger(__name__)
+
+_REFUSALS = (
+    exceptions.ProviderInUseError,
+    exceptions.PlacementRefusedError,
+)
+
+
+class CapacityReport:
+    """Reports the sums of one service.
+
+    Threading: one thread.
+
+    :param placement_: a client that no other thread uses.
+    :ivar counts: how it stands; of one provider.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        records: records_.Records,
+        placement_: placement.Placement,
+        fence_: fence.Fence,
+        notices_: notices.Notices,
+    ) -> None:
+        self._host = host
+        self._uuid = inventory_plan.service_uuid(host)
+        self._records = records
+        self._placement = placement_
+        self._fence = fence_
+        self._notices = notices_
+        self._told: inventory_plan.Resources | None = None
+        self.counts = placement_loop.Counts()
+
+    def withdraw(self, uuid: str) -> None:
+        """Do nothing: no provider here is that of a node."""
+
+    def tell(
+        self, seen: refreshed.Refreshed, interrupted: Callable[[], bool]
+    ) -> None:
+        """Report the sums, if they have changed.
+
+        :raises FencedError: if this service may not act, or no longer.
+        :raises PlacementError: if Placement does not answer, or to nobody.
+        :raises RecordsError: if the records can't be read.
+        :raises PluginFaultError: if a policy fails.
+        """
+        # By the records, too: the fence of this process may not know yet.
+        self._records.apply(self._host, self._fence.epoch(), ())
+        wanted = self._totals(seen)
+        if wanted == self._told:
+            return
+        self.counts.pending = 1
+        try:
+            self._write(wanted)
+        except _REFUSALS as exc:
+            self.counts.refused = 1
+            self._notices.report(
+                'placement refuses',
+                f'Placement refuses what {self._host} reports: {exc}',
+            )
+            return
+        self._notices.clear(
+            'placement refuses', 'Placement accepts every report again'
+        )
+        self._told = wanted
+        self.counts.refused = self.counts.pending = 0
+        self.counts.written += 1
+        LOG.info(
+            'Placement: capacity reported, %s',
+            ', '.join(
+                f'{name}: {r.total}, {r.reserved} reserved'
+                for name, r in wanted.items()
+            )
+            or 'none',
+        )
+
+    def forget(self) -> None:
+        """Delete what was reported, for a service that owns its nodes now.
+
+        Asks first, and writes only if there is something to delete.
+
+        :raises PlacementError: if Placement does not answer, or somebody
+            uses the provider.
+        """
+        self._told = None
+        if self._placement.has_provider(self._uuid):
+            self._fence.epoch()
+            self._placement.delete_provider(self._uuid)
+
+    def _write(self, wanted: inventory_plan.Resources) -> None:
+        confirm = self._fence.epoch
+        generation: int | None = None
+        if self._told is None and self._placement.put_provider(
+            self._uuid, self._host, confirm=confirm
+        ):
+            generation = placement.FIRST_GENERATION
+        try:
+            self._placement.put_inventory(
+                self._uuid, wanted, generation=generation, confirm=confirm
+            )
+        except exceptions.NoProviderError:
+            # Somebody deleted it: it is made anew when this is tried again.
+            self._told = None
+            raise
+
+    def _totals(self, seen: refreshed.Refreshed) -> inventory_plan.Resources:
+        records = {
+            record.uuid: record
+            for record in self._records.compute_nodes_near(
+                self._host, seen.policies.scope
+            )
+        }
+        admitted = [node for node in seen.nodes if seen.policies.admits(node)]
+        return inventory_plan.totals(
+            self._host,
+            admitted,
+            {uuid: record.host for uuid, record in records.items()},
+            {
+                node.uuid: _why(node, records.get(node.uuid), seen.fleet)
+                for node in admitted
+            },
+        )
+
+
+def take_away(placement_: placement.Placement, host: str) -> None:
+    """Delete what a service reported that is about to be deleted itself.
+
+    :raises ProviderInUseError: if somebody uses it; it stays.
+    :raises PlacementError: if Placement does not answer.
+    """
+    placement_.delete_provider(inventory_plan.service_uuid(host))
+
+
+def _why(
+    node: model.Node,
+    record: model.ComputeNode | None,
+    fleet: availability.Fleet | None,
+) -> str | None:
+    """Return why a node is unavailable; its owner knows best."""
+    if record is not None and record.host is not None:
+        return record.unavailable
+    code = availability.judge(node, fleet).code
+    return None if code is None else code.value

@@ -1,0 +1,236 @@
+"""What Placement should say of each node, and which nodes are behind. Pure.
+
+A node is one unit of its resource class, all of it reserved while nothing can
+be scheduled to it, with the traits that it has in Ironic. Of what Placement
+accepted the record keeps a digest, in two parts: a node whose digest is as it
+should be is never written again, whoever owns it.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import hashlib
+import json
+import uuid as uuid_
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from ironic_ownership.contracts import (
+    availability,
+    flavor_specs,
+    model,
+    placement,
+)
+
+_SERVICES = uuid_.UUID('0b0f2a57-2f0c-5d3b-9b4e-6d1d2b2f7c11')
+_SEPARATOR = '-'
+
+Resources = Mapping[str, placement.Resource]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a provider should have.
+
+    :param inventory_part: of the digest.
+    :param traits_part: of the digest.
+    """
+
+    resources: Resources
+    traits: frozenset[str]
+    inventory_part: str
+    traits_part: str
+
+    @property
+    def digest(self) -> str:
+        """What the record keeps once Placement has accepted all of it."""
+        return joined(self.inventory_part, self.traits_part) or ''
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """One node that is behind, or may be.
+
+    :param known: digest on record; ``None`` if nothing was ever reported.
+    :param compares: whether it is only to be compared.
+    """
+
+    uuid: str
+    wanted: Wanted
+    known: str | None
+    compares: bool = False
+
+    @property
+    def inventory(self) -> bool:
+        """Whether the inventory has to be written."""
+        return (
+            self.compares or parts(self.known)[0] != self.wanted.inventory_part
+        )
+
+    @property
+    def traits(self) -> bool:
+        """Whether the traits have to be written."""
+        return self.compares or parts(self.known)[1] != self.wanted.traits_part
+
+    @property
+    def reserves(self) -> bool:
+        """Whether it takes a node out of scheduling: that can't wait."""
+        return (
+            self.known is not None
+            and self.inventory
+            and any(r.reserved for r in self.wanted.resources.values())
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What is to be done about the nodes of one service.
+
+    :param steps: the nodes that are behind, the most urgent first.
+    :param comparisons: steps for nodes that should not be, and are compared.
+    :param without_class: nodes that have no resource class: nothing is
+        reported of them.
+    """
+
+    steps: list[Step] = dataclasses.field(default_factory=list)
+    comparisons: list[Step] = dataclasses.field(default_factory=list)
+    without_class: list[str] = dataclasses.field(default_factory=list)
+
+
+def class_name(resource_class: str) -> str:
+    """Return Placement's name of a resource class of Ironic.
+
+    Source: Nova and Ironic spell it so; a flavor asks for it by this name.
+    """
+    return flavor_specs.normalised(resource_class)
+
+
+def wanted(node: model.Node, unavailable: str | None) -> Wanted:
+    """Return what Placement should say of a node.
+
+    :param unavailable: why nothing can be scheduled to it, if so.
+    """
+    resources, inventory_part = _resources(
+        node.resource_class, unavailable is not None
+    )
+    traits, traits_part = _traits(node.traits)
+    return Wanted(resources, traits, inventory_part, traits_part)
+
+
+def plan(
+    nodes: Iterable[model.Node],
+    records: Mapping[str, model.ComputeNode],
+    to_compare: Collection[str] = frozenset(),
+) -> Plan:
+    """Find the nodes that Placement does not know as they are.
+
+    :param nodes: as they were listed.
+    :param records: those of one service, by uuid; other nodes are left out.
+    :param to_compare: uuids of those that somebody else may have changed.
+    """
+    made = Plan()
+    for node in nodes:
+        record = records.get(node.uuid)
+        if record is None:
+            continue
+        if not node.resource_class:
+            made.without_class.append(node.uuid)
+            if record.placement_digest is None:
+                continue
+        should = wanted(node, record.unavailable)
+        if should.digest != record.placement_digest:
+            made.steps.append(Step(node.uuid, should, record.placement_digest))
+        elif node.uuid in to_compare:
+            made.comparisons.append(
+                Step(node.uuid, should, should.digest, compares=True)
+            )
+    made.steps.sort(key=_urgency)
+    return made
+
+
+def _urgency(step: Step) -> int:
+    if step.reserves:
+        return 0
+    return 1 if step.known is not None else 2
+
+
+def parts(digest: str | None) -> tuple[str, str]:
+    """Return what the inventory and the traits were; empty if unknown."""
+    inventory, _, traits = (digest or '').partition(_SEPARATOR)
+    return inventory, traits
+
+
+def traits_part(names: Iterable[str]) -> str:
+    """Return what a digest has of these traits."""
+    return _traits(tuple(sorted(names)))[1]
+
+
+def joined(inventory_part: str, traits_part: str) -> str | None:
+    """Return the digest of both; ``None`` if nothing is known."""
+    if not inventory_part and not traits_part:
+        return None
+    return f'{inventory_part}{_SEPARATOR}{traits_part}'
+
+
+def totals(
+    host: str,
+    nodes: Iterable[model.Node],
+    owners: Mapping[str, str | None],
+    unavailable: Mapping[str, str | None],
+) -> Resources:
+    """Add up what one service could be given, for a provider of its own.
+
+    The total is that of all nodes in its scope, in service or not. Reserved
+    is what it could not get: nodes that are unavailable, but for those with
+    an instance of its own, whose allocations Placement counts itself.
+
+    Source: multiple-compute-hosts, "Alternatives": each compute host reports
+    the total capacity.
+
+    :param owners: of the nodes that have one, by uuid.
+    :param unavailable: why, by uuid; ``None`` for what can be scheduled to.
+    """
+    total: collections.Counter[str] = collections.Counter()
+    reserved: collections.Counter[str] = collections.Counter()
+    for node in nodes:
+        if not node.resource_class:
+            continue
+        name = class_name(node.resource_class)
+        total[name] += 1
+        code = unavailable[node.uuid]
+        own = owners.get(node.uuid) == host
+        if code and not (own and code in availability.WITH_INSTANCE):
+            reserved[name] += 1
+    return {
+        name: placement.Resource(count, reserved[name])
+        for name, count in sorted(total.items())
+    }
+
+
+def service_uuid(host: str) -> str:
+    """Return the uuid of the provider of a whole service, for ever."""
+    return str(uuid_.uuid5(_SERVICES, host))
+
+
+@functools.lru_cache(maxsize=1024)
+def _resources(
+    resource_class: str | None, reserved: bool
+) -> tuple[Resources, str]:
+    found: Resources = {}
+    if resource_class:
+        name = class_name(resource_class)
+        found = {name: placement.Resource(1, int(reserved))}
+    plain = {name: dataclasses.asdict(r) for name, r in found.items()}
+    return found, _digest(plain)
+
+
+@functools.lru_cache(maxsize=1024)
+def _traits(names: tuple[str, ...]) -> tuple[frozenset[str], str]:
+    return frozenset(names), _digest(sorted(set(names)))
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(',', ':'))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

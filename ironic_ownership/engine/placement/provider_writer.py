@@ -1,0 +1,110 @@
+"""Write one node's provider: as few requests as Placement's API allows.
+
+What Placement refuses of one node is an answer; only what would hold for every
+node is an error. Decides nothing, and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ironic_ownership.contracts import exceptions, placement
+from ironic_ownership.engine.placement import inventory_plan
+
+_REFUSALS = (
+    exceptions.ProviderBusyError,
+    exceptions.ProviderInUseError,
+    exceptions.PlacementRefusedError,
+    exceptions.NoProviderError,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one step.
+
+    :param digest: of what Placement knows now; ``None`` for nothing.
+    :param refusal: why that is not all of it.
+    :param created: whether there was no provider before.
+    """
+
+    digest: str | None
+    refusal: exceptions.PlacementError | None = None
+    created: bool = False
+
+
+class ProviderWriter:
+    """Writes providers, step by step.
+
+    Threading: one thread at a time.
+
+    :param confirm: called before each request that writes.
+    """
+
+    def __init__(
+        self, placement_: placement.Placement, confirm: placement.Confirm
+    ) -> None:
+        self._placement = placement_
+        self._confirm = confirm
+
+    def write(self, step: inventory_plan.Step) -> Result:
+        """Make the provider of a node what it should be.
+
+        :raises PlacementError: if Placement refuses to work at all.
+        :raises FencedError: if the right to write was lost.
+        """
+        try:
+            return self._write(step)
+        except exceptions.NoProviderError:
+            # Somebody deleted it, with all that it had.
+            anew = dataclasses.replace(step, known=None)
+        try:
+            return self._write(anew)
+        except exceptions.NoProviderError as exc:
+            return Result(None, exc)
+
+    def _write(self, step: inventory_plan.Step) -> Result:
+        uuid, wanted = step.uuid, step.wanted
+        generation: int | None = None
+        created = False
+        inventory_part, traits_part = inventory_plan.parts(step.known)
+        try:
+            if step.known is None:
+                created = self._placement.put_provider(
+                    uuid, uuid, confirm=self._confirm
+                )
+                generation = placement.FIRST_GENERATION if created else None
+            if step.inventory:
+                generation = self._placement.put_inventory(
+                    uuid,
+                    wanted.resources,
+                    generation=generation,
+                    confirm=self._confirm,
+                ).generation
+                inventory_part = wanted.inventory_part
+            if step.traits:
+                if wanted.traits or not created:
+                    self._placement.put_traits(
+                        uuid,
+                        wanted.traits,
+                        generation=generation if created else None,
+                        confirm=self._confirm,
+                    )
+                traits_part = wanted.traits_part
+        except exceptions.NoProviderError:
+            raise
+        except _REFUSALS as exc:
+            return Result(
+                inventory_plan.joined(inventory_part, traits_part),
+                exc,
+                created,
+            )
+        return Result(wanted.digest, created=created)
+
+    def undo(self, uuid: str) -> None:
+        """Delete a provider that was created for a record that is gone.
+
+        :raises PlacementError: if Placement does not answer, or somebody
+            uses it already.
+        """
+        self._placement.delete_provider(uuid)

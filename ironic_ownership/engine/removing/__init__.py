@@ -1,0 +1,1 @@
+"""Delete providers, records and services, through gates that lose nothing."""

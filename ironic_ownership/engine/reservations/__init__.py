@@ -1,0 +1,1 @@
+"""Choose a node for an instance, reserve it, and give it back."""

@@ -1,0 +1,42 @@
+"""Ask Ironic again for a while, when what it answers may pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from ironic_ownership.contracts import exceptions
+
+T = TypeVar('T')
+
+PAUSES = (0.2, 0.5, 1.0, 2.0)
+"""Seconds between one attempt and the next; after the last one it is over."""
+
+
+class Patience:
+    """Repeats a call that can be made again and again.
+
+    :param pauses: seconds between attempts.
+    :param sleep: waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        pauses: tuple[float, ...] = PAUSES,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._pauses = pauses
+        self.sleep = sleep
+
+    def call(self, ask: Callable[[], T]) -> T:
+        """Return the first answer.
+
+        :raises IronicUnavailableError: if there is none in time.
+        """
+        for pause in self._pauses:
+            try:
+                return ask()
+            except exceptions.IronicUnavailableError:
+                self.sleep(pause)
+        return ask()

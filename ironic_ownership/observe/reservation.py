@@ -1,0 +1,56 @@
+"""How reservations are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from ironic_ownership.contracts import model, reservations
+from ironic_ownership.observe import columns
+
+_Column = columns.Column[reservations.Reservation]
+
+RESERVATION = (
+    _Column('id', lambda r: r.id),
+    _Column('instance_uuid', lambda r: r.instance_uuid),
+    _Column('service', lambda r: r.host),
+    _Column('node_uuid', lambda r: r.node_uuid),
+    _Column('state', lambda r: r.state.value),
+    _Column('confirmed', lambda r: r.confirmed),
+    _Column('created_at', lambda r: columns.moment(r.created_at)),
+    _Column('expires_at', lambda r: columns.moment(r.expires_at)),
+)
+"""One line a reservation."""
+
+DETAILS = (
+    *RESERVATION,
+    _Column('updated_at', lambda r: columns.moment(r.updated_at)),
+    _Column('method', lambda r: r.method.value),
+    _Column('detail', lambda r: r.detail),
+    _Column('request', lambda r: r.request.to_mapping()),
+)
+"""All of one reservation."""
+
+
+class Choice(Protocol):
+    """What came of the search for a node; the engine makes it."""
+
+    @property
+    def candidates(self) -> tuple[model.Node, ...]: ...  # noqa: D102
+    @property
+    def examined(self) -> int: ...  # noqa: D102 - nodes looked at
+    @property
+    def fitting(self) -> int: ...  # noqa: D102 - nodes that fit
+    @property
+    def removed(self) -> Mapping[str, int]: ...  # noqa: D102 - by condition
+
+
+_Choice = columns.Column[Choice]
+
+CHOICE = (
+    _Choice('fitting', lambda c: c.fitting),
+    _Choice('candidates', lambda c: [node.uuid for node in c.candidates]),
+    _Choice('examined', lambda c: c.examined),
+    _Choice('removed', lambda c: dict(c.removed)),
+)
+"""What a request would find."""

@@ -1,0 +1,97 @@
+"""The commands of ``ironic_ownership.cli``, each under a name of this module.
+
+``service_list`` is the command "service list". There is no second list of
+them but the entry points of the group ``openstack.baremetal_ownership.v1``,
+which have to be static. OpenStackClient loads all of those at every start, so
+a command's own module is imported only when the command is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import logging
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from cliff import command
+
+from ironic_ownership import plugins
+from ironic_ownership.osc import plugin
+
+if TYPE_CHECKING:
+    from importlib import metadata
+
+    from ironic_ownership import wiring
+
+COMMANDS = 'ironic_ownership.cli'
+LOG = logging.getLogger(__name__)
+
+
+class UnderOpenStack(command.Command):
+    """What is different when ``openstack`` runs one of our commands."""
+
+    program: ClassVar[str] = plugin.PROGRAM
+    auth_required = False
+    """The configuration has the credentials: those of a project would show
+    only a part of the nodes, and without a word."""
+
+    @functools.cached_property
+    def wiring(self) -> wiring.Wiring:
+        """The objects behind the command, by the configuration."""
+        return plugin.wire(self.app.options)
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command; the exit codes are those of our own program."""
+        from ironic_ownership.cli import failures
+
+        try:
+            return super().run(parsed_args)
+        except (BrokenPipeError, KeyboardInterrupt):
+            raise
+        except Exception as exc:
+            debug = self.app.options.debug
+            LOG.error(
+                '%s', failures.line(exc), exc_info=exc if debug else None
+            )
+            return failures.exit_code(exc)
+        finally:
+            opened = self.__dict__.get('wiring')
+            if opened is not None:
+                opened.close()
+
+
+class Later:
+    """Stands for the class of a command until the command is made.
+
+    :cvar entry_point: of the command.
+    """
+
+    entry_point: ClassVar[metadata.EntryPoint]
+
+    def __new__(
+        cls, app: Any, app_args: Any, cmd_name: str | None = None
+    ) -> Any:
+        """Import the command, and make it."""
+        target = cls.entry_point.load()
+        body = {'__doc__': target.__doc__, '__module__': target.__module__}
+        made = type(target.__name__, (UnderOpenStack, target), body)
+        return made(app, app_args, cmd_name)
+
+    def __init__(
+        self, app: Any, app_args: Any, cmd_name: str | None = None
+    ) -> None:
+        # Never called; the client looks here for what it may hand over.
+        raise NotImplementedError
+
+
+def name_of(words: str) -> str:
+    """Return the name of a command in this module."""
+    return words.replace(' ', '_').replace('-', '_')
+
+
+def __getattr__(name: str) -> type[command.Command]:
+    for entry_point in plugins.entry_points(COMMANDS):
+        if name_of(entry_point.name) == name:
+            body = {'entry_point': entry_point}
+            return cast('type[command.Command]', type(name, (Later,), body))
+    raise AttributeError(f'there is no command {name!r} in {COMMANDS}')

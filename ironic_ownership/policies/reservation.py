@@ -1,0 +1,72 @@
+"""The assigner that gives free nodes to nobody: they have to be reserved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ironic_ownership.contracts import exceptions, model, options, policy
+
+FALLBACKS = ('', 'instance_uuid')
+"""What ``fallback`` may be."""
+
+
+class ReservationPolicy(policy.AssignerPolicy):
+    """Nobody owns a free node; who reserves it does, until it is free again.
+
+    Every service of these settings may reserve every node that its filters
+    admit, so all of them share one pool. Which node it is to be is chosen
+    when somebody asks, and Ironic decides between two who ask at once.
+
+    Source: multiple-compute-hosts, "Proposed change".
+    """
+
+    contract_version = 1
+    node_by_node = True
+    releases_free = True
+    options = (
+        options.Option(
+            'fallback',
+            options.OptionType.STRING,
+            'How a node is reserved where Ironic has no allocations, which '
+            'came with API version 1.52. Empty: a service with the policy '
+            '"reservation" does not start there. "instance_uuid": the '
+            "instance is written into the node's instance_uuid, which "
+            'Ironic keeps unique as well. Not used where Ironic has '
+            'allocations.',
+            default='',
+            regex='|'.join(FALLBACKS),
+        ),
+        options.Option(
+            'expiry',
+            options.OptionType.INTEGER,
+            'Seconds after which a reservation that nobody confirmed is '
+            'taken back. It is confirmed by "ironic-ownership reservation '
+            'confirm", and by itself once the provision state of its node '
+            'is not "available" any more. 0: never.',
+            default=3600,
+            minimum=0,
+        ),
+    )
+
+    def __init__(self, settings: Mapping[str, model.Value]) -> None:
+        super().__init__(settings)
+        fallback = settings.get('fallback') or ''
+        if fallback not in FALLBACKS:
+            raise exceptions.PolicySettingsError(
+                f'[policy_reservation] fallback = {fallback}: not known',
+                hint='Say instance_uuid, or remove the line',
+            )
+        self._canonical = {
+            'fallback': fallback,
+            'expiry': settings.get('expiry', 3600),
+        }
+
+    def settings(self) -> Mapping[str, model.Value]:
+        """Return both options; unset and empty are the same."""
+        return self._canonical
+
+    def assign(
+        self, nodes: Sequence[model.Node], hosts: Sequence[str]
+    ) -> Sequence[str | None]:
+        """Give every node to nobody."""
+        return [None] * len(nodes)

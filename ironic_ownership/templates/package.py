@@ -1,0 +1,137 @@
+"""Fill the templates in: from a kind and a name to files and their text.
+
+Writes nothing and asks nobody whether the name is still free.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import importlib.resources
+import re
+import string
+from collections.abc import Iterator
+from importlib.resources import abc
+
+from ironic_ownership.contracts import model
+
+_NAME = re.compile(r'[a-z][a-z0-9]*(_[a-z0-9]+)*')
+_LONGEST = 40
+_SUFFIX = '.tmpl'
+
+
+_CHECKED_WITH = {
+    'filter': ' --option values=a,b',
+    'assigner': '',
+    'backend': ' --option path=/tmp/members.json',
+}
+
+
+class Kind(enum.StrEnum):
+    """What a plugin can be."""
+
+    FILTER = 'filter'
+    ASSIGNER = 'assigner'
+    BACKEND = 'backend'
+
+
+@dataclasses.dataclass(frozen=True)
+class Package:
+    """A package with one plugin, not written yet.
+
+    :param name: of the entry point; see :func:`fault_of`.
+    """
+
+    kind: Kind
+    name: str
+
+    @property
+    def distribution(self) -> str:
+        """What pip calls it."""
+        return f'ironic-ownership-{self.name.replace("_", "-")}'
+
+    @property
+    def module(self) -> str:
+        """What Python imports."""
+        return f'ironic_ownership_{self.name}'
+
+    @property
+    def role(self) -> str:
+        """What the configuration calls it: policy or backend."""
+        return 'backend' if self.kind is Kind.BACKEND else 'policy'
+
+    @property
+    def group(self) -> str:
+        """The group of its entry point."""
+        backend = self.kind is Kind.BACKEND
+        return f'ironic_ownership.{"backends" if backend else "policies"}'
+
+    @property
+    def section(self) -> str:
+        """The group of its options in the configuration."""
+        return f'{self.role}_{self.name}'
+
+    @property
+    def class_name(self) -> str:
+        """The plugin's class."""
+        words = self.name.split('_')
+        return ''.join(w.capitalize() for w in words) + self.role.capitalize()
+
+    @property
+    def check(self) -> str:
+        """The command that checks the installed plugin."""
+        options = _CHECKED_WITH[self.kind.value]
+        return f'ironic-ownership plugin check {self.name}{options}'
+
+    def files(self) -> dict[str, str]:
+        """Return the text of each file by its path in the package."""
+        values = {
+            'check': self.check,
+            'class_name': self.class_name,
+            'contract_version': str(model.CONTRACT_VERSION),
+            'distribution': self.distribution,
+            'group': self.group,
+            'kind': self.kind.value,
+            'module': self.module,
+            'name': self.name,
+            'role': self.role,
+            'section': self.section,
+            'underline': '=' * len(self.distribution),
+        }
+        templates = importlib.resources.files(__package__)
+        return {
+            self._path(where): string.Template(text).substitute(values)
+            for part in ('every', self.kind.value)
+            for where, text in _found(templates / part)
+        }
+
+    def _path(self, where: str) -> str:
+        path = where.removesuffix(_SUFFIX)
+        head, _, tail = path.partition('/')
+        return f'{self.module}/{tail}' if head == 'module' else path
+
+
+def fault_of(name: str) -> str | None:
+    """Return what is wrong with a name for a plugin, if anything is.
+
+    It becomes the name of a module, of an entry point and of a group of the
+    configuration.
+    """
+    if len(name) > _LONGEST:
+        return f'is longer than {_LONGEST} characters'
+    if not _NAME.fullmatch(name):
+        return (
+            'is not made of lower-case letters, digits and single '
+            'underscores, with a letter first'
+        )
+    return None
+
+
+def _found(directory: abc.Traversable) -> Iterator[tuple[str, str]]:
+    """Yield path below the directory, and text, of each template."""
+    for entry in sorted(directory.iterdir(), key=lambda found: found.name):
+        if entry.is_dir():
+            for where, text in _found(entry):
+                yield f'{entry.name}/{where}', text
+        elif entry.name.endswith(_SUFFIX):
+            yield entry.name, entry.read_text(encoding='utf-8')

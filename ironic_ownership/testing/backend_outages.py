@@ -1,0 +1,98 @@
+"""A store that does not answer, or that lost its data, for every backend.
+
+An outage kills nobody: "no answer" must never look like "nobody there".
+"""
+
+# ruff: noqa: D102 - the name of a test states the law
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.testing import backend_case
+
+SETTINGS, OTHER = backend_case.SETTINGS, backend_case.OTHER
+
+
+class OutageContract(backend_case.BackendCase):
+    """No answer, and an answer from a store that knows nobody.
+
+    ``outage_ttl`` outlasts every outage of these tests, by far: nobody
+    expires in one.
+    """
+
+    outage_ttl: ClassVar[float] = 300.0
+
+    def test_call_during_an_outage_says_so_in_time(self) -> None:
+        member = self.joined('host1', 'one', ttl=self.outage_ttl)
+        self.interrupted()
+        self.assert_unavailable(member, member.beat)
+        self.assert_unavailable(member, member.view)
+        self.assert_unavailable(member, lambda: member.advertise(OTHER))
+        self.assert_unavailable(
+            member, lambda: member.join('host1', 'one', SETTINGS)
+        )
+
+    def test_first_call_during_an_outage_says_so_in_time(self) -> None:
+        one, two = self.build(), self.build()
+        self.interrupted()
+        self.assert_unavailable(one, one.view)
+        self.assert_unavailable(
+            two, lambda: two.join('host1', 'one', SETTINGS)
+        )
+
+    def test_outage_kills_nobody(self) -> None:
+        one = self.joined('host1', 'one', ttl=self.outage_ttl)
+        two = self.joined('host2', 'two', ttl=self.outage_ttl)
+        self.interrupted()
+        self.assert_unavailable(one, one.view)
+        self.assert_unavailable(one, one.beat)
+        self.resume()
+        self.assertEqual({'host1', 'host2'}, self.answered(one.view).hosts)
+        self.answered(one.beat)
+        self.answered(two.beat)
+
+    def test_join_that_failed_succeeds_after_the_outage(self) -> None:
+        one = self.build(self.outage_ttl)
+        self.interrupted()
+        self.assert_unavailable(one, lambda: one.join('host1', 'a', SETTINGS))
+        self.resume()
+        self.answered(lambda: one.join('host1', 'a', OTHER))
+        self.answered(one.beat)
+        (member,) = self.answered(one.view).members
+        self.assertEqual(('host1', 'a'), (member.host, member.incarnation))
+
+    def test_leaving_during_an_outage_ends_in_time(self) -> None:
+        member = self.joined('host1', 'one', ttl=self.outage_ttl)
+        self.interrupted()
+        self.assert_unavailable(member, member.leave)
+
+    def test_closing_during_an_outage_ends_in_time(self) -> None:
+        member = self.joined('host1', 'one', ttl=self.outage_ttl)
+        self.interrupted()
+        self.in_time(member.close, member.call_timeout)
+        self.in_time(member.close, member.call_timeout)
+
+    def test_member_that_the_store_forgot_is_told(self) -> None:
+        one = self.joined('host1', 'one', ttl=self.outage_ttl)
+        two = self.joined('host2', 'two', ttl=self.outage_ttl)
+        self.forget_everything()
+        for member in (one, two):
+            with self.assertRaises(exceptions.NotMemberError):
+                self.answered(member.beat)
+        with self.assertRaises(exceptions.NotMemberError):
+            self.answered(lambda: one.advertise(OTHER))
+        self.assertEqual((), self.answered(one.view).members)
+
+    def test_member_that_the_store_forgot_can_rejoin(self) -> None:
+        one = self.joined('host1', 'one', ttl=self.outage_ttl)
+        self.joined('host2', 'two', ttl=self.outage_ttl)
+        self.forget_everything()
+        self.answered(lambda: one.join('host1', 'one', OTHER))
+        self.answered(one.beat)
+        (member,) = self.answered(self.build().view).members
+        self.assertEqual(
+            ('host1', 'one', OTHER),
+            (member.host, member.incarnation, member.settings),
+        )

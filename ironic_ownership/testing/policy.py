@@ -1,0 +1,166 @@
+"""What every ownership policy has to do, as tests to subclass.
+
+Usage::
+
+    from ironic_ownership.testing import policy
+
+
+    class TestMyFilter(policy.FilterPolicyContract):
+        policy_class = MyFilter
+        settings = ({'rack': 'r1'}, {'rack': ''})
+
+Name each combination of options that is worth a test. A filter that decides
+by something that the sample nodes do not have brings nodes of its own, by
+overriding ``nodes()``. The class of the policy has to be one that another
+process can import.
+"""
+
+# ruff: noqa: D102 - the name of a test states the law
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import policy as contract
+from ironic_ownership.testing import policy_laws, policy_process, sample_nodes
+
+
+class FilterPolicyContract(policy_laws.PolicyContract):
+    """Laws of a filter."""
+
+    def memberships(self) -> Sequence[Sequence[str]]:
+        """Return one situation: a filter does not know the members."""
+        return ((),)
+
+    def test_answers_are_true_or_false(self) -> None:
+        for policy, nodes, hosts, words in self.asked():
+            given = self.answers(policy, nodes, hosts).values()
+            kinds = {type(answer) for answer in given}
+            self.assertLessEqual(kinds, {bool}, words)
+
+    def test_scope_is_one_and_stays_the_same(self) -> None:
+        for policy, words in self.built():
+            assert isinstance(policy, contract.FilterPolicy)
+            scope = policy.scope()
+            self.assertIsInstance(scope, model.Scope, words)
+            self.answers(policy, self.samples(policy), ())
+            self.assertEqual(scope, policy.scope(), words)
+
+    def test_what_is_admitted_lies_in_the_scope(self) -> None:
+        admitted = asked = 0
+        for policy, nodes, hosts, words in self.asked():
+            given = self.answers(policy, nodes, hosts)
+            asked += len(nodes)
+            for node in nodes:
+                if not given[node.uuid]:
+                    continue
+                admitted += 1
+                self.assertTrue(
+                    policy.scope().matches(node.shard, node.conductor_group),
+                    f'{words}: it admits {node!r} out of {policy.scope()!r}',
+                )
+        self.note(f'admits {admitted} of {asked} sample nodes')
+
+
+class AssignerPolicyContract(policy_laws.PolicyContract):
+    """Laws of an assigner."""
+
+    def test_every_owner_is_a_live_member_or_nobody(self) -> None:
+        for policy, nodes, hosts, words in self.asked():
+            given = policy_process.answers(policy, nodes, hosts)
+            self.assertEqual(len(nodes), len(given), words)
+            for owner in given:
+                if owner is not None:
+                    self.assertIn(owner, hosts, words)
+
+    def test_order_of_the_members_means_nothing(self) -> None:
+        for policy, nodes, hosts, words in self.asked():
+            first = self.answers(policy, nodes, hosts)
+            for seed in range(3):
+                mixed = list(hosts)
+                random.Random(seed).shuffle(mixed)  # noqa: S311 - an order
+                self.assertEqual(
+                    first, self.answers(policy, nodes, tuple(mixed)), words
+                )
+            mixed = [*reversed(hosts)]
+            for host in hosts:
+                self.assertEqual(
+                    policy.peers(host, hosts, model.Scope()),
+                    policy.peers(host, tuple(mixed), model.Scope()),
+                    words,
+                )
+
+    def test_peers_are_hosts_and_include_the_one_that_asks(self) -> None:
+        scopes = model.Scope(), model.Scope(shard='a')
+        for policy, _, hosts, words in self.asked():
+            for host in hosts:
+                if not _runs_on(policy, host):
+                    continue
+                for scope in scopes:
+                    peers = policy.peers(host, hosts, scope)
+                    self.assertIsInstance(peers, frozenset, words)
+                    self.assertEqual({str}, set(map(type, peers)), words)
+                    self.assertIn(host, peers, words)
+
+    def test_answer_needs_no_other_nodes_if_it_says_so(self) -> None:
+        for policy, nodes, hosts, words in self.asked():
+            if not policy.node_by_node:
+                continue
+            all_at_once = self.answers(policy, nodes, hosts)
+            for node in nodes[::4]:
+                alone = self.answers(policy, [node], hosts)
+                self.assertEqual(
+                    {node.uuid: all_at_once[node.uuid]}, alone, words
+                )
+
+    def test_no_more_nodes_move_than_it_says(self) -> None:
+        if not getattr(self.policy_class, 'rebalancing', False):
+            return
+        bound = getattr(self.policy_class, 'extra_movement', 0.0)
+        most = 0.0
+        for settings in self.settings:
+            nodes = [
+                *sample_nodes.fleet(4 * policy_laws.SAMPLES),
+                *self.nodes(),
+            ]
+            for hosts in self.memberships():
+                for gone in hosts if len(hosts) > 1 else ():
+                    moved = self._moved(settings, nodes, hosts, gone)
+                    most = max(most, moved / len(nodes))
+                    self.assertLessEqual(
+                        moved,
+                        bound * len(nodes),
+                        f'with {dict(settings)!r}: {moved} of {len(nodes)} '
+                        f'nodes move between others when {gone} leaves or '
+                        f'joins {hosts!r}; extra_movement is {bound}',
+                    )
+        self.note(f'extra movement {most:.4f}, declared {bound}')
+
+    def _moved(
+        self,
+        settings: policy_process.Settings,
+        nodes: Sequence[model.Node],
+        hosts: Sequence[str],
+        gone: str,
+    ) -> int:
+        """Count the nodes that change owner and need not.
+
+        One who leaves and one who joins differ by the direction only: what
+        moves is neither the leaver's before nor the joiner's afterwards.
+        """
+        rest = tuple(host for host in hosts if host != gone)
+        whole = self.answers(self.build(settings), nodes, hosts)
+        less = self.answers(self.build(settings), nodes, rest)
+        return sum(
+            owner not in (gone, less[uuid]) for uuid, owner in whole.items()
+        )
+
+
+def _runs_on(policy: contract.Policy, host: str) -> bool:
+    try:
+        policy.check_host(host)
+    except exceptions.PolicySettingsError:
+        return False
+    return True

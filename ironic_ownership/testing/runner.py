@@ -1,0 +1,265 @@
+"""Run the contract suites on a plugin that is at hand, law by law.
+
+For ``ironic-ownership plugin check``, and for whoever wants rows and no test
+runner. The suites are those that its author subclasses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+import unittest
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, ClassVar
+
+from ironic_ownership.contracts import (
+    backend as backend_,
+)
+from ironic_ownership.contracts import (
+    exceptions,
+    model,
+)
+from ironic_ownership.contracts import policy as policy_
+from ironic_ownership.testing import (
+    backend,
+    backend_case,
+    policy,
+    policy_laws,
+)
+from ironic_ownership.testing import policy_process as process
+
+_DETAIL = 400
+"""Characters of what is told of a failure."""
+
+_PATIENCE = 30.0
+"""Seconds beyond its time to live that a member may take to vanish."""
+
+_LOOK = 0.1
+
+Heard = Callable[[str], None]
+"""Is told of a law that is about to be tried."""
+
+_Error = (
+    tuple[type[BaseException], BaseException, TracebackType]
+    | tuple[None, None, None]
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One law, and whether a plugin keeps it.
+
+    :param law: in words.
+    :param detail: why it does not, or what was measured.
+    """
+
+    law: str
+    passed: bool
+    detail: str = ''
+
+
+def check_policy(
+    target: type[policy_.Policy],
+    settings: process.Settings,
+    heard: Heard = lambda law: None,
+) -> Iterator[Finding]:
+    """Try every law of the policies on one of them.
+
+    :param settings: options to build it with; what is left out has its
+        default.
+    """
+    suite: type[policy_laws.PolicyContract] = (
+        policy.FilterPolicyContract
+        if issubclass(target, policy_.FilterPolicy)
+        else policy.AssignerPolicyContract
+    )
+    yield from _run(
+        type(
+            'Checked',
+            (_Notes, suite),
+            {'policy_class': target, 'settings': (settings,)},
+        ),
+        heard,
+    )
+
+
+def check_backend(
+    target: type[backend_.MembershipBackend],
+    settings: process.Settings,
+    member_ttl: float,
+    heard: Heard = lambda law: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Finding]:
+    """Try the laws of the backends that need no outage.
+
+    :param settings: options to build it with, of a store without members.
+    :param member_ttl: seconds that a member lives; many laws wait for it.
+    :param sleep: lets so many seconds pass for the store.
+    :raises MembershipError: if the store has members, does not answer, or
+        is not one store for two instances.
+    """
+    values = process.with_defaults(target.options, settings)
+    timeout = max(5.0, member_ttl)
+    with contextlib.ExitStack() as stack:
+        one, other = (
+            stack.enter_context(
+                contextlib.closing(
+                    target(
+                        dict(values),
+                        member_ttl=member_ttl,
+                        call_timeout=timeout,
+                    )
+                )
+            )
+            for _ in range(2)
+        )
+        _check_store(one, other)
+    yield from _run(
+        type(
+            'Checked',
+            (_Store, backend.BackendContract),
+            {
+                'target': target,
+                'values': values,
+                'ttl': member_ttl,
+                'call_timeout': timeout,
+                'sleep': staticmethod(sleep),
+            },
+        ),
+        heard,
+    )
+
+
+def _check_store(
+    one: backend_.MembershipBackend, other: backend_.MembershipBackend
+) -> None:
+    """Refuse a store on which nothing can be tried.
+
+    :raises MembershipError: saying why.
+    """
+    found = one.view().members
+    if found:
+        raise exceptions.MembershipError(
+            f'the store has members already: {found[0].host}',
+            hint='Name a store of its own by --option: the check joins it '
+            'under names of hosts, and leaves members to expire',
+        )
+    one.join('host1', 'first-look', backend_case.SETTINGS)
+    try:
+        if 'host1' not in other.view().hosts:
+            raise exceptions.MembershipError(
+                'two instances with the same options do not see each other',
+                hint='Check the options: both have to name one store',
+            )
+    finally:
+        one.leave()
+
+
+class _Notes:
+    """Keeps what a suite tells its author."""
+
+    told: str
+
+    def note(self, text: str) -> None:
+        self.told = text
+
+
+class _Store(backend_case.BackendCase):
+    """A store that is left empty after each law."""
+
+    target: ClassVar[type[backend_.MembershipBackend]]
+    values: ClassVar[dict[str, model.Value]]
+    call_timeout: ClassVar[float]
+
+    @staticmethod
+    def sleep(seconds: float) -> None:
+        """Let time pass for the store."""
+        time.sleep(seconds)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self._made: list[backend_.MembershipBackend] = []
+
+    def make_backend(self, member_ttl: float) -> backend_.MembershipBackend:
+        made = self.target(
+            dict(self.values),
+            member_ttl=member_ttl,
+            call_timeout=self.call_timeout,
+        )
+        self._made.append(made)
+        return made
+
+    def elapse(self, seconds: float) -> None:
+        self.sleep(seconds)
+
+    def tearDown(self) -> None:
+        for made in self._made:
+            with contextlib.suppress(exceptions.MembershipError):
+                made.leave()
+        looking, waited = self.build(), 0.0
+        while looking.view().members and waited < self.ttl + _PATIENCE:
+            self.sleep(_LOOK)
+            waited += _LOOK
+        super().tearDown()
+
+
+class _Result(unittest.TestResult):
+    """Keeps the first error of each test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: BaseException | None = None
+
+    def addError(  # noqa: N802 - the name of unittest
+        self, test: unittest.TestCase, err: _Error
+    ) -> None:
+        self._keep(err)
+
+    def addFailure(  # noqa: N802 - as above
+        self, test: unittest.TestCase, err: _Error
+    ) -> None:
+        self._keep(err)
+
+    def addSubTest(  # noqa: N802 - as above
+        self,
+        test: unittest.TestCase,
+        subtest: unittest.TestCase,
+        err: _Error | None,
+    ) -> None:
+        if err is not None:
+            self._keep(err)
+
+    def _keep(self, err: _Error) -> None:
+        self.found = self.found or err[1]
+
+
+def _run(suite: Any, heard: Heard) -> Iterator[Finding]:
+    suite.setUpClass()
+    try:
+        for name in _laws(suite):
+            law = name.removeprefix('test_').replace('_', ' ')
+            heard(law)
+            test, result = suite(name), _Result()
+            test.run(result)
+            error = result.found
+            yield Finding(
+                law,
+                error is None,
+                getattr(test, 'told', '') if error is None else _text(error),
+            )
+    finally:
+        suite.tearDownClass()
+        suite.doClassCleanups()
+
+
+def _laws(suite: type[unittest.TestCase]) -> Sequence[str]:
+    return unittest.TestLoader().getTestCaseNames(suite)
+
+
+def _text(error: BaseException) -> str:
+    text = ' '.join(str(error).split())
+    if not isinstance(error, AssertionError):
+        text = f'{type(error).__name__}: {text}'
+    return f'{text[:_DETAIL]}...' if len(text) > _DETAIL else text

@@ -1,0 +1,169 @@
+"""What is behind the resources: the objects that the wiring builds.
+
+Requests are answered by several threads. What only one thread at a time may
+use, the clients of Ironic, is lent out here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Protocol
+
+from ironic_ownership.contracts import backend, inventory, model
+from ironic_ownership.contracts import moves as moves_
+from ironic_ownership.contracts import placement as placement_
+from ironic_ownership.contracts import records as records_
+from ironic_ownership.contracts import reservations as reservations_
+from ironic_ownership.engine import access
+from ironic_ownership.engine.deciding import policy_set
+from ironic_ownership.engine.inspecting import overview
+from ironic_ownership.engine.reservations import reserving
+from ironic_ownership.web import gauges
+
+
+class Wired(Protocol):
+    """What of the wiring is used here; tests bring their own."""
+
+    @property
+    def backend(self) -> backend.MembershipBackend: ...  # noqa: D102
+    @property
+    def scope(self) -> model.Scope: ...  # noqa: D102 - configured here
+    @property
+    def service(self) -> str: ...  # noqa: D102 - configured here
+    def ready_records(self) -> records_.Records: ...  # noqa: D102
+    def ready_moves(self) -> moves_.Moves: ...  # noqa: D102
+    def ready_reservations(  # noqa: D102
+        self,
+    ) -> reservations_.Reservations: ...
+    def reserver(self) -> reserving.Reserver: ...  # noqa: D102 - for all
+    def inventory_of(  # noqa: D102
+        self, request_id: str | None = None
+    ) -> inventory.Inventory: ...
+    def placement_of(  # noqa: D102
+        self, request_id: str | None = None
+    ) -> placement_.Placement | None: ...
+
+
+class Behind:
+    """The objects behind the resources, for any number of threads.
+
+    :param interpret: reads the settings that members advertise.
+    :param metrics_interval: seconds for which metrics stay as they are.
+    :ivar wired: what builds them.
+    :ivar gauges: what the metrics say.
+    """
+
+    def __init__(
+        self,
+        wired: Wired,
+        interpret: policy_set.Interpreter,
+        metrics_interval: float = 0.0,
+    ) -> None:
+        self.wired = wired
+        self.gauges = gauges.Gauges(
+            self.overview,
+            interpret,
+            metrics_interval,
+        )
+        self.interpret = interpret
+        self._building = threading.Lock()
+        self._idle: queue.SimpleQueue[inventory.Inventory] = (
+            queue.SimpleQueue()
+        )
+
+    @property
+    def records(self) -> records_.Records:
+        """The records, with a schema.
+
+        :raises RecordsError: if the database can't be used.
+        """
+        with self._building:
+            return self.wired.ready_records()
+
+    @property
+    def moves(self) -> moves_.Moves:
+        """The moves, beside the records."""
+        with self._building:
+            return self.wired.ready_moves()
+
+    @property
+    def reservations(self) -> reservations_.Reservations:
+        """The reservations, beside the records."""
+        with self._building:
+            return self.wired.ready_reservations()
+
+    @functools.cached_property
+    def _reserver(self) -> reserving.Reserver:
+        return self.wired.reserver()
+
+    @property
+    def reserver(self) -> reserving.Reserver:
+        """What reserves nodes: those who ask at once share its looks.
+
+        :raises OwnershipError: if the database or Ironic can't be used.
+        """
+        with self._building:
+            return self._reserver
+
+    @property
+    def backend(self) -> backend.MembershipBackend:
+        """The membership."""
+        with self._building:
+            return self.wired.backend
+
+    @property
+    def scope(self) -> model.Scope:
+        """The scope of the policies that are configured here."""
+        with self._building:
+            return self.wired.scope
+
+    @property
+    def sharded(self) -> bool:
+        """Whether nodes may be listed by shard only: law 4."""
+        return self.scope.shard is not None
+
+    @contextlib.contextmanager
+    def ports(self) -> Iterator[access.Ports]:
+        """Lend records, a client of Ironic, and the membership."""
+        with self._inventory() as source:
+            yield access.Ports(
+                self.records, source, self.backend, self.interpret
+            )
+
+    def ports_of(self, request_id: str) -> access.Ports:
+        """Return ports of which Ironic is told the request id."""
+        with self._building:
+            source = self.wired.inventory_of(request_id)
+        return access.Ports(self.records, source, self.backend, self.interpret)
+
+    def overview(self, *, reservations: bool = True) -> overview.Overview:
+        """Read the whole deployment, as far as it answers.
+
+        :param reservations: whether the open ones are wanted.
+        """
+        with contextlib.ExitStack() as lent:
+            return overview.read(
+                overview.Sources(
+                    lambda: self.records,
+                    lambda: lent.enter_context(self._inventory()),
+                    lambda: self.backend,
+                    (lambda: self.reservations) if reservations else None,
+                ),
+                sharded=self.sharded,
+            )
+
+    @contextlib.contextmanager
+    def _inventory(self) -> Iterator[inventory.Inventory]:
+        try:
+            lent = self._idle.get_nowait()
+        except queue.Empty:
+            with self._building:
+                lent = self.wired.inventory_of()
+        try:
+            yield lent
+        finally:
+            self._idle.put(lent)

@@ -1,0 +1,93 @@
+"""The outermost layer: every error in one form, whoever answered.
+
+Layers below, such as the one that checks tokens, answer in forms of their
+own. What an operation answered has the right form already, and passes.
+"""
+
+from __future__ import annotations
+
+import http
+import json
+import wsgiref.headers
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from oslo_log import log
+from oslo_middleware import request_id as request_id_
+
+from ironic_ownership.web import errors
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+LOG = log.getLogger(__name__)
+
+FORMED = 'ironic_ownership.formed'
+"""Set in the environment of a request whose answer has its form."""
+
+_HINTS = {
+    401: 'Send a valid token of Keystone in the header X-Auth-Token',
+    413: 'Send less, or raise [oslo_middleware] max_request_body_size',
+}
+_KEPT = frozenset(('allow', 'www-authenticate', 'retry-after'))
+
+
+class OneForm:
+    """Puts errors of other layers into the form that all errors have."""
+
+    def __init__(self, below: WSGIApplication) -> None:
+        self._below = below
+
+    def __call__(
+        self, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        """Answer one request."""
+        said: list[tuple[int, list[tuple[str, str]]]] = []
+
+        def start(
+            status: str, headers: list[tuple[str, str]], exc_info: Any = None
+        ) -> Callable[[bytes], object]:
+            number = int(status[:3])
+            if number < 400 or environ.get(FORMED):
+                return start_response(status, headers, exc_info)
+            said.append((number, headers))
+            return lambda data: None
+
+        try:
+            answer = self._below(environ, start)
+        except Exception:  # the edge: told once, in the log
+            LOG.exception('a layer of the HTTP service failed')
+            return self._formed(environ, start_response, 500, [])
+        if not said:
+            return answer
+        close = getattr(answer, 'close', None)
+        if close is not None:
+            close()
+        return self._formed(environ, start_response, *said[-1])
+
+    def _formed(
+        self,
+        environ: WSGIEnvironment,
+        start_response: StartResponse,
+        status: int,
+        headers: list[tuple[str, str]],
+    ) -> Iterable[bytes]:
+        phrase = http.HTTPStatus(status).phrase
+        request_id = environ.get(request_id_.ENV_REQUEST_ID, '')
+        said = (
+            errors.unforeseen(request_id)
+            if status == http.HTTPStatus.INTERNAL_SERVER_ERROR
+            else errors.form(
+                errors.CODES.get(status, 'error'),
+                phrase,
+                _HINTS.get(status, ''),
+                request_id,
+            )
+        )
+        body = json.dumps(said).encode()
+        kept = [(k, v) for k, v in headers if k.lower() in _KEPT]
+        fresh = wsgiref.headers.Headers(kept)
+        fresh['Content-Type'] = 'application/json'
+        fresh['Content-Length'] = str(len(body))
+        start_response(f'{status} {phrase}', fresh.items())
+        return [] if environ['REQUEST_METHOD'] == 'HEAD' else [body]

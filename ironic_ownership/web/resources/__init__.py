@@ -1,0 +1,1 @@
+"""The resources of the HTTP service, one module for each kind of thing."""

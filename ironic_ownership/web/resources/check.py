@@ -1,0 +1,64 @@
+"""``/v1/check``: everything that is not as it should be."""
+
+from __future__ import annotations
+
+from ironic_ownership.engine.checking import check
+from ironic_ownership.engine.checking import problem as problems
+from ironic_ownership.observe import problem
+from ironic_ownership.web import asking, shape
+from ironic_ownership.web.operation import Access, Answer, Operation
+
+_TYPES: shape.Types = {
+    'severity': {
+        'type': 'string',
+        'enum': [severity.value for severity in problems.Severity],
+    },
+    'code': {'type': 'string', 'description': 'Reason code, stable.'},
+    'what': shape.TEXT,
+    'kind': {
+        'type': 'string',
+        'description': 'What the subjects are.',
+        'enum': [kind.value for kind in problems.Kind],
+    },
+    'count': {**shape.NUMBER, 'description': 'Number of subjects.'},
+    'subjects': shape.TEXTS,
+    'services': shape.TEXTS,
+    'hint': shape.TEXT,
+}
+
+
+def _check(asked: asking.Asked) -> Answer:
+    found = check.check(asked.behind.overview(), asked.behind.interpret)
+    shown = [shape.cells(problem.LONG, one) for one in found]
+    return Answer({'problems': shown})
+
+
+OPERATIONS = (
+    Operation(
+        'check:show',
+        'GET',
+        '/v1/check',
+        'Check that every node is owned by one service, and say what is '
+        'wrong.',
+        _check,
+        Access.READ,
+        {
+            200: (
+                'All problems, errors first; none if all is well.',
+                {
+                    'type': 'object',
+                    'required': ['problems'],
+                    'additionalProperties': False,
+                    'properties': {
+                        'problems': {
+                            'type': 'array',
+                            'items': shape.thing(problem.LONG, _TYPES),
+                        }
+                    },
+                },
+            )
+        },
+        description='Reads Ironic, the records and the members, and changes '
+        'nothing. What does not answer is a problem of severity "unknown".',
+    ),
+)

@@ -1,0 +1,58 @@
+"""``/metrics``: what Prometheus reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import prometheus_client
+from prometheus_client import core, registry
+
+from ironic_ownership.observe import metrics
+from ironic_ownership.web import asking
+from ironic_ownership.web.operation import Access, Answer, Operation
+
+MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
+
+
+class _Families(registry.Collector):
+    """Hands our metrics to prometheus_client, which writes them."""
+
+    def __init__(self, families: Iterable[metrics.Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[core.Metric]:
+        """Return each metric in the form of prometheus_client."""
+        for family in self._families:
+            gauge = core.GaugeMetricFamily(
+                family.name, family.help, labels=family.labels
+            )
+            for values, number in family.samples:
+                gauge.add_metric(values, number)
+            yield gauge
+
+
+def text_of(families: Iterable[metrics.Family]) -> bytes:
+    """Return metrics in Prometheus' text format."""
+    collected = prometheus_client.CollectorRegistry()
+    collected.register(_Families(families))
+    return prometheus_client.generate_latest(collected)
+
+
+def _show(asked: asking.Asked) -> Answer:
+    return Answer(text_of(asked.behind.gauges.families()))
+
+
+OPERATIONS = (
+    Operation(
+        'metrics:show',
+        'GET',
+        '/metrics',
+        'Show metrics in the text format of Prometheus.',
+        _show,
+        Access.READ,
+        {200: ('The metrics.', {'type': 'string'})},
+        description='Found out at most once in [api] metrics_interval. '
+        'Answered without a token if [api] public_metrics is set.',
+        media_type=MEDIA_TYPE,
+    ),
+)

@@ -1,0 +1,167 @@
+"""``/v1/reservations``: free nodes, held for instances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ironic_ownership.contracts import model, reservation_request
+from ironic_ownership.contracts import reservations as port
+from ironic_ownership.observe import reservation as columns
+from ironic_ownership.web import asking, shape
+from ironic_ownership.web.operation import (
+    Access,
+    Answer,
+    Operation,
+    Parameter,
+)
+from ironic_ownership.web.resources import reservation_shapes
+
+ID = Parameter(
+    'id',
+    'Of the reservation; or, while it is open, the uuid of its instance.',
+    shape.UUID,
+)
+
+
+def _list(asked: asking.Asked) -> Answer:
+    host = asked.query.get('service')
+    states = port.OPEN
+    if asked.query.get('all'):
+        states = frozenset(port.ReservationState)
+    found = asked.behind.reservations.reservations(
+        host=None if host is None else model.canonical_host(host),
+        states=states,
+        limit=asked.limit + 1,
+        marker=asked.query.get('marker'),
+    )
+    return asked.part(
+        'reservations',
+        found,
+        lambda one: one.id,
+        lambda one: shape.cells(columns.RESERVATION, one),
+    )
+
+
+def _create(asked: asking.Asked) -> Answer:
+    body: dict[str, Any] = asked.body
+    wanted = reservation_request.Request.from_mapping(
+        {key: value for key, value in body.items() if key != 'dry_run'}
+    )
+    reserver = asked.behind.reserver
+    if body.get('dry_run', False):
+        choice = reserver.preview(wanted)
+        return Answer(shape.cells(columns.CHOICE, choice))
+    before = asked.behind.reservations.of_instance(wanted.instance_uuid)
+    made = reserver.create(wanted, actor=asked.actor)
+    if before is not None and before.state is port.ReservationState.ACTIVE:
+        return Answer(_shown(made))
+    return Answer(_shown(made), 201, f'/v1/reservations/{made.id}')
+
+
+def _show(asked: asking.Asked) -> Answer:
+    return Answer(_shown(asked.behind.reserver.find(asked.path['id'])))
+
+
+def _confirm(asked: asking.Asked) -> Answer:
+    return Answer(_shown(asked.behind.reserver.confirm(asked.path['id'])))
+
+
+def _delete(asked: asking.Asked) -> Answer:
+    ended = asked.behind.reserver.delete(asked.path['id'], actor=asked.actor)
+    return Answer(_shown(ended))
+
+
+def _shown(one: port.Reservation) -> dict[str, Any]:
+    return shape.cells(columns.DETAILS, one)
+
+
+_ANSWERS = {200: ('The reservation.', reservation_shapes.DETAILS)}
+
+OPERATIONS = (
+    Operation(
+        'reservation:list',
+        'GET',
+        '/v1/reservations',
+        'List reservations, oldest first: the open ones, or all.',
+        _list,
+        Access.READ_RESERVATIONS,
+        {
+            200: (
+                'A page of reservations.',
+                shape.page('reservations', reservation_shapes.LISTED),
+            )
+        },
+        query=(
+            Parameter(
+                'service',
+                'Only those of this service; case does not count.',
+                shape.HOST,
+            ),
+            Parameter(
+                'all', 'Those that are closed, too.', {'type': 'boolean'}
+            ),
+            *asking.PAGE,
+        ),
+        errors=(503,),
+    ),
+    Operation(
+        'reservation:create',
+        'POST',
+        '/v1/reservations',
+        'Reserve a free node that fits, for an instance of a service.',
+        _create,
+        Access.SERVICE,
+        {
+            200: (
+                'It had been made already; or what dry_run would find.',
+                reservation_shapes.EITHER,
+            ),
+            201: ('The reservation, active.', reservation_shapes.DETAILS),
+        },
+        description='The node is reserved through Ironic, so that no two '
+        'services ever get the same one, and owned by the service until the '
+        'reservation is deleted. The same request again gives the same '
+        'answer, and goes on with what was left unfinished. 409: no_match '
+        'tells how many nodes each condition removed; reservation_conflict '
+        'that the instance has another reservation; service_refused that the '
+        'service cannot be given a node. 503 with reservation_unfinished: '
+        'send the same again.',
+        body=reservation_shapes.BODY,
+        errors=(404, 409, 502, 503),
+    ),
+    Operation(
+        'reservation:show',
+        'GET',
+        '/v1/reservations/{id}',
+        'Show one reservation, with the request that it was made for.',
+        _show,
+        Access.READ_RESERVATIONS,
+        _ANSWERS,
+        parameters=(ID,),
+        errors=(404, 502, 503),
+    ),
+    Operation(
+        'reservation:confirm',
+        'POST',
+        '/v1/reservations/{id}/confirm',
+        'Say that a reservation is used, so that it does not expire.',
+        _confirm,
+        Access.SERVICE,
+        _ANSWERS,
+        description='One whose node is deployed is confirmed by itself.',
+        parameters=(ID,),
+        errors=(404, 409, 502, 503),
+    ),
+    Operation(
+        'reservation:delete',
+        'DELETE',
+        '/v1/reservations/{id}',
+        'Give a reserved node back; done before, it changes nothing.',
+        _delete,
+        Access.SERVICE,
+        {200: ('The reservation, closed.', reservation_shapes.DETAILS)},
+        description='A node that is deployed is not given back: 409.',
+        parameters=(ID,),
+        errors=(404, 409, 502, 503),
+    ),
+)

@@ -1,0 +1,116 @@
+"""The JSON Schemas of what is answered, from the columns that make it.
+
+A column whose type is not told here may hold anything: the document is then
+vague, and never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ironic_ownership.observe import columns
+from ironic_ownership.web import operation
+
+ANYTHING: Mapping[str, Any] = {}
+TEXT = {'type': 'string'}
+TEXT_OR_NULL = {'type': ['string', 'null']}
+NUMBER = {'type': 'integer', 'minimum': 0}
+FLAG = {'type': 'boolean'}
+FLAG_OR_NULL = {'type': ['boolean', 'null']}
+TEXTS = {'type': 'array', 'items': TEXT}
+THING = {'type': 'object'}
+THINGS = {'type': 'array', 'items': THING}
+THING_OR_NULL = {'type': ['object', 'null']}
+
+UUID_PATTERN = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+UUID = {'type': 'string', 'pattern': UUID_PATTERN}
+REQUEST_ID = {'type': 'string', 'pattern': f'^req-{UUID_PATTERN[1:]}'}
+HOST = {
+    'type': 'string',
+    'minLength': 1,
+    'maxLength': 255,
+    'pattern': r'^[^/\x00-\x20\x7f]+$',
+}
+NAME = {
+    'type': 'string',
+    'minLength': 1,
+    'maxLength': 255,
+    'pattern': r'^[^\x00-\x1f\x7f]+$',
+}
+_CONTROL = r'\x00-\x1f\x7f'
+_BLANK = (
+    r'\x00-\x20\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f'
+    r'\u205f\u3000\ufeff'
+)
+WORDS = {
+    'type': 'string',
+    'minLength': 1,
+    'maxLength': 255,
+    'pattern': f'^[^{_BLANK}][^{_CONTROL}]*$',
+}
+"""A text that is not blank, and begins with no blank."""
+
+GROUP = {
+    'type': 'string',
+    'maxLength': 255,
+    'pattern': r'^[^\x00-\x1f\x7f]*$',
+}
+
+Types = Mapping[str, operation.Schema]
+
+
+def thing(
+    of: Iterable[columns.Column[Any]], types: Types, **more: operation.Schema
+) -> dict[str, Any]:
+    """Return the schema of one thing that these columns show.
+
+    :param types: schemas by key of a column.
+    :param more: further keys.
+    """
+    properties = {
+        key: dict(types.get(key, ANYTHING)) for key in columns.keys(of)
+    } | more
+    return {
+        'type': 'object',
+        'required': list(properties),
+        'additionalProperties': False,
+        'properties': properties,
+    }
+
+
+def page(
+    key: str, item: operation.Schema, **more: operation.Schema
+) -> dict[str, Any]:
+    """Return the schema of a page of a list.
+
+    :param key: under which the items are.
+    """
+    properties = {
+        key: {'type': 'array', 'items': item},
+        'next': {
+            'type': ['string', 'null'],
+            'description': 'Path and query of the next page; null at the end.',
+        },
+        'warnings': WARNINGS,
+        **more,
+    }
+    return {
+        'type': 'object',
+        'required': [*properties],
+        'additionalProperties': False,
+        'properties': properties,
+    }
+
+
+WARNINGS = {
+    **TEXTS,
+    'description': 'What could not be read: the answer is not the whole '
+    'truth. Mostly empty.',
+}
+
+
+def cells(of: Iterable[columns.Column[Any]], one: Any) -> dict[str, Any]:
+    """Return one thing as it is answered: its cells by key."""
+    shown = tuple(of)
+    return dict(zip(columns.keys(shown), columns.row(shown, one), strict=True))

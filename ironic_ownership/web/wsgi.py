@@ -1,0 +1,33 @@
+"""``ironic_ownership.web.wsgi:application``, for any WSGI server.
+
+Such a server takes no options of ours, so the configuration is found in the
+usual places, or where the environment says: ``IRONIC_OWNERSHIP_CONFIG_FILES``
+and ``IRONIC_OWNERSHIP_CONFIG_DIRS``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.web import configured
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+
+def _application() -> WSGIApplication:
+    try:
+        conf = configured.configure(configured.arguments(os.environ))
+        return configured.build(conf)
+    except (exceptions.OwnershipError, cfg.Error) as exc:
+        text = ' '.join(str(exc).split())
+        sys.stderr.write(f'{configured.PROG}: error: {text}\n')
+        raise
+
+
+application = _application()
