@@ -1,29 +1,22 @@
 """A real Ironic: API and conductor in one process, on SQLite.
 
 Enough for all that is not about the liveness of conductors, which Ironic does
-not track on SQLite. Its hardware is fake and its API knows no users. One
-writer at a time: Ironic on SQLite answers parallel writes with errors.
+not track on SQLite: ``conductors`` is for that. Its hardware is fake and its
+API knows no users. One writer at a time: Ironic on SQLite answers parallel
+writes with errors.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import pathlib
-import signal
 import sqlite3
 import threading
-import types
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
-from lab import process, venvs
+from lab import ironic_api, process, venvs
 
-if TYPE_CHECKING:
-    from openstack import connection as sdk
-
-REQUIREMENTS = ('ironic==39.0.0', 'PyMySQL>=1.1.0')
-MICROVERSION = '1.82'
 _CONFIGURATION = """\
 [DEFAULT]
 auth_strategy = noauth
@@ -53,12 +46,17 @@ port = {port}
 api_workers = 1
 [conductor]
 automated_clean = false
+# There is no heartbeat on SQLite: the conductor would soon count as dead.
+heartbeat_timeout = 86400
+# It would look at node after node, all the time, and with ten thousand of
+# them take a processor from whatever is tested or measured.
+sync_power_state_interval = 0
 [oslo_concurrency]
 lock_path = {directory}/lock
 """
 
 
-class Ironic:
+class Ironic(ironic_api.IronicAPI):
     """One Ironic with its files in one directory.
 
     :param directory: made if missing; what is found there is used again.
@@ -68,49 +66,32 @@ class Ironic:
     def __init__(
         self, directory: pathlib.Path, *, port: int | None = None
     ) -> None:
-        self.directory = directory.absolute()
-        self.port = port or process.free_port()
+        super().__init__(directory, port=port)
         self.database = self.directory / 'ironic.db'
         self.writing = threading.RLock()
-        self._process: process.Process | None = None
-        self._connection: sdk.Connection | None = None
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
+    def request(
+        self, method: str, path: str, *, json: Any = None
+    ) -> dict[str, Any]:
+        """Send one request that changes something; one at a time."""
+        with self.writing:
+            return super().request(method, path, json=json)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: types.TracebackType | None,
-    ) -> None:
-        self.stop()
+    @contextlib.contextmanager
+    def sql(self) -> Iterator[sqlite3.Connection]:
+        """Give a transaction on Ironic's own database, beside the API."""
+        with self.writing:
+            connection = sqlite3.connect(self.database, timeout=60)
+            connection.row_factory = sqlite3.Row
+            try:
+                connection.execute('BEGIN IMMEDIATE')
+                yield connection
+                connection.commit()
+            finally:
+                connection.close()
 
-    @property
-    def endpoint(self) -> str:
-        """URL of the API."""
-        return f'http://127.0.0.1:{self.port}'
-
-    @property
-    def pid(self) -> int:
-        """The process id of the running server."""
-        if self._process is None:
-            raise process.LabError('Ironic was not started')
-        return self._process.pid
-
-    def start(self) -> None:
-        """Start Ironic and wait until its API answers and it can work.
-
-        Also starts it again, on the same port and with the same nodes; one
-        that runs is left alone.
-
-        :raises LabError: with the end of its log, if it does not start.
-        """
-        if self._process is not None and self._process.returncode is None:
-            return
-        binaries = venvs.ensure('ironic', REQUIREMENTS) / 'bin'
-        self.directory.mkdir(parents=True, exist_ok=True)
+    def _prepare(self) -> process.Process:
+        binaries = venvs.ensure('ironic', ironic_api.REQUIREMENTS) / 'bin'
         config = self.directory / 'ironic.conf'
         config.write_text(
             _CONFIGURATION.format(directory=self.directory, port=self.port)
@@ -118,17 +99,9 @@ class Ironic:
         log = self.directory / 'ironic.log'
         if not self.database.exists():
             self._create_schema(binaries, config, log)
-        self._process = process.Process(
+        return process.Process(
             [str(binaries / 'ironic'), '--config-file', str(config)], log
-        ).start()
-        try:
-            self._process.wait_until(
-                lambda: process.answers_tcp(self.port) and self._works(),
-                'an answer of Ironic',
-            )
-        except process.LabError:
-            self.kill()
-            raise
+        )
 
     def _create_schema(
         self, binaries: pathlib.Path, config: pathlib.Path, log: pathlib.Path
@@ -153,77 +126,3 @@ class Ironic:
             self._connection = None
             return False
         return bool(answer.ok and answer.json()['drivers'])
-
-    def stop(self) -> None:
-        """Stop Ironic; its nodes stay on disk."""
-        if self._process is not None:
-            self._process.stop()
-        self.kill()
-
-    def kill(self) -> None:
-        """Kill Ironic, as a crash would."""
-        running, self._process = self._process, None
-        if running is None:
-            return
-        # The worker is a child of the process that we started, and would
-        # go on answering for a while.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGKILL)
-        running.kill()
-
-    def connection(self) -> sdk.Connection:
-        """Return a connection of openstacksdk to this Ironic."""
-        import openstack
-
-        return openstack.connect(
-            load_yaml_config=False,
-            load_envvars=False,
-            auth_type='none',
-            auth={'endpoint': self.endpoint},
-        )
-
-    def adapter(self) -> Any:
-        """Return an adapter for raw requests, kept for the next call."""
-        if self._connection is None:
-            self._connection = self.connection()
-        return self._connection.baremetal
-
-    def request(
-        self, method: str, path: str, *, json: Any = None
-    ) -> dict[str, Any]:
-        """Send one request that changes something; one at a time.
-
-        :param path: what follows ``/v1``.
-        :returns: the JSON of the answer; empty if there was none.
-        :raises LabError: with Ironic's own text, if it refuses.
-        """
-        with self.writing:
-            answer = self.adapter().request(
-                path,
-                method,
-                json=json,
-                microversion=MICROVERSION,
-                raise_exc=False,
-                retriable_status_codes=(409, 503),
-                status_code_retries=5,
-                connect_retries=1,
-            )
-        if not answer.ok:
-            raise process.LabError(
-                f'Ironic refused {method} {path}: '
-                f'{answer.status_code} {answer.text}'
-            )
-        return dict(answer.json()) if answer.content else {}
-
-    @contextlib.contextmanager
-    def sql(self) -> Iterator[sqlite3.Connection]:
-        """Give a transaction on Ironic's own database, beside the API."""
-        with self.writing:
-            connection = sqlite3.connect(self.database, timeout=60)
-            connection.row_factory = sqlite3.Row
-            try:
-                connection.execute('BEGIN IMMEDIATE')
-                yield connection
-                connection.commit()
-            finally:
-                connection.close()

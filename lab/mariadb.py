@@ -6,33 +6,28 @@ import contextlib
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 
 import pymysql
 
-from lab import process
+from lab import process, server
 
 _USER = 'mysql'
 
 
-class MariaDB:
-    """One server with a data directory of its own.
+class MariaDB(server.Server):
+    """One server with a data directory of its own."""
 
-    :param directory: an existing directory for all that the server writes.
-    """
+    title = 'MariaDB'
 
     def __init__(self, directory: pathlib.Path) -> None:
-        self.port = process.free_port()
-        self._directory = directory
+        super().__init__(directory)
         self._data = directory / 'data'
-        self._process: process.Process | None = None
 
-    def start(self) -> MariaDB:
-        """Create the data directory, if need be, and start the server."""
+    def _prepare(self) -> process.Process:
         if not self._data.exists():
             self._initialise()
-        self._process = process.Process(
+        return process.Process(
             [
                 _binary('mariadbd'),
                 '--no-defaults',
@@ -40,6 +35,8 @@ class MariaDB:
                 f'--datadir={self._data}',
                 f'--socket={self._directory / "mariadb.sock"}',
                 f'--pid-file={self._directory / "mariadb.pid"}',
+                # Another server that starts cleans up in a shared one.
+                f'--tmpdir={self._directory}',
                 f'--port={self.port}',
                 '--bind-address=127.0.0.1',
                 '--skip-grant-tables',
@@ -50,28 +47,7 @@ class MariaDB:
                 '--innodb-flush-log-at-trx-commit=0',
             ],
             self._directory / 'mariadb.log',
-        ).start()
-        self._process.wait_until(self._answers, 'answer of MariaDB')
-        return self
-
-    def stop(self) -> None:
-        """Stop the server; clients are disconnected."""
-        if self._process is not None:
-            self._process.stop()
-            self._process = None
-
-    def restart(self) -> None:
-        """Stop the server and start it again on the same port."""
-        self.stop()
-        self.start()
-
-    def freeze(self) -> None:
-        """Let the server answer nothing, its connections staying open."""
-        self._running().signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """End what :meth:`freeze` began."""
-        self._running().signal(signal.SIGCONT)
+        )
 
     def create_database(self, name: str) -> str:
         """Create a database.
@@ -91,11 +67,6 @@ class MariaDB:
             return True
         return False
 
-    def _running(self) -> process.Process:
-        if self._process is None:
-            raise process.LabError('MariaDB does not run')
-        return self._process
-
     def _initialise(self) -> None:
         if os.geteuid() == 0:
             shutil.chown(self._directory, _USER)
@@ -105,6 +76,7 @@ class MariaDB:
                 '--no-defaults',
                 *_as_user(),
                 f'--datadir={self._data}',
+                f'--tmpdir={self._directory}',
                 '--skip-test-db',
             ],
             capture_output=True,
@@ -122,14 +94,5 @@ def _as_user() -> list[str]:
 
 
 def _binary(name: str) -> str:
-    """Find a program of MariaDB.
-
-    :raises LabError: if it is not installed.
-    """
-    found = shutil.which(name, path=f'{os.environ["PATH"]}:/usr/sbin')
-    if found is None:
-        raise process.LabError(
-            f'{name} is not installed: install the Debian package '
-            'mariadb-server (see bindep.txt)'
-        )
-    return found
+    path = f'{os.environ["PATH"]}:/usr/sbin'
+    return server.program(name, 'mariadb-server', path)

@@ -6,16 +6,12 @@ tests need of it beside its life is written with requests of its own API.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import pathlib
-import signal
-import types
 import uuid as uuid_
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from lab import process, venvs
+from lab import process, service, venvs
 
 if TYPE_CHECKING:
     import requests
@@ -35,37 +31,15 @@ connection = sqlite:///{directory}/placement.db
 """
 
 
-class Placement:
+class Placement(service.Service):
     """One Placement with its files in one directory.
 
     :param directory: made if missing; what is found there is used again.
     :param port: where to listen on 127.0.0.1; a free port if not given.
     """
 
-    def __init__(
-        self, directory: pathlib.Path, *, port: int | None = None
-    ) -> None:
-        self.directory = directory.absolute()
-        self.port = port or process.free_port()
-        self._process: process.Process | None = None
-        self._adapter: ksa_adapter.Adapter | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: types.TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    @property
-    def endpoint(self) -> str:
-        """URL of the API."""
-        return f'http://127.0.0.1:{self.port}'
+    title = 'Placement'
+    _adapter: ksa_adapter.Adapter | None = None
 
     def options(self, endpoint: str | None = None) -> dict[str, str]:
         """Return what a client's ``[placement]`` has to say.
@@ -78,23 +52,13 @@ class Placement:
             'token': TOKEN,
         }
 
-    def start(self) -> None:
-        """Start Placement and wait until its API answers.
-
-        Also starts it again, on the same port and with the same providers;
-        one that runs is left alone.
-
-        :raises LabError: with the end of its log, if it does not start.
-        """
-        if self._process is not None and self._process.returncode is None:
-            return
+    def _prepare(self) -> process.Process:
         binaries = venvs.ensure('placement', REQUIREMENTS) / 'bin'
-        self.directory.mkdir(parents=True, exist_ok=True)
         config = self.directory / 'placement.conf'
         config.write_text(_CONFIGURATION.format(directory=self.directory))
         log = self.directory / 'gunicorn.log'
         self._create_schema(binaries, config, log)
-        self._process = process.Process(
+        return process.Process(
             [
                 *(str(binaries / 'gunicorn'), '--workers', '1'),
                 *('--threads', '1', '--bind', f'127.0.0.1:{self.port}'),
@@ -102,15 +66,7 @@ class Placement:
             ],
             log,
             env={'OS_PLACEMENT_CONFIG_DIR': str(self.directory)},
-        ).start()
-        try:
-            self._process.wait_until(
-                lambda: process.answers_tcp(self.port) and self._works(),
-                'an answer of Placement',
-            )
-        except process.LabError:
-            self.kill()
-            raise
+        )
 
     def _create_schema(
         self, binaries: pathlib.Path, config: pathlib.Path, log: pathlib.Path
@@ -138,22 +94,6 @@ class Placement:
             return bool(self.send('GET', '/resource_providers').ok)
         except exceptions.ClientException:
             return False
-
-    def stop(self) -> None:
-        """Stop Placement; its providers stay on disk."""
-        if self._process is not None:
-            self._process.stop()
-        self.kill()
-
-    def kill(self) -> None:
-        """Kill Placement, as a crash would."""
-        running, self._process = self._process, None
-        if running is None:
-            return
-        # gunicorn's worker would go on answering for a while.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGKILL)
-        running.kill()
 
     def adapter(self) -> ksa_adapter.Adapter:
         """Return an adapter for raw requests, kept for the next call."""

@@ -7,37 +7,43 @@ Debian package. Its directory has to be reachable for that user.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 
 import psycopg2
 
-from lab import process
+from lab import process, server
 
 _USER = 'postgres'
 _BINARIES = pathlib.Path('/usr/lib/postgresql')
 
 
-class PostgreSQL:
+class PostgreSQL(server.Server):
     """One server with a data directory of its own.
 
-    :param directory: an existing directory for all that the server writes.
+    :param env: variables to add to its environment.
     """
 
-    def __init__(self, directory: pathlib.Path) -> None:
-        self.port = process.free_port()
-        self._directory = directory
-        self._data = directory / 'data'
-        self._process: process.Process | None = None
+    title = 'PostgreSQL'
 
-    def start(self) -> PostgreSQL:
-        """Create the data directory, if need be, and start the server."""
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(directory)
+        self._env = env
+        self._data = directory / 'data'
+
+    def _prepare(self) -> process.Process:
         if not self._data.exists():
             self._initialise()
-        self._process = process.Process(
+        return process.Process(
             [
                 str(_binary('postgres')),
                 *('-D', str(self._data)),
@@ -49,28 +55,26 @@ class PostgreSQL:
                 *('-c', 'fsync=off'),
             ],
             self._directory / 'postgresql.log',
+            env=self._env,
             user=_USER,
             cwd=self._directory,
-        ).start()
-        self._process.wait_until(self._answers, 'answer of PostgreSQL')
-        return self
+        )
 
     def stop(self) -> None:
         """Stop the server; clients are disconnected."""
         if self._process is not None:
             # SIGTERM would wait until the last client has gone.
             self._process.signal(signal.SIGINT)
-            self._process.stop()
-            self._process = None
-
-    def restart(self) -> None:
-        """Stop the server and start it again on the same port."""
-        self.stop()
-        self.start()
+        super().stop()
 
     def freeze(self) -> None:
         """Let the server answer nothing, its connections staying open."""
-        self._signal_all(signal.SIGSTOP)
+        # The parent first: afterwards it starts no further children.
+        super().freeze()
+        for pid in self._signal_all(signal.SIGSTOP):
+            self._running().wait_until(
+                functools.partial(process.is_stopped, pid), 'stop'
+            )
 
     def thaw(self) -> None:
         """End what :meth:`freeze` began."""
@@ -97,17 +101,18 @@ class PostgreSQL:
             return True
         return False
 
-    def _signal_all(self, number: int) -> None:
-        if self._process is None:
-            raise process.LabError('PostgreSQL does not run')
+    def _signal_all(self, number: int) -> list[int]:
         # Each connection has a process of its own, all in one session.
-        parent = self._process.pid
+        parent = self._running().pid
+        self._running().signal(number)
         children = pathlib.Path(
             f'/proc/{parent}/task/{parent}/children'
         ).read_text()
-        for pid in [parent, *map(int, children.split())]:
+        pids = list(map(int, children.split()))
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
+        return [parent, *pids]
 
     def _initialise(self) -> None:
         if os.geteuid() == 0:

@@ -54,6 +54,28 @@ def answers_tcp(port: int) -> bool:
     return False
 
 
+def is_stopped(pid: int) -> bool:
+    """Tell whether a signal has stopped every thread of a process.
+
+    The signal only begins that: a thread on another processor may still
+    answer a request.
+    """
+    try:
+        tasks = list(pathlib.Path(f'/proc/{pid}/task').iterdir())
+    except FileNotFoundError:
+        return True
+    return all(map(_is_stopped, tasks))
+
+
+def _is_stopped(task: pathlib.Path) -> bool:
+    try:
+        status = (task / 'status').read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True  # a thread that has ended
+    # A dead process stays a zombie while its parent is stopped.
+    return any(f'State:\t{state}' in status for state in 'TZX')
+
+
 class Process:
     """A child process with its output in a file.
 
@@ -137,6 +159,18 @@ class Process:
         """Send a signal to the child, if it still runs."""
         if self._child is not None and self._child.poll() is None:
             self._child.send_signal(number)
+
+    def freeze(self) -> None:
+        """Stop the child with SIGSTOP, and wait until it does nothing more.
+
+        :raises LabError: if that does not happen.
+        """
+        self.signal(signal.SIGSTOP)
+        self.wait_until(lambda: is_stopped(self.pid), 'stop')
+
+    def thaw(self) -> None:
+        """Let the child go on after :meth:`freeze`."""
+        self.signal(signal.SIGCONT)
 
     def wait(self, timeout: float = 180) -> int:
         """Wait for the end of the child.

@@ -1,0 +1,183 @@
+"""A real Ironic with several conductors, each a process that can be killed.
+
+An API and conductors that talk by JSON-RPC, on a MariaDB, which is where
+Ironic tracks who is alive. Its hardware is fake and its API knows no users.
+"""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+from collections.abc import Sequence
+
+from lab import ironic_api, process, venvs
+
+HEARTBEAT_TIMEOUT = 15
+"""Seconds after which Ironic takes a silent conductor for dead."""
+
+_CONFIGURATION = """\
+[DEFAULT]
+auth_strategy = noauth
+rpc_transport = json-rpc
+my_ip = 127.0.0.1
+enabled_bios_interfaces = fake,no-bios
+enabled_boot_interfaces = fake,pxe
+enabled_console_interfaces = fake,no-console
+enabled_deploy_interfaces = fake,direct
+enabled_firmware_interfaces = fake,no-firmware
+enabled_inspect_interfaces = fake,no-inspect
+enabled_management_interfaces = fake,noop
+enabled_network_interfaces = noop
+enabled_power_interfaces = fake
+enabled_raid_interfaces = fake,no-raid
+enabled_rescue_interfaces = fake,no-rescue
+enabled_storage_interfaces = noop
+enabled_vendor_interfaces = fake,no-vendor
+state_path = {directory}
+[database]
+connection = {url}?charset=utf8mb4
+[api]
+host_ip = 127.0.0.1
+port = {port}
+api_workers = 1
+[json_rpc]
+auth_strategy = noauth
+host_ip = 127.0.0.1
+[conductor]
+automated_clean = false
+heartbeat_interval = 1
+heartbeat_timeout = {timeout}
+[oslo_concurrency]
+lock_path = {directory}/lock
+"""
+_OF_ONE = """\
+[DEFAULT]
+host = 127.0.0.1
+enabled_hardware_types = {drivers}
+[json_rpc]
+port = {port}
+[conductor]
+conductor_group = {group}
+"""
+
+
+class Conductor:
+    """One conductor; made by :meth:`Conductors.add`.
+
+    :ivar hostname: the name under which Ironic lists it.
+    """
+
+    def __init__(self, argv: Sequence[str], log: pathlib.Path, port: int):
+        self.hostname = f'127.0.0.1:{port}'
+        self._argv = argv
+        self._log = log
+        self._process: process.Process | None = None
+
+    def start(self) -> None:
+        """Start it, for the first time or again, and return at once."""
+        self._process = process.Process(self._argv, self._log).start()
+
+    def stop(self) -> None:
+        """End it in good order: Ironic knows at once."""
+        if self._process is not None:
+            self._process.stop()
+
+    def kill(self) -> None:
+        """End it as a crash would: Ironic learns of it by and by."""
+        if self._process is not None:
+            self._process.kill()
+
+    @property
+    def process(self) -> process.Process:
+        """What runs."""
+        if self._process is None:
+            raise process.LabError(f'{self.hostname} was not started')
+        return self._process
+
+
+class Conductors(ironic_api.IronicAPI):
+    """One Ironic: its API, and any number of conductors.
+
+    There is none when it starts.
+
+    :param directory: made if missing.
+    :param url: of an empty database on MariaDB.
+    """
+
+    def __init__(self, directory: pathlib.Path, url: str) -> None:
+        super().__init__(directory)
+        self._url = url
+        self._conductors: list[Conductor] = []
+
+    def _prepare(self) -> process.Process:
+        config = self.directory / 'ironic.conf'
+        config.write_text(
+            _CONFIGURATION.format(
+                directory=self.directory,
+                url=self._url,
+                port=self.port,
+                timeout=HEARTBEAT_TIMEOUT,
+            )
+        )
+        schema = process.Process(
+            [*self._command('ironic-dbsync'), 'create_schema'],
+            self.directory / 'dbsync.log',
+        ).start()
+        if schema.wait():
+            raise process.LabError(f'Ironic has no schema: {schema.tail()}')
+        return process.Process(
+            self._command('ironic-api'), self.directory / 'api.log'
+        )
+
+    def _works(self) -> bool:
+        return True  # without a conductor there is nothing more to ask
+
+    def add(self, *drivers: str, group: str = '') -> Conductor:
+        """Start one more conductor, and return at once.
+
+        :param drivers: its hardware types.
+        :param group: its conductor group.
+        """
+        port = process.free_port()
+        config = self.directory / f'conductor-{port}.conf'
+        config.write_text(
+            _OF_ONE.format(drivers=','.join(drivers), port=port, group=group)
+        )
+        made = Conductor(
+            [
+                *self._command('ironic-conductor'),
+                *('--config-file', str(config)),
+            ],
+            self.directory / f'conductor-{port}.log',
+            port,
+        )
+        self._conductors.append(made)
+        made.start()
+        return made
+
+    def wait_until_alive(self, *conductors: Conductor) -> None:
+        """Wait until Ironic lists these as alive."""
+        for one in conductors:
+            one.process.wait_until(
+                functools.partial(self._lives, one),
+                'life on the list of conductors',
+            )
+
+    def _lives(self, conductor: Conductor) -> bool:
+        return self.alive().get(conductor.hostname, False)
+
+    def alive(self) -> dict[str, bool]:
+        """Return whether Ironic takes its conductors for alive, by name."""
+        listed = self.request('GET', '/conductors')['conductors']
+        return {one['hostname']: one['alive'] for one in listed}
+
+    def stop(self) -> None:
+        """Stop everything that runs."""
+        for one in self._conductors:
+            one.kill()
+        super().stop()
+
+    def _command(self, program: str) -> list[str]:
+        binaries = venvs.ensure('ironic', ironic_api.REQUIREMENTS) / 'bin'
+        config = self.directory / 'ironic.conf'
+        return [str(binaries / program), '--config-file', str(config)]

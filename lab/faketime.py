@@ -1,0 +1,59 @@
+"""A wall clock that jumps while processes run, by Debian's libfaketime.
+
+The monotonic clocks of the same processes run on as they should: that is
+what a time server or an administrator does to a machine.
+"""
+
+from __future__ import annotations
+
+import pathlib
+
+from lab import process
+
+_LIBRARIES = ('libfaketimeMT.so.1',)
+_DIRECTORIES = '/usr/lib/*/faketime'
+
+
+class Clock:
+    """The wall clock of the processes that are started with :attr:`env`.
+
+    :param directory: for the file that they read the time from; whatever
+        user they run as has to get there.
+    """
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._file = directory / 'clock'
+        self.jump(0)
+        self._file.chmod(0o644)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Variables for the environment of a process.
+
+        :raises LabError: if libfaketime is not installed.
+        """
+        return {
+            'LD_PRELOAD': str(_library()),
+            'FAKETIME_TIMESTAMP_FILE': str(self._file),
+            'FAKETIME_NO_CACHE': '1',
+            # Two spellings, of older and newer releases.
+            'FAKETIME_DONT_FAKE_MONOTONIC': '1',
+            'DONT_FAKE_MONOTONIC': '1',
+        }
+
+    def jump(self, seconds: int) -> None:
+        """Set the clock this far ahead of the machine's, or behind it."""
+        new = self._file.with_suffix('.new')
+        new.write_text(f'{seconds:+d}\n')
+        new.rename(self._file)
+
+
+def _library() -> pathlib.Path:
+    root = pathlib.Path('/')
+    for name in _LIBRARIES:
+        for found in root.glob(f'{_DIRECTORIES[1:]}/{name}'):
+            return found
+    raise process.LabError(
+        'libfaketime is not installed: install the Debian package faketime '
+        '(see bindep.txt)'
+    )

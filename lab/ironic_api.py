@@ -1,0 +1,64 @@
+"""What every Ironic of the lab has: an API without users, and requests."""
+
+from __future__ import annotations
+
+import abc
+from typing import TYPE_CHECKING, Any
+
+from lab import process, service
+
+if TYPE_CHECKING:
+    from openstack import connection as sdk
+
+REQUIREMENTS = ('ironic==39.0.0', 'PyMySQL>=1.1.0')
+MICROVERSION = '1.82'
+
+
+class IronicAPI(service.Service, abc.ABC):
+    """The API of an Ironic."""
+
+    title = 'Ironic'
+    _connection: sdk.Connection | None = None
+
+    def connection(self) -> sdk.Connection:
+        """Return a connection of openstacksdk to this Ironic."""
+        import openstack
+
+        return openstack.connect(
+            load_yaml_config=False,
+            load_envvars=False,
+            auth_type='none',
+            auth={'endpoint': self.endpoint},
+        )
+
+    def adapter(self) -> Any:
+        """Return an adapter for raw requests, kept for the next call."""
+        if self._connection is None:
+            self._connection = self.connection()
+        return self._connection.baremetal
+
+    def request(
+        self, method: str, path: str, *, json: Any = None
+    ) -> dict[str, Any]:
+        """Send one request.
+
+        :param path: what follows ``/v1``.
+        :returns: the JSON of the answer; empty if there was none.
+        :raises LabError: with Ironic's own text, if it refuses.
+        """
+        answer = self.adapter().request(
+            path,
+            method,
+            json=json,
+            microversion=MICROVERSION,
+            raise_exc=False,
+            retriable_status_codes=(409, 503),
+            status_code_retries=5,
+            connect_retries=1,
+        )
+        if not answer.ok:
+            raise process.LabError(
+                f'Ironic refused {method} {path}: '
+                f'{answer.status_code} {answer.text}'
+            )
+        return dict(answer.json()) if answer.content else {}

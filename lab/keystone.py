@@ -1,0 +1,179 @@
+"""A real Keystone behind gunicorn, on SQLite.
+
+Has the user ``admin``, whose password is the same, with the role of that name
+in the project of that name and in the system; and whoever tests add.
+"""
+
+from __future__ import annotations
+
+import getpass
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+from lab import process, service, venvs
+
+if TYPE_CHECKING:
+    from keystoneauth1 import session as ksa_session
+
+REQUIREMENTS = ('keystone==30.0.0', 'gunicorn>=22')
+ADMIN = 'admin'
+"""User, password, project and role."""
+
+_CONFIGURATION = """\
+[DEFAULT]
+log_file = {directory}/keystone.log
+[cache]
+enabled = false
+[credential]
+key_repository = {directory}/credential-keys
+[database]
+connection = sqlite:///{directory}/keystone.db
+[fernet_receipts]
+key_repository = {directory}/fernet-keys
+[fernet_tokens]
+key_repository = {directory}/fernet-keys
+[identity]
+password_hash_rounds = 4
+"""
+_GUNICORN = """\
+bind = '127.0.0.1:{port}'
+threads = 2
+wsgi_app = 'keystone.wsgi.api:application'
+"""
+
+
+class Keystone(service.Service):
+    """One Keystone with its files in one directory.
+
+    :param directory: made if missing; what is found there is used again.
+    :param port: where to listen on 127.0.0.1; a free port if not given.
+    """
+
+    title = 'Keystone'
+
+    @property
+    def url(self) -> str:
+        """URL of the API, version 3."""
+        return f'{self.endpoint}/v3'
+
+    def options(self) -> dict[str, str]:
+        """Return what a service's ``[keystone_authtoken]`` has to say."""
+        return {
+            'auth_type': 'password',
+            'auth_url': self.url,
+            'www_authenticate_uri': self.url,
+            'username': ADMIN,
+            'password': ADMIN,
+            'project_name': ADMIN,
+            'user_domain_id': 'default',
+            'project_domain_id': 'default',
+            'interface': 'public',
+        }
+
+    def _prepare(self) -> process.Process:
+        binaries = venvs.ensure('keystone', REQUIREMENTS) / 'bin'
+        config = self.directory / 'keystone.conf'
+        config.write_text(_CONFIGURATION.format(directory=self.directory))
+        if not (self.directory / 'ready').exists():
+            self._bootstrap(binaries, config)
+            (self.directory / 'ready').touch()
+        settings = self.directory / 'gunicorn.conf.py'
+        settings.write_text(_GUNICORN.format(port=self.port))
+        return process.Process(
+            [str(binaries / 'gunicorn')],
+            self.directory / 'gunicorn.log',
+            env={
+                # Keystone takes the arguments of its server for its own.
+                'GUNICORN_CMD_ARGS': f'--config {settings}',
+                'OS_KEYSTONE_CONFIG_DIR': str(self.directory),
+                'OS_KEYSTONE_CONFIG_FILES': config.name,
+            },
+        )
+
+    def _bootstrap(self, binaries: pathlib.Path, config: pathlib.Path) -> None:
+        user = getpass.getuser()
+        keys = ('--keystone-user', user, '--keystone-group', user)
+        for words in (
+            ('db_sync',),
+            ('fernet_setup', *keys),
+            ('credential_setup', *keys),
+            (
+                *('bootstrap', '--bootstrap-password', ADMIN),
+                *('--bootstrap-public-url', self.url),
+            ),
+        ):
+            done = process.Process(
+                [
+                    *(str(binaries / 'keystone-manage'), '--config-file'),
+                    *(str(config), *words),
+                ],
+                self.directory / 'manage.log',
+            ).start()
+            if done.wait():
+                raise process.LabError(
+                    f'keystone-manage {words[0]}: {done.tail()}'
+                )
+
+    def _works(self) -> bool:
+        from keystoneauth1 import exceptions
+
+        try:
+            return bool(self.token())
+        except exceptions.ClientException:
+            return False
+
+    def token(self, user: str = ADMIN, *, system: bool = False) -> str:
+        """Return a new token of a user, whose password is his name.
+
+        :param system: for the system instead of the project.
+        """
+        token = self._session(user, system=system).get_token()
+        assert token is not None
+        return token
+
+    def add(self, user: str, role: str, *, system: bool = False) -> None:
+        """Add a user with one role, in the project or in the system."""
+        made = self._request(
+            'POST',
+            '/users',
+            {'user': {'name': user, 'password': user, 'domain_id': 'default'}},
+        )['user']['id']
+        roles = self._request('GET', f'/roles?name={role}')['roles']
+        projects = self._request('GET', f'/projects?name={ADMIN}')['projects']
+        where = 'system' if system else f'projects/{projects[0]["id"]}'
+        path = f'/{where}/users/{made}/roles/{roles[0]["id"]}'
+        self._request('PUT', path)
+
+    def revoke(self, token: str) -> None:
+        """Revoke a token."""
+        answer = self._session(ADMIN).delete(
+            f'{self.url}/auth/tokens', headers={'X-Subject-Token': token}
+        )
+        assert answer.ok
+
+    def _session(
+        self, user: str, *, system: bool = False
+    ) -> ksa_session.Session:
+        from keystoneauth1 import session
+        from keystoneauth1.identity import v3
+
+        where: dict[str, Any] = (
+            {'system_scope': 'all'}
+            if system
+            else {'project_name': ADMIN, 'project_domain_id': 'default'}
+        )
+        return session.Session(
+            v3.Password(
+                self.url,
+                username=user,
+                password=user,
+                user_domain_id='default',
+                **where,
+            )
+        )
+
+    def _request(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self._session(ADMIN).request(
+            f'{self.url}{path}', method, json=body
+        )
+        return answer.json() if answer.content else None
