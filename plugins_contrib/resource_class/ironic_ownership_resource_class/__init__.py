@@ -1,0 +1,1 @@
+"""A policy for ironic-ownership: nodes by their resource class."""
