@@ -5,7 +5,9 @@ Used for SQLite here and for the real servers in ``tests/functional``.
 
 from __future__ import annotations
 
+import sqlite3
 import unittest
+from typing import ClassVar
 
 import sqlalchemy as sa
 
@@ -30,9 +32,13 @@ class OnDatabase(unittest.TestCase):
 class BackendOnDatabase(OnDatabase):
     """Builds the ``db`` backend, and lets time pass by ageing its rows."""
 
+    call_timeout: ClassVar[float] = 20
+
     def make_backend(self, member_ttl: float) -> db.DatabaseBackend:
         return db.DatabaseBackend(
-            {'connection': self.url}, member_ttl=member_ttl, call_timeout=20
+            {'connection': self.url},
+            member_ttl=member_ttl,
+            call_timeout=self.call_timeout,
         )
 
     def elapse(self, seconds: float) -> None:
@@ -44,11 +50,53 @@ class BackendOnDatabase(OnDatabase):
         self.database.write(lambda conn: conn.execute(statement))
 
 
+class InterruptedDatabase(BackendOnDatabase):
+    """A server that freezes; ``server`` is one with ``freeze``, ``thaw``."""
+
+    # A call of these tests waits as long when nobody answers.
+    call_timeout = 3
+
+    def interrupt(self) -> None:
+        self.server.freeze()
+
+    def resume(self) -> None:
+        self.server.thaw()
+
+    def forget_everything(self) -> None:
+        statement = sa.delete(tables.members)
+        self.database.write(lambda conn: conn.execute(statement))
+
+
+class InterruptedFile(InterruptedDatabase):
+    """An SQLite file that somebody keeps locked, against readers too."""
+
+    _lock: sqlite3.Connection | None = None
+
+    def interrupt(self) -> None:
+        self.database.close()
+        self._lock = sqlite3.connect(self.database.engine.url.database)
+        self._lock.isolation_level = None
+        self._lock.execute('PRAGMA locking_mode = EXCLUSIVE')
+        self._lock.execute('BEGIN EXCLUSIVE')
+
+    def resume(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
 class RecordsOnDatabase(OnDatabase):
-    """Builds the records."""
+    """Builds the records, and lets time pass for absences."""
 
     def make_records(self) -> records.SqlRecords:
         return records.SqlRecords(connection.open_database(self.url))
+
+    def elapse(self, seconds: float) -> None:
+        columns = tables.services.c
+        statement = sa.update(tables.services).values(
+            away_until=columns.away_until - seconds
+        )
+        self.database.write(lambda conn: conn.execute(statement))
 
 
 class MovesOnDatabase(RecordsOnDatabase):

@@ -10,10 +10,13 @@ import unittest
 from ironic_ownership.testing import (
     backend,
     move_records,
+    record_absences,
+    record_availability,
     record_changes,
     record_claims,
     record_instances,
     record_operators,
+    record_processes,
     record_queries,
     record_services,
 )
@@ -33,8 +36,24 @@ class TestBackend(
     pass
 
 
+class TestOutages(_OnSqlite, database.InterruptedFile, backend.OutageContract):
+    pass
+
+
 class TestServices(
     _OnSqlite, database.RecordsOnDatabase, record_services.ServiceContract
+):
+    pass
+
+
+class TestProcesses(
+    _OnSqlite, database.RecordsOnDatabase, record_processes.ProcessContract
+):
+    pass
+
+
+class TestAbsences(
+    _OnSqlite, database.RecordsOnDatabase, record_absences.AbsenceContract
 ):
     pass
 
@@ -53,6 +72,14 @@ class TestInstances(
 
 class TestChanges(
     _OnSqlite, database.RecordsOnDatabase, record_changes.ChangeContract
+):
+    pass
+
+
+class TestAvailability(
+    _OnSqlite,
+    database.RecordsOnDatabase,
+    record_availability.AvailabilityContract,
 ):
     pass
 

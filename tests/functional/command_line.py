@@ -54,7 +54,7 @@ class Deployment:
         self._database = connection.open_database(self.url)
         schema.upgrade(self._database)
         self.records = sql.SqlRecords(self._database)
-        self._backends: list[backend_db.DatabaseBackend] = []
+        self._members: dict[str, backend_db.DatabaseBackend] = {}
         self.config = self.configure()
 
     def configure(
@@ -90,9 +90,17 @@ class Deployment:
             member = backend_db.DatabaseBackend(
                 {'connection': self.url}, member_ttl=3600, call_timeout=30
             )
-            self._backends.append(member)
+            self._members[host] = member
             member.join(host, f'incarnation-of-{host}', settings)
-        return self.records.register(host, settings)
+        return self.records.register(
+            host,
+            settings,
+            incarnation=f'incarnation-of-{host}' if alive else None,
+        )
+
+    def bury(self, host: str) -> None:
+        """Let a service be dead."""
+        self._members[host].leave()
 
     def claim(self, host: str, epoch: int, *nodes: model.Node) -> None:
         """Record nodes as owned by a service."""
@@ -114,8 +122,8 @@ class Deployment:
         return json.loads(done.stdout)
 
     def close(self) -> None:
-        for backend in self._backends:
-            backend.close()
+        for member in self._members.values():
+            member.close()
         self._database.close()
 
 

@@ -27,12 +27,26 @@ def bury(deployment: hosts.Deployment, *names: str) -> None:
         _expire_in(deployment, host, 0)
 
 
-def _expire_in(
-    deployment: hosts.Deployment, host: str, seconds: float
+def bury_process(
+    deployment: hosts.Deployment, host: str, incarnation: str | None
 ) -> None:
+    """Let the time of one process be over now; others of the host stay."""
+    _expire_in(deployment, host, 0, incarnation)
+
+
+def _expire_in(
+    deployment: hosts.Deployment,
+    host: str,
+    seconds: float,
+    incarnation: str | None = None,
+) -> None:
+    members = tables.members.c
+    chosen = members.host == host
+    if incarnation is not None:
+        chosen &= members.incarnation == incarnation
     statement = (
         sa.update(tables.members)
-        .where(tables.members.c.host == host)
+        .where(chosen)
         .values(expires_at=clock.EpochSeconds() + seconds)
     )
     changed = deployment.database.write(

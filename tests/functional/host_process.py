@@ -6,7 +6,7 @@ import itertools
 import pathlib
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lab import process
 
@@ -23,6 +23,8 @@ class Host:
     """One host process.
 
     :param directory: for its files, each process having its own there.
+    :param command: what to run, with its configuration file behind it.
+    :param env: variables to add to its environment.
     :ivar config: its configuration file.
     """
 
@@ -34,6 +36,7 @@ class Host:
         name: str,
         text: str,
         command: Sequence[str] = COMMAND,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         stem = f'{name}-{next(self._numbers)}'
@@ -43,6 +46,7 @@ class Host:
         self.process = process.Process(
             [*command, '--config-file', str(self.config)],
             directory / f'{stem}.out',
+            env=env,
         )
 
     def terminate(self) -> int:
@@ -62,15 +66,11 @@ class Host:
 
         It may hold a lock of the database: see ``dying``.
         """
-        self.process.signal(signal.SIGSTOP)
-        tasks = pathlib.Path(f'/proc/{self.process.pid}/task')
-        self.process.wait_until(
-            lambda: all(map(_is_stopped, tasks.iterdir())), 'stop'
-        )
+        self.process.freeze()
 
     def thaw(self) -> None:
         """Let it go on after :meth:`freeze`."""
-        self.process.signal(signal.SIGCONT)
+        self.process.thaw()
 
     def lines(self, text: str = '') -> list[str]:
         """Return the lines of its log that contain a text."""
@@ -91,10 +91,3 @@ class Host:
         ]
         head = f'{self.name}: exit status {self.process.returncode}'
         return '\n  '.join([head, *warned[-5:], *self.output().split('\n')])
-
-
-def _is_stopped(task: pathlib.Path) -> bool:
-    try:
-        return 'State:\tT' in (task / 'status').read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return True  # a thread that has ended

@@ -11,6 +11,7 @@ import functools
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import connection, heartbeats, records
@@ -24,14 +25,12 @@ FAST: Sections = {
     'ownership': {'refresh_interval': 1, 'recheck_interval': 1},
     'membership': {
         'heartbeat_interval': 1,
-        # Longer than any machine lets a process starve: nobody loses a
-        # membership whom the test does not kill.
-        'member_ttl': 60,
+        # Long for a process that starves on a slow machine, short for a test
+        # that waits until somebody expires, or until a peer may judge.
+        'member_ttl': 10,
         'fence_margin': 1,
     },
 }
-MORTAL: Sections = {'membership': {'member_ttl': 10}}
-"""For tests that wait until somebody expires."""
 
 
 def text_of(*parts: Sections) -> str:
@@ -52,7 +51,12 @@ class Deployment:
 
     :param connection: URL of the records' database; SQLite if not given.
     :ivar more: sections of the configuration of every process.
+    :ivar command: what the next processes run.
+    :ivar environment: variables for the next processes.
     """
+
+    command: Sequence[str] = COMMAND
+    environment: Mapping[str, str] | None = None
 
     def __init__(self, endpoint: str, connection: str | None = None) -> None:
         self.directory = databases.temporary_directory('hosts')
@@ -67,13 +71,10 @@ class Deployment:
         self,
         name: str,
         policies: str = 'peer_list',
-        *,
-        command: Sequence[str] = COMMAND,
         **sections: object,
     ) -> Host:
         """Start one more process, and return at once.
 
-        :param command: the program, and what comes before its options.
         :param sections: options by group; for the group ``DEFAULT`` too.
         """
         host = Host(
@@ -93,7 +94,8 @@ class Deployment:
                 self.more,
                 sections,  # type: ignore[arg-type]
             ),
-            command,
+            self.command,
+            self.environment,
         )
         host.process.start()
         self.hosts.append(host)
@@ -127,8 +129,17 @@ class Deployment:
         return {uuid for uuid, owner in self.owners().items() if owner == host}
 
     def members(self) -> frozenset[str]:
-        """Return the hosts that are members now."""
+        """Return the hosts that have a process that is a member now."""
         return heartbeats.alive(self.database).hosts
+
+    def processes(self, host: str) -> frozenset[str]:
+        """Return the incarnations of a host's processes that are members."""
+        return heartbeats.alive(self.database).incarnations(host)
+
+    def service(self, host: str) -> model.Service:
+        """Return the row of a service."""
+        rows = self.records.services()
+        return next(row for row in rows if row.host == host)
 
     def see_each_other(self, *names: str) -> bool:
         """Tell whether these are the members, and each knows them all.
@@ -210,7 +221,11 @@ class HostsTestCase(ironics.IronicTestCase):
     """Tests of one class share an Ironic; each has its own records.
 
     After each test its whole history must have kept the laws.
+
+    :cvar rings: policies by which the services of these tests share nodes.
     """
+
+    rings: ClassVar[frozenset[str]] = laws.RINGS
 
     def setUp(self) -> None:
         super().setUp()
@@ -227,7 +242,9 @@ class HostsTestCase(ironics.IronicTestCase):
     def assert_lawful(self, deployment: Deployment) -> None:
         """Prove the laws by the history, and the records by it."""
         try:
-            violations = laws.violations(deployment.records)
+            violations = laws.violations(
+                deployment.records, laws.Evidence(rings=self.rings)
+            )
         except exceptions.SchemaError:
             return  # a test whose hosts never got to work
         self.assertEqual([], violations)

@@ -57,7 +57,7 @@ class IronicTestCase(testtools.TestCase):
 
 
 class RecordingProxy:
-    """Hands GETs on to an Ironic and keeps them.
+    """Hands requests on to an Ironic and keeps them.
 
     An Ironic that does not answer looks to the client as it does to the
     proxy: the connection ends without an answer.
@@ -80,6 +80,8 @@ class RecordingProxy:
 
             def do_GET(self) -> None:
                 proxy.hand_on(self)
+
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -132,7 +134,9 @@ class RecordingProxy:
                 for name, value in handler.headers.items()
                 if name.lower() not in ('host', 'connection')
             }
-            upstream.request('GET', handler.path, headers=kept)
+            length = int(handler.headers.get('Content-Length') or 0)
+            body = handler.rfile.read(length) if length else None
+            upstream.request(handler.command, handler.path, body, kept)
             answer = upstream.getresponse()
             return answer.status, answer.getheaders(), answer.read()
         finally:

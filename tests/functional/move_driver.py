@@ -18,7 +18,7 @@ import sqlalchemy
 from sqlalchemy import event
 
 from ironic_ownership.cmd import cli
-from ironic_ownership.engine import moves
+from ironic_ownership.engine.moving import moves
 
 
 class _Trap:

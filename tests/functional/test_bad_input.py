@@ -140,6 +140,15 @@ class TestOptions(_Refused):
         for sections, *words in (
             ({'ownership': {'policies': 'shard'}}, "'shard'", 'shard_key'),
             ({'ownership': {'backend': 'etcd9'}}, "'etcd9'", 'db, memory'),
+            ({'ownership': {'backend': 'tooz'}}, 'add "backend_url ='),
+            (
+                {
+                    'ownership': {'backend': 'tooz'},
+                    'backend_tooz': {'backend_url': 'mysql://u:hunter2@h/x'},
+                },
+                "'mysql' has no groups",
+                'etcd3+http:// (ironic-ownership[etcd])',
+            ),
             ({'ownership': {'policies': 'shard_key'}}, 'add "shard_key ='),
             ({'ironic': {'shard_key': 's1'}}, "add 'shard_key' to"),
             (

@@ -49,6 +49,7 @@ SERVICE_KEYS = [
 ]
 _REST = [
     'fenced',
+    'standbys',
     'disabled_reason',
     'registered_at',
     'policies',
@@ -138,6 +139,7 @@ class ServiceTest(_Case):
         self.assertEqual(
             {
                 'host': 'rack1',
+                'role': 'active',
                 'incarnation': 'incarnation-of-rack1',
                 'joined_at': member['joined_at'],
                 'policies': ['shard_key'],

@@ -13,7 +13,8 @@ from tests.functional import command_line, ironics
 KEYS = [
     *('uuid', 'name', 'state', 'inputs', 'members', 'assigner', 'peers'),
     *('live_peers', 'policies_want', 'decided_owner', 'reason', 'rule'),
-    *('contest', 'contenders', 'filtered', 'record', 'ironic', 'advice'),
+    *('contest', 'contenders', 'filtered', 'unavailable', 'record'),
+    *('ironic', 'advice'),
 ]
 MEMBER_KEYS = [
     *('host', 'considered', 'why', 'alive', 'disabled', 'forced_down'),

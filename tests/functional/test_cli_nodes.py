@@ -12,7 +12,7 @@ from tests.functional import command_line, ironics
 
 SHORT = [
     *('uuid', 'name', 'service', 'state', 'instance_uuid'),
-    *('shard', 'conductor_group', 'reason'),
+    *('shard', 'conductor_group', 'reason', 'unavailable'),
 ]
 LONG = [
     *SHORT,
@@ -21,10 +21,12 @@ LONG = [
 ]
 SHOW = [
     *SHORT,
+    'unavailable_detail',
     *('explanation', 'decided_owner', 'wanted_by', 'contenders'),
     *('service_alive', 'driver', 'resource_class', 'provision_state'),
     *('power_state', 'maintenance', 'reservation', 'retired'),
-    *('recorded_reason', 'recorded_instance_uuid', 'recorded_at', 'events'),
+    *('recorded_reason', 'recorded_instance_uuid', 'recorded_unavailable'),
+    *('unavailable_since', 'recorded_at', 'events'),
 ]
 
 
@@ -144,6 +146,12 @@ class ListTest(_Case):
                 ('--state', 'orphan', '--state', 'unowned'),
                 {self.orphan, self.unowned},
             ),
+            (
+                ('--state', 'available'),
+                {self.owned, self.unowned, self.contested},
+            ),
+            (('--state', 'unavailable'), {self.filtered}),
+            (('--state', 'out-of-service'), set()),
             (('--shard', 'rack1'), {self.owned, self.orphan}),
             (('--shard', 'rack9'), {self.filtered, self.unowned}),
             (('--conductor-group', 'G1'), {self.contested}),

@@ -18,6 +18,7 @@ from ironic_ownership import conf, wiring
 from ironic_ownership.cmd import cli
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import tables
+from ironic_ownership.engine.members import registration
 from tests.functional import deletions, steps
 
 _FORK = multiprocessing.get_context('fork')
@@ -39,6 +40,8 @@ def refresh(config: str, uuid: str) -> int:
     """Do what a host does at its next refresh: beat, then refresh."""
     wired = wiring.Wiring(conf.new(['--config-file', config], 'test'))
     host, _ = wired.host()
+    # One step after the other, in this one thread.
+    host._membership._place._aside = registration.at_once
     try:
         host._membership.beat()
         host._refresher.refresh()

@@ -31,11 +31,6 @@ class _Sharing(hosts.HostsTestCase):
     ironic: dict[str, object] = {}
     defaults: dict[str, object] = {}
 
-    def deploy(self, connection: str | None = None) -> hosts.Deployment:
-        deployment = super().deploy(connection)
-        deployment.more = hosts.MORTAL
-        return deployment
-
     def start(self, *names: str) -> dict[str, hosts.Host]:
         """Start hosts and wait until they see each other."""
         started = {name: self.start_again(name) for name in names}
@@ -117,27 +112,40 @@ class TestFailover(_Sharing):
         self.ironic = {'peer_list': 'HOST3,host1,host2'}
         self.assert_dead_host_is_replaced()
 
-    def test_restart_inside_the_ttl_waits_for_the_dead_process(self) -> None:
+    def test_restart_inside_the_ttl_stands_by_and_moves_nothing(self) -> None:
         running = self.start('host1', 'host2')
         uuids, _ = self.enrol()
         shared = ring_of(uuids, ('host1', 'host2'))
         self.deployment.wait_for_owners(shared)
+        before = self.deployment.events()
+        dead = self.deployment.service('host1').incarnation
         running['host1'].kill()
         # However long the next one takes to start.
         dying.keep(self.deployment, 'host1')
         again = self.start_again('host1')
         self.deployment.wait_until(
-            lambda: again.lines('waiting for the membership to expire'),
+            lambda: again.lines(f'stands by for incarnation {dead}'),
             'sign of waiting',
         )
         self.deployment.wait_for_beats('host2', 2)
-        self.assertEqual([], again.lines('joined as'))
-        dying.bury(self.deployment, 'host1')
+        self.assertEqual([], again.lines('host1 registered'))
+        dying.bury_process(self.deployment, 'host1', dead)
         self.deployment.wait_until(
-            lambda: again.lines('host1 joined as'), 'return of host1'
+            lambda: again.lines('host1 registered'), 'return of host1'
         )
-        self.assertEqual(1, len(again.lines('waiting for the membership')))
+        self.assertEqual(1, len(again.lines('stands by for')))
+        more, _ = self.enrol()
+        shared |= ring_of(more, ('host1', 'host2'))
         self.deployment.wait_for_owners(shared)
+        after = self.deployment.events()[len(before) :]
+        self.assertEqual(
+            {(None, 'host1'), (None, 'host2')},
+            {
+                (event.from_host, event.to_host)
+                for event in after
+                if event.kind == ledger.OWNER_CHANGED
+            },
+        )
 
     def test_frozen_host_writes_nothing_with_its_old_epoch(self) -> None:
         both = ('host1', 'host2')

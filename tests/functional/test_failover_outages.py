@@ -133,7 +133,6 @@ class TestOutages(hosts.HostsTestCase):
         return not any(node.instance_uuid for node in nodes)
 
     def test_write_that_waited_beyond_the_fence_is_not_made(self) -> None:
-        self.deployment.more = hosts.MORTAL
         uuids = self.enrolment.enrol(3)
         self.deployment.start('host1', 'all')
         self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
@@ -149,7 +148,6 @@ class TestOutages(hosts.HostsTestCase):
         self.assertEqual(2, len(others))
 
     def test_locked_out_hosts_stop_at_their_fence_and_come_back(self) -> None:
-        self.deployment.more = hosts.MORTAL
         running = [self.deployment.start(h) for h in ('host1', 'host2')]
         self.deployment.wait_for_members('host1', 'host2')
         uuids = self.enrolment.enrol(12, instance_share=0.25)

@@ -7,7 +7,7 @@ import threading
 from ironic_ownership import conf as conf_
 from ironic_ownership import wiring
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine import host as host_
+from ironic_ownership.engine.hosting import host as host_
 from tests.functional import hosts, ironics
 
 

@@ -89,8 +89,8 @@ class _Heartbeats:
         with self.assertRaises(exceptions.NotMemberError):
             silent.beat()
 
-    def test_join_over_an_expired_row_waits_for_a_faster_one(self) -> None:
-        self.member(60).join('host1', 'old', model.MemberSettings())
+    def test_join_spares_a_process_that_is_just_coming_back(self) -> None:
+        self.member(60).join('host1', 'back', model.MemberSettings())
         late = self.member(60)
         now = clock.EpochSeconds()
         with concurrent.futures.ThreadPoolExecutor(1) as threads:
@@ -98,11 +98,9 @@ class _Heartbeats:
             def expire(conn: sa.Connection) -> None:
                 conn.execute(sa.update(tables.members).values(expires_at=0))
 
-            def win(conn: sa.Connection) -> concurrent.futures.Future:
+            def come_back(conn: sa.Connection) -> concurrent.futures.Future:
                 conn.execute(
-                    sa.update(tables.members).values(
-                        incarnation='faster', expires_at=now + 60
-                    )
+                    sa.update(tables.members).values(expires_at=now + 60)
                 )
                 joining = threads.submit(
                     late.join, 'host1', 'late', model.MemberSettings()
@@ -112,11 +110,30 @@ class _Heartbeats:
                 return joining
 
             self.database.write(expire)
-            joining = self.database.write(win)
-            self.assertIsInstance(
-                joining.exception(timeout=60), exceptions.MemberExistsError
+            joining = self.database.write(come_back)
+            joining.result(timeout=60)
+        self.assertEqual({'back', 'late'}, late.view().incarnations('host1'))
+
+    def test_rows_of_a_host_do_not_pile_up_with_its_starts(self) -> None:
+        for number in range(3):
+            self.member(30).join(
+                'host1', f'number{number}', model.MemberSettings()
             )
-        self.assertEqual('faster', late.view().get('host1').incarnation)
+            self.database.write(
+                lambda conn: conn.execute(
+                    sa.update(tables.members).values(expires_at=0)
+                )
+            )
+        self.member(30).join('host2', 'two', model.MemberSettings())
+        self.member(30).join('host1', 'last', model.MemberSettings())
+        rows = self.database.read(
+            lambda conn: (
+                conn.execute(sa.select(tables.members.c.incarnation))
+                .scalars()
+                .all()
+            )
+        )
+        self.assertEqual(['last', 'two'], sorted(rows))
 
     def test_expiry_lies_one_ttl_after_the_beat(self) -> None:
         member = self.member(30)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid as uuid_
+
 from tests.functional import command_line, dying, hosts, placements
 
 
@@ -119,12 +121,36 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
 
     def test_steady_state_asks_placement_nothing(self) -> None:
         log = self.placement_server.directory / 'placement.log'
-        self.next_refresh()
+        self.deployment.wait_until(
+            lambda: all(
+                record.placement_digest
+                for record in self.deployment.records.compute_nodes()
+            ),
+            'report to Placement',
+        )
+        # The last request may still be on its way: it is about the service.
+        self.next_refresh_without_a_report()
+        self.next_refresh_without_a_report()
         before = log.read_text().count('requestlog')
         self.assertGreater(before, 0)
-        self.next_refresh()
-        self.next_refresh()
+        self.next_refresh_without_a_report()
+        self.next_refresh_without_a_report()
         self.assertEqual(before, log.read_text().count('requestlog'))
+
+    def next_refresh_without_a_report(self) -> None:
+        """Wait for a refresh that changed what Placement does not know."""
+        uuid, name = self.nodes[0], f'renamed-{uuid_.uuid4()}'
+        self.server.request(
+            'PATCH',
+            f'/nodes/{uuid}',
+            json=[{'op': 'replace', 'path': '/name', 'value': name}],
+        )
+
+        def is_on_record() -> bool:
+            found = self.deployment.records.compute_nodes_by_uuid([uuid])
+            return found[0].name == name
+
+        self.deployment.wait_until(is_on_record, 'refresh')
 
 
 class ShardEmptiedTest(hosts.HostsTestCase, placements.PlacementTestCase):

@@ -126,6 +126,48 @@ class TestLaws(unittest.TestCase):
         )
         self.assert_found('law 3: wrong owner before')
 
+    def test_reservation_is_judged_too(self) -> None:
+        operator = 'root@somewhere'
+        self.forge(
+            'node_reserved',
+            node_uuid=NODE.uuid,
+            actor=operator,
+            to_host='host2',
+            instance_uuid='i2',
+        )
+        self.assert_found('law 1: reserved the node of somebody else')
+        self.forge(
+            'node_reserved',
+            node_uuid=DEPLOYED.uuid,
+            actor=operator,
+            to_host='host1',
+            instance_uuid='i2',
+        )
+        self.assert_found('law 1: reserved twice')
+
+    def test_end_of_a_reservation_is_judged_too(self) -> None:
+        self.take_over()  # after which host1 is fenced
+        self.forge(
+            'node_released',
+            node_uuid=DEPLOYED.uuid,
+            from_host='host2',
+            instance_uuid='i2',
+        )
+        self.assert_found(
+            'law 1: actor is fenced',
+            'law 1: wrong owner before',
+            'law 2: has another instance',
+        )
+
+    def test_nodes_are_shared_by_the_rings_that_are_known(self) -> None:
+        settings = model.MemberSettings((model.PolicySettings('foreign'),))
+        for host in ('host1', 'host2'):
+            self.epochs[host] = self.records.register(host, settings)
+        self.take_over()
+        self.assert_found('law 5')
+        known = laws.Evidence(rings={*laws.RINGS, 'foreign'})
+        self.assertEqual([], laws.violations(self.records, known))
+
     def test_exclusive_node_that_changes_owner_is_found(self) -> None:
         self.records.register('host1', model.MemberSettings())
         self.take_over_of_exclusive()

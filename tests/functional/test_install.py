@@ -1,10 +1,8 @@
 """Building and installing, from everything that a user may have at hand."""
 
 import configparser
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -13,65 +11,7 @@ import zipfile
 
 import testtools
 
-_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
-_GIT_CONFIG = pathlib.Path(__file__).with_name('gitconfig')
-_TIMEOUT = 600
-
-
-def _run(*argv: object, cwd: pathlib.Path) -> str:
-    """Run a command away from the checkout and return what it printed."""
-    done = subprocess.run(
-        [str(word) for word in argv],
-        cwd=cwd,
-        env=_environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=_TIMEOUT,
-    )
-    if done.returncode:
-        raise AssertionError(
-            f'{argv} ended with {done.returncode}:\n{done.stdout}'
-        )
-    return done.stdout
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment without what would lead back to the checkout.
-
-    git has no configuration but ours: a name for the commit, and trust in a
-    checkout of another user.
-    """
-    leading = {'PYTHONPATH', 'PYTHONHOME', 'PBR_VERSION', 'VIRTUAL_ENV'}
-    kept = {k: v for k, v in os.environ.items() if k not in leading}
-    return {**kept, 'GIT_CONFIG_GLOBAL': str(_GIT_CONFIG)}
-
-
-def _clone(target: pathlib.Path) -> None:
-    """Clone the checkout without tags, with what is not committed yet."""
-    _run(
-        *('git', 'clone', '--quiet', '--no-tags', '--no-hardlinks'),
-        *(_CHECKOUT, target),
-        cwd=_CHECKOUT,
-    )
-    listed = _run(
-        *('git', 'ls-files', '-z', '--cached', '--others'),
-        '--exclude-standard',
-        cwd=_CHECKOUT,
-    )
-    for name in filter(None, listed.split('\0')):
-        if (_CHECKOUT / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(_CHECKOUT / name, target / name)
-        else:
-            (target / name).unlink(missing_ok=True)
-    _run('git', 'add', '--all', cwd=target)
-    _run(
-        *('git', 'commit', '--quiet', '--allow-empty', '--no-verify'),
-        *('--message', 'As it is now'),
-        cwd=target,
-    )
+from tests.functional import installations
 
 
 class InstallTest(testtools.TestCase):
@@ -88,9 +28,9 @@ class InstallTest(testtools.TestCase):
         cls.root = pathlib.Path(tempfile.mkdtemp(prefix='ironic-ownership-'))
         cls.addClassCleanup(shutil.rmtree, cls.root)
         cls.clone = cls.root / 'clone'
-        _clone(cls.clone)
+        installations.clone(cls.clone)
         # The sdist from the clone, and the wheel from that sdist.
-        _run(
+        installations.run(
             *(sys.executable, '-m', 'build', '--outdir', cls.root / 'dist'),
             cls.clone,
             cwd=cls.root,
@@ -100,13 +40,7 @@ class InstallTest(testtools.TestCase):
 
     def _built_from(self, source: pathlib.Path) -> pathlib.Path:
         target = pathlib.Path(tempfile.mkdtemp(dir=self.root))
-        _run(
-            *(sys.executable, '-m', 'pip', 'wheel', '--no-deps', '--quiet'),
-            *('--wheel-dir', target, source),
-            cwd=self.root,
-        )
-        (wheel,) = target.glob('*.whl')
-        return wheel
+        return installations.wheel_of(source, target)
 
     def test_clone_without_tags_installs_as_the_sdist_does(self) -> None:
         wheel = self._built_from(self.clone)
@@ -116,20 +50,22 @@ class InstallTest(testtools.TestCase):
 
     def test_unpacked_sdist_without_history_keeps_its_version(self) -> None:
         (self.root / 'unpacked').mkdir()
-        _run('tar', '-xf', self.sdist, cwd=self.root / 'unpacked')
+        installations.run('tar', '-xf', self.sdist, cwd=self.root / 'unpacked')
         (source,) = (self.root / 'unpacked').iterdir()
         self.assertFalse((source / '.git').exists())
         self.assertTrue((source / 'PKG-INFO').exists())
         self.assertEqual(self.wheel.name, self._built_from(source).name)
 
     def test_sdist_has_every_tracked_file(self) -> None:
-        tracked = _run('git', 'ls-files', cwd=self.clone).split()
+        tracked = installations.run('git', 'ls-files', cwd=self.clone).split()
         with tarfile.open(self.sdist) as archive:
             packed = {name.partition('/')[2] for name in archive.getnames()}
         self.assertEqual(set(), set(tracked) - packed - {'.gitignore'})
 
     def test_wheel_has_every_file_of_the_package(self) -> None:
-        tracked = _run('git', 'ls-files', 'ironic_ownership', cwd=self.clone)
+        tracked = installations.run(
+            'git', 'ls-files', 'ironic_ownership', cwd=self.clone
+        )
         missing = set(tracked.split()) - self._files(self.wheel)
         self.assertEqual(set(), missing)
         self.assertIn('ironic_ownership/py.typed', tracked.split())
@@ -145,19 +81,17 @@ class InstallTest(testtools.TestCase):
         )
 
     def test_fresh_installation_runs_and_has_the_entry_points(self) -> None:
-        venv = self.root / 'venv'
-        python = venv / 'bin' / 'python'
-        _run(sys.executable, '-m', 'venv', venv, cwd=self.root)
-        _run(
-            *(python, '-m', 'pip', 'install', '--quiet', self.wheel),
-            cwd=self.root,
+        programs = installations.fresh_environment(
+            self.root / 'venv', self.wheel
         )
         project = tomllib.loads((self.clone / 'pyproject.toml').read_text())
         for program in project['project']['scripts']:
-            said = _run(venv / 'bin' / program, '--help', cwd=self.root)
+            said = installations.run(
+                programs / program, '--help', cwd=self.root
+            )
             self.assertIn('--config-file', said, program)
-        said = _run(
-            venv / 'bin' / 'ironic-ownership', '--version', cwd=self.root
+        said = installations.run(
+            programs / 'ironic-ownership', '--version', cwd=self.root
         )
         self.assertIn(self.wheel.name.split('-')[1], said)
         self.assertEqual(
@@ -169,8 +103,8 @@ class InstallTest(testtools.TestCase):
             },
             self._entry_points(),
         )
-        _run(
-            *(python, '-m', 'pip', 'check'),
+        installations.run(
+            *(programs / 'python', '-m', 'pip', 'check'),
             cwd=self.root,
         )
 

@@ -113,7 +113,7 @@ class RealPlacementTest(
 
         client.inventory = interrupted  # type: ignore[method-assign]
         error = self.assertRaises(
-            exceptions.PlacementUnavailableError,
+            exceptions.ProviderBusyError,
             client.put_inventory,
             uuid,
             contract.RESERVED,

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts import records as port
-from ironic_ownership.db import connection, records, schema, tables
+from ironic_ownership.db import clock, connection, records, schema, tables
 from tests.functional import databases
 
 NODES = 200
@@ -90,17 +90,33 @@ def race_for_schema(url: str) -> str | None:
     return schema.version(database)
 
 
-def join_once(url: str, incarnation: str) -> bool:
+def upgrade_schema(url: str) -> str | None:
+    return schema.upgrade(connection.open_database(url))
+
+
+def join_once(url: str, incarnation: str) -> None:
     member = db.DatabaseBackend(
         {'connection': url}, member_ttl=60, call_timeout=30
     )
+    member.join('host1', incarnation, model.MemberSettings())
+    member.close()
+
+
+def register_once(url: str, incarnation: str, alive: list[str]) -> str:
+    """Register one of several live processes; say which one is active."""
+    access = _open(url)
     try:
-        member.join('host1', incarnation, model.MemberSettings())
-    except exceptions.MemberExistsError:
-        return False
+        access.register(
+            'host1',
+            model.MemberSettings(),
+            incarnation=incarnation,
+            alive=alive,
+        )
+    except exceptions.StandbyError as exc:
+        return exc.active
     finally:
-        member.close()
-    return True
+        access.close()
+    return incarnation
 
 
 class _Races:
@@ -217,11 +233,69 @@ class _Races:
         self.assertEqual({rounds * 2}, set(changes.values()))
         self.assertEqual(WORKERS * 5, len(changes))
 
-    def test_of_processes_that_join_as_one_host_one_wins(self) -> None:
-        joined = self.run_all(
-            join_once, *((f'number{n}',) for n in range(WORKERS))
+    def test_processes_that_join_as_one_host_are_all_members(self) -> None:
+        everyone = [f'number{n}' for n in range(WORKERS)]
+        self.run_all(join_once, *((one,) for one in everyone))
+        member = db.DatabaseBackend(
+            {'connection': self.url}, member_ttl=60, call_timeout=30
         )
-        self.assertEqual(1, sum(joined))
+        self.addCleanup(member.close)
+        self.assertEqual(set(everyone), member.view().incarnations('host1'))
+
+    def test_of_processes_that_register_at_once_one_is_active(self) -> None:
+        everyone = [f'number{n}' for n in range(WORKERS)]
+        said = self.run_all(
+            register_once, *((one, everyone) for one in everyone)
+        )
+        (service,) = self.records.services()
+        self.assertEqual([service.incarnation] * WORKERS, said)
+        self.assertEqual(1, service.epoch)
+
+    def test_registration_waits_for_a_faster_process(self) -> None:
+        epoch = self.records.register('host1', model.MemberSettings())
+        faster = sa.update(tables.services).values(
+            epoch=epoch + 1, incarnation='faster'
+        )
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+
+            def work(conn: sa.Connection) -> concurrent.futures.Future:
+                conn.execute(faster)
+                late = threads.submit(
+                    register_once, self.url, 'late', ['faster', 'late']
+                )
+                # Enough for one that does not wait to have read.
+                concurrent.futures.wait([late], timeout=0.5)
+                return late
+
+            late = self.database.write(work)
+            self.assertEqual('faster', late.result(timeout=60))
+        (service,) = self.records.services()
+        self.assertEqual(
+            ('faster', epoch + 1), (service.incarnation, service.epoch)
+        )
+
+    def test_claim_waits_for_an_owner_that_is_just_retiring(self) -> None:
+        one = self.records.register('host1', model.MemberSettings())
+        two = self.records.register('host2', model.MemberSettings())
+        node = model.Node(uuid(1))
+        self.records.apply(
+            'host2', two, [port.Claim(node, reasons.Reason.ASSIGNED)]
+        )
+        claim = port.Claim(node, reasons.Reason.ASSIGNED, 'host2', two)
+        table = tables.services
+        retirement = (
+            sa.update(table)
+            .where(table.c.host == 'host2')
+            .values(
+                epoch=two + 1,
+                fenced=True,
+                away_until=clock.EpochSeconds() + 600,
+            )
+        )
+        outcome = self.write_beside(one, claim, retirement)
+        self.assertEqual((claim,), outcome.refused)
+        (found,) = self.records.compute_nodes()
+        self.assertEqual('host2', found.host)
 
 
 class TestRacesOnSqlite(_Races, unittest.TestCase):
@@ -239,12 +313,43 @@ class TestRacesOnMariaDB(_Races, unittest.TestCase):
         return databases.MARIADB.fresh()
 
 
-class TestSqliteSchemaRace(unittest.TestCase):
-    def test_processes_that_start_at_once_all_find_the_schema(self) -> None:
+class _SchemaRaces:
+    """Laws of schemas on every database; ``fresh_url`` says which."""
+
+    def check_race(self, work, *revisions: str) -> None:
+        """Have processes do the same at once, again and again."""
         with concurrent.futures.ProcessPoolExecutor(
             WORKERS, multiprocessing.get_context('spawn')
         ) as pool:
-            for _ in range(5):
-                url = databases.SQLITE.fresh()
-                found = list(pool.map(race_for_schema, [url] * WORKERS))
+            for _ in range(3):
+                url = self.fresh_url()
+                for revision in revisions:
+                    database = connection.open_database(url)
+                    schema.upgrade(database, revision)
+                    database.close()
+                found = list(pool.map(work, [url] * WORKERS))
                 self.assertEqual([schema.HEAD] * WORKERS, found)
+
+    def test_processes_that_create_it_at_once_all_succeed(self) -> None:
+        self.check_race(upgrade_schema)
+
+    def test_processes_that_upgrade_it_at_once_all_succeed(self) -> None:
+        self.check_race(upgrade_schema, '0001')
+
+
+class TestSchemaRacesOnSqlite(_SchemaRaces, unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.SQLITE.fresh()
+
+    def test_processes_that_start_at_once_all_find_the_schema(self) -> None:
+        self.check_race(race_for_schema)
+
+
+class TestSchemaRacesOnPostgreSQL(_SchemaRaces, unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.POSTGRESQL.fresh()
+
+
+class TestSchemaRacesOnMariaDB(_SchemaRaces, unittest.TestCase):
+    def fresh_url(self) -> str:
+        return databases.MARIADB.fresh()

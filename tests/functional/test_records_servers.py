@@ -10,23 +10,35 @@ import unittest
 from ironic_ownership.testing import (
     backend,
     move_records,
+    record_absences,
+    record_availability,
     record_changes,
     record_claims,
     record_instances,
     record_operators,
+    record_processes,
     record_queries,
     record_services,
 )
+from lab import mariadb, postgresql
 from tests.contract import database
 from tests.functional import databases
 
 
 class _OnPostgreSQL(unittest.TestCase):
+    @property
+    def server(self) -> postgresql.PostgreSQL:
+        return databases.POSTGRESQL.server
+
     def fresh_url(self) -> str:
         return databases.POSTGRESQL.fresh()
 
 
 class _OnMariaDB(unittest.TestCase):
+    @property
+    def server(self) -> mariadb.MariaDB:
+        return databases.MARIADB.server
+
     def fresh_url(self) -> str:
         return databases.MARIADB.fresh()
 
@@ -43,6 +55,18 @@ class TestBackendOnMariaDB(
     pass
 
 
+class TestOutagesOnPostgreSQL(
+    _OnPostgreSQL, database.InterruptedDatabase, backend.OutageContract
+):
+    pass
+
+
+class TestOutagesOnMariaDB(
+    _OnMariaDB, database.InterruptedDatabase, backend.OutageContract
+):
+    pass
+
+
 class TestServicesOnPostgreSQL(
     _OnPostgreSQL, database.RecordsOnDatabase, record_services.ServiceContract
 ):
@@ -51,6 +75,32 @@ class TestServicesOnPostgreSQL(
 
 class TestServicesOnMariaDB(
     _OnMariaDB, database.RecordsOnDatabase, record_services.ServiceContract
+):
+    pass
+
+
+class TestProcessesOnPostgreSQL(
+    _OnPostgreSQL,
+    database.RecordsOnDatabase,
+    record_processes.ProcessContract,
+):
+    pass
+
+
+class TestProcessesOnMariaDB(
+    _OnMariaDB, database.RecordsOnDatabase, record_processes.ProcessContract
+):
+    pass
+
+
+class TestAbsencesOnPostgreSQL(
+    _OnPostgreSQL, database.RecordsOnDatabase, record_absences.AbsenceContract
+):
+    pass
+
+
+class TestAbsencesOnMariaDB(
+    _OnMariaDB, database.RecordsOnDatabase, record_absences.AbsenceContract
 ):
     pass
 
@@ -89,6 +139,22 @@ class TestChangesOnPostgreSQL(
 
 class TestChangesOnMariaDB(
     _OnMariaDB, database.RecordsOnDatabase, record_changes.ChangeContract
+):
+    pass
+
+
+class TestAvailabilityOnPostgreSQL(
+    _OnPostgreSQL,
+    database.RecordsOnDatabase,
+    record_availability.AvailabilityContract,
+):
+    pass
+
+
+class TestAvailabilityOnMariaDB(
+    _OnMariaDB,
+    database.RecordsOnDatabase,
+    record_availability.AvailabilityContract,
 ):
     pass
 

@@ -90,8 +90,10 @@ class TestApplied(reloads.ReloadsTestCase):
         self.wait_for_lines(host, 'registered')
         self.assertEqual([], host.lines(' DEBUG '))
         self.reload_and_wait(host, DEFAULT={'debug': True})
-        self.wait_for_lines(host, ' DEBUG ironic_ownership.engine.host', 2)
-        quiet = 'ironic_ownership.engine.journal=WARN'
+        self.wait_for_lines(
+            host, ' DEBUG ironic_ownership.engine.hosting.host', 2
+        )
+        quiet = 'ironic_ownership.engine.hosting.journal=WARN'
         self.reload_and_wait(
             host, DEFAULT={'debug': False, 'default_log_levels': quiet}
         )
@@ -130,7 +132,8 @@ class TestApplied(reloads.ReloadsTestCase):
 
     def test_signal_during_the_start_is_answered_after_it(self) -> None:
         (uuid,) = self.enrolment.enrol(1)
-        host = self.deployment.start('host1', 'all', command=EARLY_SIGNAL)
+        self.deployment.command = EARLY_SIGNAL
+        host = self.deployment.start('host1', 'all')
         self.deployment.wait_for_owners({uuid: 'host1'})
         self.wait_for_lines(host, reloads.RELOADED)
         self.assert_never_left(host)

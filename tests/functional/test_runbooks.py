@@ -33,7 +33,13 @@ class _Runbook(placements.PlacementTestCase, hosts.HostsTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.placement = self.placement_server
-        self.deployment.more = {'placement': self.placement.options()}
+        # As beside a nova-compute: what is there is not ours to change.
+        self.deployment.more = {
+            'placement': {
+                **self.placement.options(),
+                'report_inventory': 'false',
+            }
+        }
         self.machines = machines.Machines(self.deployment, self.server)
         self.world = runbook.World(())
         self.uuids: dict[str, str] = {}

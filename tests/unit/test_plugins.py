@@ -46,6 +46,18 @@ class TestThirdParties(third_party.ThirdPartyCase):
         found = {p.name: p for p in plugins.installed(plugins.POLICIES)}
         self.assertEqual(dist, found['theirs'].distribution)
 
+    def test_node_is_asked_for_what_an_installed_policy_needs(self) -> None:
+        self.assertEqual(frozenset(), plugins.node_fields())
+        self.install('broken', 'import no_such_module_at_all')
+        self.install(
+            'theirs',
+            ASSIGNER.format(
+                base='FilterPolicy',
+                body='contract_version = 1; node_fields = ("extra",)',
+            ),
+        )
+        self.assertEqual({'extra'}, plugins.node_fields())
+
     def test_missing_one_is_refused_and_those_installed_are_named(
         self,
     ) -> None:
@@ -142,11 +154,43 @@ class TestThirdParties(third_party.ThirdPartyCase):
                     'options',
                 ),
                 (
+                    'from ironic_ownership.contracts import options\n'
+                    + ASSIGNER.format(
+                        base='FilterPolicy',
+                        body='contract_version = 1; options = tuple(\n'
+                        '        options.Option(n, options.OptionType.FLOAT, '
+                        '"H.", aliases=("b",)) for n in "ab")',
+                    ),
+                    'one name twice: b',
+                ),
+                (
+                    ASSIGNER.format(
+                        base='AssignerPolicy',
+                        body='contract_version = 1; extra_movement = 2; '
+                        'assign = lambda self, nodes, hosts: []',
+                    ),
+                    'extra_movement',
+                ),
+                (
                     ASSIGNER.format(
                         base='FilterPolicy, policy.AssignerPolicy',
                         body='contract_version = 1; assign = None',
                     ),
                     'no subclass',
+                ),
+                (
+                    ASSIGNER.format(
+                        base='FilterPolicy',
+                        body='contract_version = 1; node_fields = ("owner",)',
+                    ),
+                    'node_fields',
+                ),
+                (
+                    ASSIGNER.format(
+                        base='FilterPolicy',
+                        body='contract_version = 1; node_fields = "extra"',
+                    ),
+                    'node_fields',
                 ),
             )
         ):

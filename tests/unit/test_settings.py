@@ -87,6 +87,21 @@ class TestGood(SettingsCase):
             (('conductor_group', ''),), read.advertised.policies[0].options
         )
 
+    def test_members_are_looked_at_as_often_as_they_may_expire(self) -> None:
+        for ttl, beat, expected in (
+            (20, 5, 1.0),
+            (600, 5, 1.0),
+            (4, 1, 0.2),
+            (1.5, 0.5, 0.1),
+        ):
+            read = self.read(
+                f'[membership]\nheartbeat_interval = {beat}\n'
+                f'member_ttl = {ttl}\nfence_margin = 0.3'
+            )
+            self.assertAlmostEqual(expected, read.watch_interval)
+        told = self.read('[membership]\nwatch_interval = 7')
+        self.assertEqual(7, told.watch_interval)
+
     def test_interval_of_exactly_a_third_of_the_ttl_will_do(self) -> None:
         self.read('[membership]\nheartbeat_interval = 5\nmember_ttl = 15')
 

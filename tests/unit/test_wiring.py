@@ -3,6 +3,7 @@ from __future__ import annotations
 from ironic_ownership import wiring
 from ironic_ownership.contracts import exceptions, model
 from tests.unit import configured, third_party
+from tests.unit.clients import played
 from tests.unit.engine import world
 
 
@@ -44,6 +45,34 @@ class TestInterpret(third_party.ThirdPartyCase):
                 (model.PolicySettings.of('theirs', {'colour': colour}),)
             )
             self.assertIs(readable, wiring.interpret(advertised) is not None)
+
+
+NEEDS_EXTRA = """
+from ironic_ownership import contracts
+
+class Policy(contracts.FilterPolicy):
+    contract_version = 1
+    node_fields = ('extra',)
+"""
+
+
+class TestInventory(third_party.ThirdPartyCase, configured.ConfiguredCase):
+    def fields(self) -> set[str]:
+        """Return the fields that a scan of this configuration asks for."""
+        ironic = played.PlayedIronic(1)
+        self.addCleanup(ironic.stop)
+        conf = self.configure(
+            f'[ironic]\nauth_type = none\nendpoint_override = {ironic.url}'
+        )
+        wiring.Wiring(conf).inventory.scan(model.Scope())
+        _, query = ironic.requests[-1]
+        return set(query['fields'][0].split(','))
+
+    def test_field_is_asked_for_if_an_installed_policy_needs_it(self) -> None:
+        # Installed, not selected: this process decides for all members.
+        self.assertNotIn('extra', self.fields())
+        self.install('theirs', NEEDS_EXTRA)
+        self.assertIn('extra', self.fields())
 
 
 class TestListOpts(third_party.ThirdPartyCase):

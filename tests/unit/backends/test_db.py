@@ -75,6 +75,16 @@ class TestDatabaseBackend(sqlite.SqliteCase):
             db.DatabaseBackend.capabilities,
         )
 
+    def test_file_is_not_shared_by_machines_and_a_server_is(self) -> None:
+        shared = capabilities.Capability.SHARED
+        self.assertNotIn(shared, self.build().capabilities)
+        server = db.DatabaseBackend(
+            {'connection': 'mysql+pymysql://u:p@127.0.0.1/x'},
+            member_ttl=30,
+            call_timeout=5,
+        )
+        self.assertIn(shared, server.capabilities)
+
     def test_url_is_secret_and_follows_the_records(self) -> None:
         (option,) = db.DatabaseBackend.options
         self.assertTrue(option.secret)

@@ -19,3 +19,36 @@ class TestCallWithin(unittest.TestCase):
         self.addCleanup(go_on.set)
         with self.assertRaises(TimeoutError):
             deadline.call_within(0.05, go_on.wait)
+
+
+class TestCalls(unittest.TestCase):
+    def test_too_many_that_hang_are_refused_at_once(self) -> None:
+        calls, go_on = deadline.Calls(2), threading.Event()
+        self.addCleanup(go_on.set)
+        for _ in range(2):
+            with self.assertRaises(TimeoutError):
+                calls.within(0.05, go_on.wait)
+        before = threading.active_count()
+        with self.assertRaisesRegex(TimeoutError, '2 earlier calls'):
+            calls.within(60, go_on.wait)
+        self.assertEqual(before, threading.active_count())
+
+    def test_one_that_ended_makes_room(self) -> None:
+        calls, go_on = deadline.Calls(1), threading.Event()
+        ended = threading.Event()
+        with self.assertRaises(TimeoutError):
+            calls.within(0.05, lambda: go_on.wait() and ended.set())
+        go_on.set()
+        ended.wait(60)
+        while True:  # its thread is about to make room
+            try:
+                self.assertEqual(3, calls.within(60, lambda: 3))
+                return
+            except TimeoutError:
+                continue
+
+    def test_error_makes_room_too(self) -> None:
+        calls = deadline.Calls(1)
+        for _ in range(3):
+            with self.assertRaises(KeyError):
+                calls.within(60, lambda: {}['missing'])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import preview
-from ironic_ownership.engine import problem as problem_
+from ironic_ownership.engine.checking import problem as problem_
+from ironic_ownership.engine.deciding import preview
 from ironic_ownership.observe import columns, explanation, problem
 from ironic_ownership.observe import preview as preview_columns
 

@@ -11,7 +11,7 @@ import http.server
 import json
 import threading
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from oslo_config import cfg
@@ -44,7 +44,10 @@ class PlayedIronic:
     :ivar nodes: what the list holds, in order.
     :ivar lists: by the number of a list request, from 1: what to answer
         instead; a ConnectionError ends the connection without an answer.
+    :ivar conductors: what the list of conductors holds, in order.
     :ivar everything: what to answer to every request instead.
+    :ivar writes: what to answer to a request that is no GET, by its method
+        and path.
     :ivar requests: (path, query) of each request.
     """
 
@@ -57,10 +60,14 @@ class PlayedIronic:
         max_limit: int = 1000,
     ) -> None:
         self.nodes: list[Any] = [{'uuid': uuid(i)} for i in range(count)]
+        self.conductors: list[Any] = []
         self.versions = minimum, maximum
         self.max_limit = max_limit
         self.lists: dict[int, Callable[[], Answer]] = {}
         self.everything: Callable[[], Answer] | None = None
+        self.writes: Callable[[str, str], Answer] = lambda method, path: fault(
+            404, 'Not Found'
+        )
         self.requests: list[tuple[str, dict[str, list[str]]]] = []
         played = self
 
@@ -68,8 +75,13 @@ class PlayedIronic:
             protocol_version = 'HTTP/1.1'
 
             def do_GET(self) -> None:
+                self.rfile.read(int(self.headers.get('Content-Length') or 0))
                 try:
-                    status, headers, body = played.answer(self.path)
+                    status, headers, body = (
+                        played.answer(self.path)
+                        if self.command == 'GET'
+                        else played.writes(self.command, self.path)
+                    )
                 except ConnectionError:
                     self.close_connection = True
                     return
@@ -84,6 +96,8 @@ class PlayedIronic:
                 with contextlib.suppress(ConnectionError):
                     self.end_headers()
                     self.wfile.write(body)
+
+            do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -112,6 +126,8 @@ class PlayedIronic:
         if url.path == '/v1/nodes':
             number = sum(path == '/v1/nodes' for path, _ in self.requests)
             return self.lists.get(number, lambda: self.list(query))()
+        if url.path == '/v1/conductors':
+            return self._conductors(query)
         if url.path.startswith('/v1/nodes/'):
             return self._node(url.path.rpartition('/')[2])
         return fault(404, 'Not Found')
@@ -139,6 +155,18 @@ class PlayedIronic:
             body['next'] = f'{self.url}/v1/nodes?limit={limit}&marker=none'
         return 200, {}, json.dumps(body).encode()
 
+    def _conductors(self, query: dict[str, list[str]]) -> Answer:
+        limit = min(int(query['limit'][0]), self.max_limit)
+        start = 0
+        if 'marker' in query:
+            names = [c['hostname'] for c in self.conductors]
+            start = 1 + names.index(query['marker'][0])
+        some = self.conductors[start : start + limit]
+        body: dict[str, Any] = {'conductors': some}
+        if len(some) == limit:
+            body['next'] = f'{self.url}/v1/conductors?limit={limit}'
+        return 200, {}, json.dumps(body).encode()
+
     def _node(self, wanted: str) -> Answer:
         for node in self.nodes:
             if node['uuid'] == wanted:
@@ -146,9 +174,11 @@ class PlayedIronic:
         return fault(404, f'Node {wanted} could not be found.')
 
 
-def open_inventory(url: str, **options: object) -> client.IronicInventory:
+def open_inventory(
+    url: str, on_request: Iterable[str] = (), **options: object
+) -> client.IronicInventory:
     conf = configuration(auth_type='none', endpoint_override=url, **options)
-    return client.open_inventory(conf)
+    return client.open_inventory(conf, on_request=on_request)
 
 
 def configuration(**options: object) -> cfg.ConfigOpts:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from unittest import mock
 
 import testtools
 
@@ -252,6 +254,47 @@ class VersionTest(PlayedTestCase):
                 absent, {'shard', 'retired', 'conductor_group'} - set(fields)
             )
 
+    def test_free_nodes_are_filtered_by_what_the_server_knows(self):
+        every = {
+            'associated': ['false'],
+            'maintenance': ['false'],
+            'provision_state': ['available'],
+            'retired': ['false'],
+            'resource_class': ['gold'],
+        }
+        for maximum, unknown in (
+            ('1.115', set()),
+            ('1.60', {'retired'}),
+            ('1.20', {'retired', 'resource_class'}),
+            ('1.8', {'retired', 'resource_class', 'provision_state'}),
+        ):
+            ironic = self.play(1, maximum=maximum)
+            played.open_inventory(ironic.url).free(
+                EVERYTHING, resource_class='gold'
+            )
+            asked = ironic.requests[-1][1]
+            self.assertEqual(
+                {k: v for k, v in every.items() if k not in unknown},
+                {k: v for k, v in asked.items() if k in every},
+            )
+
+    def test_no_page_is_asked_for_once_there_are_enough_free_nodes(self):
+        ironic = self.play(7)
+        inventory = played.open_inventory(ironic.url, page_size=2)
+        found = inventory.free(EVERYTHING, enough=3)
+        self.assertEqual(4, len(found))
+        pages = [path for path, _ in ironic.requests if 'nodes' in path]
+        self.assertEqual(2, len(pages))
+
+    def test_field_on_request_is_asked_for_only_on_request(self):
+        for on_request in ((), ('extra',)):
+            ironic = self.play(1)
+            played.open_inventory(ironic.url, on_request=on_request).scan(
+                EVERYTHING
+            )
+            fields = ironic.requests[-1][1]['fields'][0].split(',')
+            self.assertEqual(bool(on_request), 'extra' in fields)
+
     def test_counting_shards_needs_a_server_that_knows_them(self):
         inventory = played.open_inventory(self.play(maximum='1.81').url)
         self.refused(exceptions.IronicTooOldError, inventory.shard_counts)
@@ -365,3 +408,16 @@ class CountTest(PlayedTestCase):
         ):
             ironic.everything = lambda body=body: played.page(body)
             self.refused(exceptions.IronicError, inventory.shard_counts)
+
+
+class ClockTest(PlayedTestCase):
+    def test_request_waits_for_no_clock_that_was_set_back(self):
+        ironic = self.play(3)
+        inventory = played.open_inventory(ironic.url)
+        self.assertEqual(3, len(inventory.scan(EVERYTHING)))
+        now = time.time()
+        with (
+            mock.patch('time.time', lambda: now - 3600),
+            mock.patch('time.sleep', side_effect=AssertionError),
+        ):
+            self.assertEqual(3, len(inventory.scan(EVERYTHING)))

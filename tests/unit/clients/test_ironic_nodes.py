@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.clients import ironic_nodes
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import model, policy
 
 UUID = '00000000-0000-4000-8000-000000000001'
 JSON = st.recursive(
@@ -18,7 +18,9 @@ JSON = st.recursive(
     ),
     max_leaves=5,
 )
-FIELDS = st.sampled_from(sorted(set(ironic_nodes.FIELDS) - {'uuid'}))
+FIELDS = st.sampled_from(
+    sorted({*ironic_nodes.FIELDS, *ironic_nodes.ON_REQUEST} - {'uuid'})
+)
 
 
 def read(**fields):
@@ -26,6 +28,9 @@ def read(**fields):
 
 
 class ReadTest(testtools.TestCase):
+    def test_policies_can_ask_for_all_that_can_be_asked_for_besides(self):
+        self.assertEqual(policy.ON_REQUEST, set(ironic_nodes.ON_REQUEST))
+
     @given(st.dictionaries(FIELDS, JSON))
     def test_any_node_with_a_uuid_becomes_a_sane_value(self, fields):
         node = read(**fields)
@@ -41,6 +46,7 @@ class ReadTest(testtools.TestCase):
         self.assertIsInstance(node.maintenance, bool)
         self.assertIsInstance(node.retired, bool)
         self.assertIsInstance(node.properties, dict)
+        self.assertIsInstance(node.extra, dict)
         self.assertTrue(all(isinstance(t, str) for t in node.traits))
         self.assertIsInstance(hash(node.traits), int)
 
@@ -81,6 +87,7 @@ class ReadTest(testtools.TestCase):
             'resource_class': 'gold',
             'properties': {'a': {'b': [1]}},
             'traits': ['T2', 'T1', 'T2'],
+            'extra': {'rack': 'r1', 'unit': 7},
         }
         self.assertEqual(
             model.Node(

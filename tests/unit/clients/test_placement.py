@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.server
 import json
 import threading
+import time
+from unittest import mock
 
 from ironic_ownership.clients import placement as client
 from ironic_ownership.clients import placement_options
@@ -113,6 +115,17 @@ class AnswerTest(configured.ConfiguredCase):
             self.answer = status, headers, text
             self.assert_no_answer(exceptions.PlacementError)
 
+    def test_request_waits_for_no_clock_that_was_set_back(self) -> None:
+        self.answer = 200, SIGNED, b'{"inventories": {}}'
+        placement = self.open()
+        self.assertTrue(placement.has_provider(UUID))
+        now = time.time()
+        with (
+            mock.patch('time.time', lambda: now - 3600),
+            mock.patch('time.sleep', side_effect=AssertionError),
+        ):
+            self.assertTrue(placement.has_provider(UUID))
+
     def test_what_may_pass_is_unavailable(self) -> None:
         for status in (500, 502, 503, 504, 429):
             self.answer = status, HTML, b'busy'
@@ -147,7 +160,19 @@ class AnswerTest(configured.ConfiguredCase):
         self.answer = 409, SIGNED, fault('has children', 'placement.other')
         with self.assertRaises(exceptions.PlacementError) as caught:
             self.open().delete_provider(UUID)
-        self.assertIs(exceptions.PlacementError, type(caught.exception))
+        self.assertIs(exceptions.PlacementRefusedError, type(caught.exception))
+
+    def test_only_placements_own_400_and_409_are_about_one_provider(
+        self,
+    ) -> None:
+        for status in (400, 409):
+            self.answer = status, SIGNED, fault('no such trait')
+            self.assert_no_answer(exceptions.PlacementRefusedError)
+            self.answer = status, HTML, b'<html>no</html>'
+            self.assert_no_answer(exceptions.PlacementError)
+        for status in (401, 403, 406):
+            self.answer = status, SIGNED, fault('go away')
+            self.assert_no_answer(exceptions.PlacementError)
 
     def test_request_id_and_version_are_sent(self) -> None:
         self.open('req-1').has_provider(UUID)
@@ -196,6 +221,33 @@ class OptionsTest(configured.ConfiguredCase):
 
     def test_other_groups_are_nobodys_business(self) -> None:
         self.assertIsNone(self.opened('[place]\na = b\n[my_replacement]\nc=d'))
+
+    def test_inventory_is_reported_unless_somebody_says_no(self) -> None:
+        for reports, text in (
+            (False, ''),
+            (False, '[placement]\nenabled = false'),
+            (False, '[placement]\nenabled = false\nreport_inventory = true'),
+            (True, '[placement]\nauth_type = password'),
+            (True, '[placement]\nenabled = true'),
+            (False, '[placement]\nenabled = true\nreport_inventory = false'),
+        ):
+            found = placement_options.reports(self.configure(text))
+            self.assertIs(reports, found, text)
+        with self.assertRaises(exceptions.ConfigurationError):
+            placement_options.reports(
+                self.configure('[placement]\nreport_inventory = perhaps')
+            )
+
+    def test_providers_are_compared_if_somebody_says_how_often(
+        self,
+    ) -> None:
+        for seconds, line in ((0, ''), (60, 'compare_interval = 60')):
+            conf = self.configure(f'[placement]\nenabled = true\n{line}')
+            self.assertEqual(seconds, placement_options.compare_interval(conf))
+        with self.assertRaises(exceptions.ConfigurationError):
+            placement_options.compare_interval(
+                self.configure('[placement]\ncompare_interval = -1')
+            )
 
     def test_wrong_type_is_an_error(self) -> None:
         for line in ('enabled = maybe', 'auth_type = none\ntimeout = soon'):

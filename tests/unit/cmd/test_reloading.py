@@ -10,7 +10,7 @@ from ironic_ownership import settings
 from ironic_ownership.clients import ironic, placement_options
 from ironic_ownership.cmd import log_levels, reloading
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import reload
+from ironic_ownership.engine.hosting import reload
 
 LOGGER = 'ironic_ownership.cmd.reloading'
 GOOD: dict[str, dict[str, object]] = {
@@ -128,8 +128,8 @@ class TestApplied(ReloadingCase):
         self.assertEqual(
             (6, 7, 8, 0.9, 10),
             (
-                tuning.heartbeat_interval,
-                tuning.refresh_interval,
+                tuning.intervals.heartbeat,
+                tuning.intervals.refresh,
                 limits.recheck_interval,
                 limits.mass_loss_share,
                 limits.mass_loss_minimum,
@@ -138,7 +138,7 @@ class TestApplied(ReloadingCase):
 
     def test_line_that_is_gone_goes_back_to_the_default(self) -> None:
         self.apply(('ownership', 'refresh_interval', 7))
-        self.assertEqual(60, self.apply().refresh_interval)
+        self.assertEqual(60, self.apply().intervals.refresh)
 
     def test_levels_change_at_once(self) -> None:
         named = logging.getLogger('ironic_ownership_reloading')

@@ -58,8 +58,7 @@ class TestOptions(unittest.TestCase):
                 Type.LIST,
                 default=('a',),
                 secret=True,
-                aliases=('alias',),
-                deprecated_names=('old',),
+                aliases=('alias', 'old'),
             )
         )
         self.assertEqual(

@@ -29,6 +29,7 @@ SETTINGS = st.sampled_from(
         world.runs(picky='ipmi'),
         world.runs(picky='ipmi', peer_list=()),
         world.runs(odd=None),
+        world.RESERVING,
         world.UNKNOWN,
         world.NEWER,
     )

@@ -15,8 +15,8 @@ from tooz import hashring
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reasons import Reason
 
-KNOWN = {'all', 'conductor_group', 'shard_key', 'peer_list', 'picky', 'odd'}
-ASSIGNERS = {'peer_list', 'odd'}
+ASSIGNERS = {'peer_list', 'odd', 'reservation'}
+KNOWN = {'all', 'conductor_group', 'shard_key', 'picky', *ASSIGNERS}
 
 
 class Service:
@@ -56,7 +56,7 @@ class Service:
         alike = {s.host for s in known if s.settings == self.settings}
         if self.assigner is None:
             return frozenset((self.host,))
-        if self.assigner == 'odd':
+        if self.assigner in ('odd', 'reservation'):
             return frozenset(alike)
         if 'shard_key' in self.options:
             return frozenset((self.host,))
@@ -137,6 +137,8 @@ class Moment:
             return model.Decision(hosts[0], Reason.EXCLUSIVE)
         if service.assigner == 'odd':
             owner = hosts[-1] if int(node.uuid[-1], 16) % 2 else None
+        elif service.assigner == 'reservation':
+            owner = None
         else:
             ring = hashring.HashRing(hosts, hash_function='md5')
             (owner,) = ring.get_nodes(node.uuid.encode())
@@ -184,9 +186,14 @@ class Moment:
         )
 
     def may_move(self, owner: str, wish: model.Decision) -> bool:
-        """Both sides rebalance, and the taker has more than one peer."""
+        """Both sides rebalance, and the taker has more than one peer.
+
+        Or it goes to nobody, from a service that has nodes on demand only.
+        """
         if wish.owner is None:
-            return self._shares(owner)
+            return self._shares(owner) or (
+                wish.reason is Reason.UNASSIGNED and self._reserves(owner)
+            )
         if not self._shares(wish.owner):
             return False
         service = self.known.get(owner)
@@ -200,4 +207,12 @@ class Moment:
             service is not None
             and service.rebalances
             and len(self.peers(service)) > 1
+        )
+
+    def _reserves(self, host: str) -> bool:
+        service = self.known.get(host)
+        return (
+            service is not None
+            and service.readable
+            and service.assigner == 'reservation'
         )

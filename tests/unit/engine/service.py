@@ -7,25 +7,30 @@ Ironic belong to the test.
 from __future__ import annotations
 
 import dataclasses
+import threading
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts import placement as placement_
 from ironic_ownership.contracts import records as port
 from ironic_ownership.db import records as sql
-from ironic_ownership.engine import (
-    absentees,
-    fence,
+from ironic_ownership.engine import access, notices
+from ironic_ownership.engine.deciding import policy_set
+from ironic_ownership.engine.hosting import (
     journal,
-    membership,
-    notices,
-    policy_set,
     refresh,
+    refreshed,
+    takeover,
+    writer,
 )
+from ironic_ownership.engine.members import fence, membership
+from ironic_ownership.engine.removing import absentees
+from ironic_ownership.engine.scheduling import judging
 from ironic_ownership.testing import inventory
 from tests.unit.db import sqlite
 from tests.unit.engine import clock, world
 
-TTL, MARGIN, RECHECK = 20.0, 1.0, 600.0
+TTL, MARGIN, RECHECK, LIMIT = 20.0, 1.0, 600.0, 5000
 LOGGER = 'ironic_ownership.engine'
 
 
@@ -42,7 +47,8 @@ class Shared:
 class Service:
     """One process of a service; never beats or refreshes by itself.
 
-    :ivar woken: how often the membership asked for a refresh.
+    :ivar woken: how often the membership told of a change.
+    :ivar died: the hosts that it told to have died.
     """
 
     def __init__(
@@ -52,6 +58,9 @@ class Service:
         shared: Shared,
         records: port.Records | None = None,
         ironic: inventory.FakeInventory | None = None,
+        *,
+        reporter: refreshed.Reporter | None = None,
+        placement: placement_.Placement | None = None,
     ) -> None:
         self.host = host
         records = records or shared.records
@@ -63,6 +72,7 @@ class Service:
         self.fence = fence.Fence(TTL, MARGIN, shared.clock)
         self.notices = notices.Notices()
         self.woken = 0
+        self.died: set[str] = set()
         self.membership = membership.Membership(
             membership.Identity(host, settings),
             self.backend,
@@ -72,23 +82,59 @@ class Service:
             self._wake,
             shared.clock,
         )
+        ports = access.Ports(
+            records, ironic, self.backend, world.interpret, placement
+        )
+        journal_ = journal.Journal(host, self.notices)
+        writer_ = writer.Writer(host, records, self.fence, journal_)
+        self.judging = judging.Judging(
+            ironic, self.notices, clock=shared.clock
+        )
         self.refresher = refresh.Refresher(
             host,
             policies.scope,
-            refresh.Ports(records, ironic, self.backend, world.interpret),
+            ports,
             self.fence,
-            journal.Journal(host, self.notices),
+            journal_,
             absentees.Absentees(
                 ironic,
                 absentees.Limits(RECHECK, 0.25, 3),
                 shared.clock,
             ),
+            writer_,
+            self.membership.judgement,
+            handover_limit=LIMIT,
+            judging_=self.judging,
+            reporter=reporter,
+            clock=shared.clock,
         )
-        self.beat = self.membership.beat
+        self.takeover = takeover.TakeOver(
+            host,
+            ports,
+            lambda: self.refresher.last_scan,
+            self.membership.judgement,
+            self.fence,
+            writer_,
+            self.notices,
+            threading.Event(),
+            longest_age=takeover.fresh_enough(60.0),
+            handover_limit=LIMIT,
+            clock=shared.clock,
+        )
         self.refresh = self.refresher.refresh
 
-    def _wake(self) -> None:
+    def beat(self) -> None:
+        """Beat, and at once again if that decides about somebody's death.
+
+        So does the loop of the heartbeat.
+        """
+        self.membership.beat()
+        if self.membership.wants_beat:
+            self.membership.beat()
+
+    def _wake(self, died: frozenset[str]) -> None:
         self.woken += 1
+        self.died |= died
 
 
 class ServiceCase(sqlite.SqliteCase):
@@ -108,11 +154,29 @@ class ServiceCase(sqlite.SqliteCase):
         self.records = self.shared.records
 
     def start(
-        self, host: str, settings: model.MemberSettings = world.ALL
+        self,
+        host: str,
+        settings: model.MemberSettings = world.ALL,
+        *,
+        reporter: refreshed.Reporter | None = None,
+        placement: placement_.Placement | None = None,
     ) -> Service:
-        started = Service(host, settings, self.shared)
+        started = Service(
+            host,
+            settings,
+            self.shared,
+            reporter=reporter,
+            placement=placement,
+        )
         started.beat()
         return started
+
+    def settle(self, *services: Service) -> None:
+        """Let a time to live pass in which these services beat."""
+        for _ in range(5):
+            self.shared.clock.elapse(TTL / 5)
+            for one in services:
+                one.beat()
 
     def operator(self, statement: str) -> None:
         """Change a row as an operator's command does."""

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model, policy
-from ironic_ownership.engine import policy_set, roster
+from ironic_ownership.engine.deciding import policy_set, roster
 from ironic_ownership.policies import (
     all_nodes,
     conductor_group,
     peer_list,
+    reservation,
     shard_key,
 )
 
@@ -40,6 +41,7 @@ CLASSES: dict[str, type[policy.Policy]] = {
     'conductor_group': conductor_group.ConductorGroupPolicy,
     'shard_key': shard_key.ShardKeyPolicy,
     'peer_list': peer_list.PeerListPolicy,
+    'reservation': reservation.ReservationPolicy,
     'picky': PickyPolicy,
     'odd': OddPolicy,
 }
@@ -78,6 +80,7 @@ def runs(**policies: Any) -> model.MemberSettings:
 
 ALL = runs(all=None)
 RING = runs(peer_list=())
+RESERVING = runs(reservation=None)
 NEWER = model.MemberSettings(ALL.policies, contract_version=2)
 UNKNOWN = runs(of_another_site=None)
 

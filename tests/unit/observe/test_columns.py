@@ -10,7 +10,8 @@ import yaml
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.engine import survey
+from ironic_ownership.engine.inspecting import standings, survey
+from ironic_ownership.engine.members import memberships
 from ironic_ownership.observe import columns, compute_node, event, service
 
 KINDS = {
@@ -102,7 +103,7 @@ class ComputeNodeTest(unittest.TestCase):
         decision = model.Decision('h', reasons.Reason.EXCLUSIVE)
         row = shown(compute_node.DETAILS, finding(NODE, RECORD, decision))
         self.assertEqual(
-            ['u1', 'n1', 'h', 'owned', None, 's', 'g', 'exclusive'],
+            ['u1', 'n1', 'h', 'owned', None, 's', 'g', 'exclusive', None],
             [row[key] for key in columns.keys(compute_node.SHORT)],
         )
         self.assertEqual('i', row['recorded_instance_uuid'])
@@ -111,7 +112,7 @@ class ComputeNodeTest(unittest.TestCase):
         orphan = finding(None, RECORD, state=survey.State.ORPHAN)
         row = shown(compute_node.DETAILS, orphan)
         self.assertEqual(
-            ['u1', 'old', 'h', 'orphan', 'i', 't', '', 'node_gone'],
+            ['u1', 'old', 'h', 'orphan', 'i', 't', '', 'node_gone', None],
             [row[key] for key in columns.keys(compute_node.SHORT)],
         )
         for key in ('decided_owner', 'provision_state', 'maintenance'):
@@ -160,9 +161,9 @@ class ServiceTest(unittest.TestCase):
     def test_alive_is_unknown_without_a_view(self) -> None:
         row, member = model.Service('h'), model.Member('h', 'i')
         for standing, alive in (
-            (service.Standing(row, member, True), 'up'),
-            (service.Standing(row, None, True), 'down'),
-            (service.Standing(row, None, False), 'unknown'),
+            (standings.Standing(row, member, True), 'up'),
+            (standings.Standing(row, None, True), 'down'),
+            (standings.Standing(row, None, False), 'unknown'),
         ):
             self.assertEqual(alive, standing.alive)
 
@@ -171,9 +172,9 @@ class ServiceTest(unittest.TestCase):
         for of, thing in (
             (
                 service.DETAILS,
-                service.Standing(model.Service('h'), member, True),
+                standings.Standing(model.Service('h'), member, True),
             ),
-            (service.MEMBER, service.Reading(member, True)),
+            (service.MEMBER, memberships.Reading(member, True, None)),
         ):
             row = shown(of, thing)
             self.assertEqual(row, yaml.safe_load(yaml.safe_dump(row)))

@@ -36,6 +36,6 @@ class TestConductorGroup(unittest.TestCase):
 
     def test_old_name_is_declared_as_deprecated(self) -> None:
         (option,) = conductor_group.ConductorGroupPolicy.options
-        self.assertEqual(('partition_key',), option.deprecated_names)
+        self.assertEqual(('partition_key',), option.aliases)
         self.assertEqual('ironic', option.group)
         self.assertTrue(option.required)

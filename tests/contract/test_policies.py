@@ -1,0 +1,46 @@
+"""The built-in policies keep the contract that those of others have to."""
+
+from __future__ import annotations
+
+from ironic_ownership.policies import (
+    all_nodes,
+    conductor_group,
+    peer_list,
+    reservation,
+    shard_key,
+)
+from ironic_ownership.testing import policy
+
+
+class TestAllNodes(policy.FilterPolicyContract):
+    policy_class = all_nodes.AllNodesPolicy
+
+
+class TestConductorGroup(policy.FilterPolicyContract):
+    policy_class = conductor_group.ConductorGroupPolicy
+    settings = (
+        {'conductor_group': 'G1'},
+        {'conductor_group': ''},
+        {'conductor_group': 'rack-1.a_b'},
+    )
+
+
+class TestShardKey(policy.FilterPolicyContract):
+    policy_class = shard_key.ShardKeyPolicy
+    settings = ({'shard_key': 'a'}, {'shard_key': 'Rack1'})
+
+
+class TestPeerList(policy.AssignerPolicyContract):
+    policy_class = peer_list.PeerListPolicy
+    settings = (
+        {},
+        {'peer_list': ('host2', 'HOST1', 'host1')},
+    )
+
+
+class TestReservation(policy.AssignerPolicyContract):
+    policy_class = reservation.ReservationPolicy
+    settings = (
+        {},
+        {'fallback': 'instance_uuid', 'expiry': 0},
+    )

@@ -1,0 +1,71 @@
+"""Reservations on record keep their contract on SQLite."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+from ironic_ownership.contracts import moves as moves_port
+from ironic_ownership.db import moves
+from ironic_ownership.db import reservations as sql
+from ironic_ownership.testing import (
+    records,
+    reservation_activation,
+    reservation_beginning,
+    reservation_end,
+)
+from tests.contract import database
+
+
+class ReservationsOnDatabase(database.RecordsOnDatabase):
+    """Builds the reservations beside the records."""
+
+    def make_reservations(self) -> sql.SqlReservations:
+        return sql.SqlReservations(self.database)
+
+    def move(self, number: int, destination: str) -> None:
+        """Move a node from a service that was forced down."""
+        port = moves.SqlMoves(self.database)
+        (record,) = self.records.compute_nodes_by_uuid([records.uuid(number)])
+        source = self.records.set_service(
+            record.host, actor='operator', forced_down=True
+        )
+        node = moves_port.NodeMove(
+            record.uuid, record.host, source.epoch, record.instance_uuid
+        )
+        port.plan(moves_port.Move('req-1', destination, 'operator'), [node])
+        (done,) = port.carry_out('req-1', [node])
+        self.assertIs(moves_port.NodeState.MOVED, done.state, done.detail)
+
+
+class _OnSqlite(unittest.TestCase):
+    def fresh_url(self) -> str:
+        directory = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, directory)
+        return f'sqlite:///{directory}/records.sqlite'
+
+
+class TestBeginning(
+    _OnSqlite, ReservationsOnDatabase, reservation_beginning.BeginningContract
+):
+    pass
+
+
+class TestActivation(
+    _OnSqlite,
+    ReservationsOnDatabase,
+    reservation_activation.ActivationContract,
+):
+    pass
+
+
+class TestEnd(_OnSqlite, ReservationsOnDatabase, reservation_end.EndContract):
+    pass
+
+
+class TestMoved(
+    _OnSqlite, ReservationsOnDatabase, reservation_end.MovedReservationContract
+):
+    pass

@@ -1,0 +1,89 @@
+"""Somebody sets a clock an hour ahead, or back, while everything runs."""
+
+from __future__ import annotations
+
+import sys
+
+from lab import faketime, postgresql
+from tests.functional import databases, hosts
+from tests.functional.faults import incident, jumping_host, stores
+
+HOUR = 3600
+BOTH = ('host1', 'host2')
+
+
+class _Clocks(incident.IncidentTestCase):
+    """Tests give their clock to whom they want."""
+
+    def setUp(self) -> None:
+        directory = databases.temporary_directory('clock')
+        directory.chmod(0o755)
+        self.clock = faketime.Clock(directory)
+        super().setUp()
+        self.deployment.live_for(incident.LONG)
+
+    def start_with_clock(self, *names: str) -> list[hosts.Host]:
+        """Start hosts whose clock will jump."""
+        deployment = self.deployment
+        deployment.environment = self.clock.env
+        deployment.command = (sys.executable, jumping_host.__file__)
+        started = self.start(*names)
+        deployment.environment, deployment.command = None, hosts.COMMAND
+        return started
+
+    def assert_jumps_move_nothing(self) -> None:
+        """Jump there and back in both directions, and see work go on."""
+        uuids, _ = self.enrol()
+        self.wait_for_ring(uuids, BOTH)
+        with self.nothing_moves():
+            for seconds in (HOUR, 0, -HOUR, 0):
+                self.clock.jump(seconds)
+                more, _ = self.enrol(8)
+                self.wait_for_ring(more, BOTH)
+
+
+class TestClockOfAHost(_Clocks):
+    """The clock of one machine among several."""
+
+    def test_jumps_change_nothing_at_all(self) -> None:
+        (jumping,) = self.start_with_clock('host1')
+        (other,) = self.start('host2')
+        self.assert_jumps_move_nothing()
+        for host in (jumping, other):
+            self.assertEqual(1, len(host.lines('joined as')), host.troubles())
+            self.assertEqual([], host.lines('nobody foresaw'))
+
+
+class TestClockOfTheDatabase(_Clocks):
+    """The clock by which the backend ``db`` judges who is alive."""
+
+    def fresh_url(self) -> str:
+        directory = databases.temporary_directory('postgresql')
+        server = postgresql.PostgreSQL(directory, self.clock.env)
+        self.addCleanup(server.stop)
+        server.start()
+        return server.create_database('records')
+
+    def open_store(self, url: str) -> stores.Store:
+        return stores.RecordsStore(url)
+
+    def test_jumps_move_nothing(self) -> None:
+        self.start(*BOTH)
+        self.assert_jumps_move_nothing()
+
+
+class TestClockOfTheMachine(_Clocks):
+    """One machine with all processes and the database of SQLite."""
+
+    def fresh_url(self) -> str:
+        return databases.SQLITE.fresh()
+
+    def open_store(self, url: str) -> stores.Store:
+        return stores.RecordsStore(url)
+
+    def test_jumps_move_nothing(self) -> None:
+        self.start_with_clock(*BOTH)
+        self.assert_jumps_move_nothing()
+
+
+del _Clocks

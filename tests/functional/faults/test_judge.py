@@ -1,0 +1,58 @@
+"""The judge of all incidents finds a fence that is broken on purpose."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.functional import hosts, laws
+from tests.functional.faults import incident, unfenced_host
+
+
+class TestJudge(incident.IncidentTestCase):
+    def assert_lawful(self, deployment: hosts.Deployment) -> None:
+        """Let it pass: here each test says what has to be found."""
+
+    def start_unfenced(self, policies: str, epochs: str = '') -> hosts.Host:
+        """Start ``host1`` without a fence, and wait until it owns nodes."""
+        deployment = self.deployment
+        deployment.command = (sys.executable, unfenced_host.__file__)
+        deployment.environment = {unfenced_host.VARIABLE: epochs}
+        started = deployment.launch('host1', policies)
+        deployment.command, deployment.environment = hosts.COMMAND, None
+        self.wait_for_owner(self.enrolment.enrol(8), 'host1')
+        return started
+
+    def wait_for_violation(self, words: str) -> None:
+        """Wait until the judge finds something."""
+        deployment = self.deployment
+        deployment.wait_until(
+            lambda: any(
+                words in found
+                for found in laws.violations(
+                    deployment.records, deployment.evidence()
+                )
+            ),
+            f'violation: {words}',
+        )
+
+    def test_write_after_the_membership_ended_is_found(self) -> None:
+        # Nobody else is there: nobody has fenced it, and no epoch is wrong.
+        self.start_unfenced('all')
+        self.wait_for_lapse('host1', self.deployment.last_event())
+        self.wait_for_owner(self.enrolment.enrol(4), 'host1')
+        self.wait_for_violation('law 1: the right of the actor had lapsed')
+
+    def test_write_with_an_old_epoch_is_found(self) -> None:
+        self.start_unfenced('peer_list', unfenced_host.IGNORED)
+        self.deployment.launch('host2')
+        self.wait_for_violation('law 1: actor is fenced')
+
+    def test_write_beside_the_process_that_took_over_is_found(self) -> None:
+        self.start_unfenced('all', unfenced_host.IGNORED)
+        second = self.deployment.launch('host1', 'all')
+        self.deployment.wait_until(
+            lambda: second.lines('registered, epoch'), 'take-over'
+        )
+        second.freeze()
+        self.wait_for_owner(self.enrolment.enrol(4), 'host1')
+        self.wait_for_violation('while host1_2 is active')

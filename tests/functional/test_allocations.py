@@ -1,0 +1,143 @@
+"""Nodes reserved by allocations of a real Ironic."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from unittest import mock
+
+from ironic_ownership.clients import ironic_listing
+from ironic_ownership.contracts import allocations as port
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.testing import allocations
+from tests.functional import allocating
+
+ALLOCATIONS = '/v1/allocations'
+
+
+class AllocationsTest(allocating.AllocatingCase):
+    method = port.Method.ALLOCATION
+    writes_by = 'POST'
+
+    def reserve_as_somebody_else(self, uuid: str, instance_uuid: str) -> None:
+        self.server.request(
+            'POST',
+            '/allocations',
+            json={
+                'uuid': instance_uuid,
+                'resource_class': allocations.GOLD,
+                'candidate_nodes': [uuid],
+            },
+        )
+        self.settle(instance_uuid)
+
+    def settle(self, instance_uuid: str) -> dict[str, Any]:
+        while True:
+            found = self.server.request('GET', f'/allocations/{instance_uuid}')
+            if found['state'] != 'allocating':
+                return found
+            time.sleep(0.05)
+
+    def test_allocation_is_the_instances_and_bears_our_mark(self) -> None:
+        [uuid] = self.enrol()
+        one = allocations.instance()
+        self._create(one, [uuid], owner='compute-1')
+        found = self.server.request('GET', f'/allocations/{one}')
+        self.assertEqual(one, found['uuid'])
+        self.assertEqual(uuid, found['node_uuid'])
+        self.assertEqual({port.MARKER: 'compute-1'}, found['extra'])
+
+    def test_error_of_an_earlier_call_is_not_in_the_way(self) -> None:
+        [uuid] = self.enrol()
+        one = allocations.instance()
+        self.server.request(
+            'POST',
+            '/allocations',
+            json={
+                'uuid': one,
+                'resource_class': 'nothing',
+                'extra': {port.MARKER: 'one'},
+            },
+        )
+        self.assertEqual('error', self.settle(one)['state'])
+        self.assertEqual(uuid, self._create(one, [uuid]).node_uuid)
+
+    def test_deletion_answered_by_503_can_be_repeated(self) -> None:
+        uuids = self.enrol(2)
+        for late, uuid in zip((False, True), uuids, strict=True):
+            one = allocations.instance()
+            self._create(one, [uuid])
+            self.proxy.late = late
+            self.fail('DELETE', allocating.UNAVAILABLE)
+            with self.assertRaises(exceptions.IronicUnavailableError):
+                self.client.delete(one)
+            self.assertIs(not late, self.client.delete(one))
+            self.assertIsNone(self.instance_of(uuid))
+
+    def test_request_sent_twice_by_a_lost_connection_is_one_allocation(
+        self,
+    ) -> None:
+        uuids = self.enrol(2)
+        one = allocations.instance()
+        self.proxy.late = True
+        self.fail('POST', allocating.BROKEN, None)
+        made = self._create(one, uuids)
+        self.assertIs(port.AllocationState.ACTIVE, made.state)
+        self.assertEqual(2, self.proxy.asked.count(('POST', ALLOCATIONS)))
+        self.assertEqual([made], list(self.client.mine('one')))
+
+    def test_ironic_before_1_52_is_refused_and_named(self) -> None:
+        self.proxy.newest = allocating.BEFORE_ALLOCATIONS
+        client = self.another()
+        for ask in (
+            client.check,
+            lambda: client.get(allocations.MISSING),
+            lambda: client.delete(allocations.MISSING),
+            lambda: client.mine('one'),
+            lambda: client.create(
+                allocations.MISSING,
+                resource_class=allocations.GOLD,
+                candidates=[allocations.MISSING],
+                owner='one',
+            ),
+        ):
+            error = self.assertRaises(exceptions.IronicTooOldError, ask)
+            self.assertIn('1.52', str(error))
+            self.assertIn(allocating.BEFORE_ALLOCATIONS, str(error))
+
+    def test_ironic_of_today_is_admitted(self) -> None:
+        self.client.check()
+        self.assertIs(port.Method.ALLOCATION, self.client.method)
+
+    def test_node_that_is_undeployed_has_no_allocation_any_more(self) -> None:
+        [uuid] = self.enrol()
+        one = allocations.instance()
+        self._create(one, [uuid])
+        # As Ironic does at the end of an undeployment, and Nova did before.
+        self.enrolment.set_instance(uuid, None)
+        self.assertIsNone(self.client.get(one))
+        self.assertIs(False, self.client.delete(one))
+
+    def test_instance_on_a_node_without_an_allocation_is_a_conflict(
+        self,
+    ) -> None:
+        uuids = self.enrol(2)
+        one = allocations.instance()
+        self.enrolment.set_instance(uuids[0], one)
+        with self.assertRaises(exceptions.AllocationConflictError):
+            self._create(one, uuids[1:])
+        self.assertIsNone(self.instance_of(uuids[1]))
+        self.assertIsNone(self.client.get(one))
+
+    def test_unknown_trait_is_an_error_that_names_it(self) -> None:
+        [uuid] = self.enrol()
+        with self.assertRaises(exceptions.IronicError) as caught:
+            self._create(allocations.instance(), [uuid], traits=['lower'])
+        self.assertIn('lower', str(caught.exception))
+        self.assertNotIn('endpoint_override', str(caught.exception))
+
+    def test_long_list_is_read_to_its_end(self) -> None:
+        uuids = self.enrol(3)
+        made = {self._create(allocations.instance(), [u]) for u in uuids}
+        with mock.patch.object(ironic_listing, 'PAGE_SIZE', 1):
+            self.assertEqual(made, set(self.client.mine('one')))

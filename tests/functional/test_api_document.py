@@ -1,0 +1,92 @@
+"""The OpenAPI document against the running service: schemathesis.
+
+Each operation is sent what its schemas allow, and what they don't, over a
+real connection. The same requests in every run: nothing is random here.
+"""
+
+from __future__ import annotations
+
+import hypothesis
+import schemathesis
+from schemathesis import GenerationMode, checks
+
+from ironic_ownership.web import catalogue
+from tests.functional import api_process
+
+EXAMPLES = 15
+"""Requests of one kind for one operation: some 20 operations, two kinds."""
+
+SETTINGS = hypothesis.settings(
+    max_examples=EXAMPLES,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+
+
+class DocumentTest(api_process.ApiCase):
+    nodes_of_each = 1
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.api = self.serve('metrics_interval = 60')
+        self.schema = schemathesis.openapi.from_url(
+            f'{self.api.url}/openapi.json', timeout=api_process.TIMEOUT
+        )
+
+    def operations(self):
+        return [found.ok() for found in self.schema.get_all_operations()]
+
+    def send(self, operation, mode: GenerationMode) -> int:
+        """Send an operation many requests; return how many."""
+        sent = []
+
+        @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
+        @SETTINGS
+        def ask(case) -> None:
+            sent.append(case)
+            answer = case.call(timeout=api_process.TIMEOUT)
+            case.validate_response(
+                answer, excluded_checks=[checks.max_response_time]
+            )
+            self.assertIn('x-openstack-request-id', answer.headers)
+            self.assertLess(answer.status_code, 500, answer.text)
+
+        ask()
+        return len(sent)
+
+    def test_document_is_valid_and_complete(self) -> None:
+        self.schema.validate()
+        self.assertEqual(
+            {
+                f'{one.method} {one.path}'
+                for one in catalogue.OPERATIONS
+                # schemathesis leaves out the document itself.
+                if one.path != '/openapi.json'
+            },
+            {operation.label for operation in self.operations()},
+        )
+
+    def test_what_the_schemas_allow_is_answered_as_they_say(self) -> None:
+        for operation in self.operations():
+            with self.subTest(operation.label):
+                self.assertLess(
+                    0, self.send(operation, GenerationMode.POSITIVE)
+                )
+
+    def test_what_they_do_not_allow_is_refused(self) -> None:
+        for operation in self.operations():
+            takes = [*operation.path_parameters, *operation.query]
+            if not takes and not list(operation.body):
+                continue
+            with self.subTest(operation.label):
+                self.assertLess(
+                    0, self.send(operation, GenerationMode.NEGATIVE)
+                )
+
+    def tearDown(self) -> None:
+        # Whatever was sent: nothing that it was not allowed to change did.
+        self.assertEqual({'old'}, set(self.owners().values()))
+        super().tearDown()

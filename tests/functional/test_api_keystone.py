@@ -1,0 +1,105 @@
+"""Tokens and rules of the HTTP service, with a real Keystone."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+
+from lab import keystone
+from tests.functional import api_process, databases
+
+
+@functools.cache
+def _keystone() -> keystone.Keystone:
+    """Return the Keystone of this test process, which ends with it."""
+    server = keystone.Keystone(databases.temporary_directory('keystone'))
+    # Registered after the directory's removal, so it runs before it.
+    atexit.register(server.stop)
+    server.start()
+    server.add('mary', 'member')
+    server.add('rita', 'reader', system=True)
+    server.add('sven', 'service')
+    return server
+
+
+class KeystoneTest(api_process.ApiCase):
+    nodes_of_each = 1
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.keystone = _keystone()
+        self.keystone.start()
+        lines = [f'{k} = {v}' for k, v in self.keystone.options().items()]
+        self.api = self.serve(
+            '\n'.join(
+                [
+                    'auth_strategy = keystone',
+                    # Reachable by others, which needs tokens.
+                    'host_ip = 0.0.0.0',
+                    '[keystone_authtoken]',
+                    *lines,
+                ]
+            )
+        )
+
+    def status(self, method: str, path: str, token: str = '', body=None):
+        """Return the status and, of an error, the code."""
+        headers = {'X-Auth-Token': token} if token else {}
+        answer = self.api.ask(method, path, body, headers)
+        error = (answer.body or {}).get('error', {})
+        return answer.status, error.get('code')
+
+    def test_role_decides(self) -> None:
+        move = {
+            'service': 'new',
+            'select': {'uuids': self.nodes[:1]},
+            'dry_run': True,
+        }
+        forbidden = 403, 'forbidden'
+        for token, reads, moves, reserves in (
+            (self.keystone.token(), 200, 200, 404),
+            (self.keystone.token('mary'), 403, 403, 403),
+            (self.keystone.token('rita', system=True), 200, 403, 403),
+            (self.keystone.token('sven'), 403, 403, 404),
+        ):
+            for method, path, status, body in (
+                ('GET', '/v1/compute-nodes', reads, None),
+                ('GET', '/metrics', reads, None),
+                ('POST', '/v1/moves', moves, move),
+                (
+                    'DELETE',
+                    f'/v1/reservations/{self.nodes[0]}',
+                    reserves,
+                    None,
+                ),
+            ):
+                said = self.status(method, path, token, body)
+                self.assertEqual(status, said[0], (path, said))
+                if status == 403:
+                    self.assertEqual(forbidden, said)
+
+    def test_without_a_valid_token_nothing_is_told(self) -> None:
+        revoked = self.keystone.token('rita', system=True)
+        self.keystone.revoke(revoked)
+        for token in ('', 'made-up', revoked):
+            self.assertEqual(
+                (401, 'unauthenticated'),
+                self.status('GET', '/v1/services', token),
+            )
+        self.assertEqual(200, self.status('GET', '/')[0])
+        self.assertEqual(200, self.status('GET', '/openapi.json')[0])
+
+    def test_actor_of_a_move_is_the_user(self) -> None:
+        token = self.keystone.token()
+        body = {'service': 'new', 'select': {'uuids': self.nodes[:1]}}
+        self.assertEqual(201, self.status('POST', '/v1/moves', token, body)[0])
+        (move,) = self.lab.json('move', 'list')
+        self.assertTrue(move['actor'].startswith('admin@'), move)
+
+    def test_outage_of_keystone_is_said_in_the_same_form(self) -> None:
+        token = self.keystone.token()
+        self.keystone.kill()
+        said = self.status('GET', '/v1/services', token)
+        self.assertEqual(503, said[0], said)
+        self.keystone.start()
+        self.assertEqual(200, self.status('GET', '/v1/services', token)[0])

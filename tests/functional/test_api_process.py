@@ -1,0 +1,96 @@
+"""The process of the HTTP service: where it listens, how it ends."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+
+from lab import process
+from tests.functional import api_process
+
+SETTINGS = (
+    pathlib.Path(__file__).resolve().parents[2]
+    / 'etc/ironic_ownership/gunicorn.conf.py'
+)
+GUNICORN = pathlib.Path(sys.executable).parent / 'gunicorn'
+
+
+class ProcessTest(api_process.ApiCase):
+    nodes_of_each = 0
+
+    def test_sigterm_ends_it_cleanly(self) -> None:
+        api = self.serve()
+        api.process.signal(signal.SIGTERM)
+        self.assertEqual(0, api.process.wait(api_process.TIMEOUT))
+
+    def test_without_tokens_it_says_so_and_is_on_loopback_alone(self) -> None:
+        api = self.serve()
+        self.assertIn(
+            'only those on this machine', api.process.log.read_text()
+        )
+        with socket.socket() as other:
+            # The same port of any other address is still free.
+            other.bind(('127.0.0.2', api.port))
+
+    def test_refuses_to_be_open_to_other_machines(self) -> None:
+        config = self.configure('host_ip = 0.0.0.0')
+        done = subprocess.run(
+            [*api_process.COMMAND, '--config-file', str(config)],
+            capture_output=True,
+            text=True,
+            timeout=api_process.TIMEOUT,
+        )
+        self.assertEqual(1, done.returncode, done)
+        last = done.stderr.splitlines()[-1]
+        self.assertIn('[api] host_ip = 0.0.0.0', last)
+        self.assertIn('auth_strategy = keystone', last)
+        self.assertFalse(process.answers_tcp(self.port))
+
+    def test_port_that_is_taken_is_one_line(self) -> None:
+        config = self.configure()
+        with socket.socket() as other:
+            other.bind(('127.0.0.1', self.port))
+            other.listen()
+            done = subprocess.run(
+                [*api_process.COMMAND, '--config-file', str(config)],
+                capture_output=True,
+                text=True,
+                timeout=api_process.TIMEOUT,
+            )
+        self.assertEqual(1, done.returncode, done)
+        self.assertNotIn('Traceback', done.stderr)
+
+
+class GunicornTest(api_process.ApiCase):
+    nodes_of_each = 1
+
+    def test_gunicorn_serves_the_same_from_several_processes(self) -> None:
+        config = self.configure()
+        api = self.run_server(
+            [
+                *(str(GUNICORN), '--config', str(SETTINGS)),
+                *('--timeout', str(int(api_process.TIMEOUT))),
+                *('--bind', f'127.0.0.1:{self.port}'),
+                *('--env', f'IRONIC_OWNERSHIP_CONFIG_FILES={config}'),
+                *('--preload', 'ironic_ownership.web.wsgi:application'),
+            ]
+        )
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(
+                pool.map(
+                    lambda _: api.ask('GET', '/v1/compute-nodes'), range(24)
+                )
+            )
+        for answer in answers:
+            self.assertEqual(200, answer.status, answer.text)
+            self.assertEqual(
+                len(self.nodes), len(answer.body['compute_nodes'])
+            )
+        said = api.ask('POST', '/v1/moves', b'{')
+        self.assertEqual(415, said.status)
+        api.process.signal(signal.SIGTERM)
+        self.assertEqual(0, api.process.wait(api_process.TIMEOUT))

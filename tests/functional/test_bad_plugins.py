@@ -1,0 +1,336 @@
+"""Plugins of third parties that misbehave, in real host processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import unittest
+from typing import Any
+
+from tests.functional import command_line, databases, hosts, third_parties
+
+NAMED = "policy 'moody' from their-moods 1.5"
+
+MOODS = """
+    import os
+    import pathlib
+
+    def mood():
+        if 'HAS_MOODS' not in os.environ:
+            return ''
+        return pathlib.Path({path!r}).read_text()
+
+    class Moody(AssignerPolicy):
+        contract_version = 1
+        rebalancing = True
+
+        def __init__(self, settings):
+            super().__init__(settings)
+            if mood() == 'constructor':
+                raise LookupError('a bad mood')
+
+        def peers(self, host, candidates, scope):
+            if mood() == 'peers':
+                return 'everybody'
+            return frozenset(candidates)
+
+        def assign(self, nodes, hosts):
+            if mood() == 'raises':
+                raise LookupError('a bad mood')
+            if mood() == 'stranger':
+                return ['stranger' for _ in nodes]
+            if mood() == 'nothing':
+                return None
+            if mood() == 'type':
+                return [5 for _ in nodes]
+            if mood() == 'less':
+                return [hosts[-1] for _ in nodes[1:]]
+            while mood() == 'slow':
+                time.sleep(0.05)
+            return [hosts[0] for _ in nodes]
+
+    class Picky(FilterPolicy):
+        contract_version = 1
+
+        def scope(self):
+            if mood() == 'scope':
+                return 'rack1'
+            return Scope()
+
+        def admits(self, node):
+            if mood() == 'admits':
+                raise LookupError('a bad mood')
+            return None if mood() == 'silent' else True
+"""
+
+
+class TestStart(unittest.TestCase):
+    """What refuses a start, or a reload, before anything is written."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.site = third_parties.Site()
+        self.directory = databases.temporary_directory('bad')
+        self.records = self.directory / 'records.sqlite'
+
+    def refused(self, policies: str, **sections: Any) -> str:
+        file = self.directory / 'host.conf'
+        file.write_text(
+            hosts.text_of(
+                hosts.FAST,
+                {
+                    'DEFAULT': {'host': 'host1'},
+                    'ownership': {'policies': policies},
+                    'database': {'connection': f'sqlite:///{self.records}'},
+                    'ironic': {
+                        'auth_type': 'none',
+                        'endpoint_override': 'http://127.0.0.1:1',
+                    },
+                },
+                sections,
+            )
+        )
+        done = subprocess.run(
+            [*hosts.COMMAND, '--config-file', str(file)],
+            capture_output=True,
+            text=True,
+            timeout=hosts.TIMEOUT,
+            env={**os.environ, **self.site.environment},
+        )
+        self.assertEqual(1, done.returncode, done.stderr)
+        (line,) = done.stderr.splitlines()
+        self.assertFalse(self.records.exists())
+        return line
+
+    def test_policy_that_cannot_start_is_refused_with_its_distribution(
+        self,
+    ) -> None:
+        body = 'class P(FilterPolicy):\n        contract_version = '
+        for number, (source, cause) in enumerate(
+            (
+                ('raise LookupError("on import")', 'on import'),
+                ('import sys; sys.exit("gone")', 'gone'),
+                (f'{body}1; __init__ = None', 'NoneType'),
+                (f'{body}1; settings = None', 'settings'),
+                (f'{body}1; settings = lambda self: 5', 'settings'),
+                (f'{body}1; scope = lambda self: None', 'scope'),
+                (f'{body}1; scope = lambda self: 1 / 0', 'ZeroDivision'),
+                (f'{body}1; remarks = lambda self: None', 'remarks'),
+                (f'{body}1; check_host = lambda self, h: 1 / 0', 'ZeroDiv'),
+                (f'{body}99', 'contract version 99'),
+            )
+        ):
+            with self.subTest(source=source):
+                name = f'odd{number}'
+                dist = self.site.install(f'their-{name}', source, {name: 'P'})
+                line = self.refused(name)
+                for part in (repr(name), dist, cause):
+                    self.assertIn(part, line)
+
+    def test_secret_that_would_be_advertised_is_refused(self) -> None:
+        dist = self.site.install(
+            'their-secret',
+            """
+            class P(FilterPolicy):
+                contract_version = 1
+                options = (
+                    Option('word', OptionType.STRING, 'A secret.', 'hunter2',
+                           secret=True),
+                )
+            """,
+            {'teller': 'P'},
+        )
+        line = self.refused('teller')
+        for part in ("'teller'", dist, "secret option 'word'"):
+            self.assertIn(part, line)
+        self.assertNotIn('hunter2', line)
+
+    def test_name_of_two_packages_is_refused_and_both_are_named(self) -> None:
+        source = 'class P(FilterPolicy): contract_version = 1'
+        one = self.site.install('their-one', source, {'same': 'P'})
+        other = self.site.install('their-other', source, {'same': 'P'})
+        line = self.refused('same')
+        for part in ("'same'", one, other):
+            self.assertIn(part, line)
+
+    def test_missing_option_is_refused_with_the_line_to_add(self) -> None:
+        self.site.install(
+            'their-needs',
+            """
+            class P(FilterPolicy):
+                contract_version = 1
+                options = (
+                    Option('rack', OptionType.STRING, 'A rack.',
+                           required=True),
+                )
+            """,
+            {'needy': 'P'},
+        )
+        line = self.refused('needy')
+        self.assertIn('add "rack = ..." to [policy_needy]', line)
+
+    def test_backend_that_cannot_start_is_refused_with_its_distribution(
+        self,
+    ) -> None:
+        dist = self.site.install(
+            'their-store', 'raise LookupError("on import")', None, {'st': 'B'}
+        )
+        line = self.refused('all', ownership={'backend': 'st'})
+        for part in ("'st'", dist, 'on import'):
+            self.assertIn(part, line)
+
+
+class TestRunning(hosts.HostsTestCase):
+    """What goes wrong later changes no owner, and is told everywhere."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.site = third_parties.Site()
+        self.mood = self.site.file('mood')
+        self.feel('')
+        self.site.install(
+            'their-moods',
+            MOODS.format(path=str(self.mood)),
+            {'moody': 'Moody', 'picky': 'Picky'},
+        )
+        self.deployment.environment = {
+            **self.site.environment,
+            'HAS_MOODS': '1',
+        }
+        self.owners: dict[str, str | None] = {}
+        self.host = self.deployment.start('host1', 'picky,moody')
+        self.enrol()
+        self.deployment.wait_for_owners(self.owners)
+
+    def feel(self, mood: str) -> None:
+        """Change what the plugins do, all at once."""
+        new = self.mood.with_suffix('.new')
+        new.write_text(mood)
+        new.rename(self.mood)
+
+    def enrol(self) -> None:
+        self.owners |= dict.fromkeys(self.enrolment.enrol(2), 'host1')
+
+    def fault(self) -> str:
+        row, *_ = self.deployment.records.services()
+        return row.config_error or ''
+
+    def problems(self) -> list[dict[str, Any]]:
+        """Return what ``check`` finds, where the plugins are in no mood."""
+        file = self.deployment.directory / 'operator.conf'
+        file.write_text(
+            hosts.text_of(
+                {
+                    'ownership': {'policies': 'picky,moody'},
+                    'database': {'connection': self.deployment.connection},
+                    'ironic': {
+                        'auth_type': 'none',
+                        'endpoint_override': self.deployment.endpoint,
+                    },
+                }
+            )
+        )
+        done = command_line.run(
+            *('--config-file', str(file), 'check', '--long', '-f', 'json'),
+            env=self.site.environment,
+        )
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        return json.loads(done.stdout)
+
+    def wait_for_fault(self, *words: str) -> None:
+        self.deployment.wait_until(
+            lambda: all(word in self.fault() for word in words),
+            f'fault with {words}',
+        )
+
+    def check_mood(self, mood: str, *words: str) -> None:
+        """See one fault come, change nothing, be told, and pass."""
+        before = dict(self.owners)
+        self.feel(mood)
+        self.enrol()  # of which the policy decides nothing now
+        self.wait_for_fault(*words)
+        self.deployment.wait_for_beats('host1', 2)
+        self.assertEqual(before, self.deployment.owners())
+        self.deployment.wait_until(
+            lambda: any(
+                all(word in line for word in words)
+                for line in self.host.lines('no refresh')
+            ),
+            f'log line with {words}',
+        )
+        self.assertIn(
+            'plugin_fault', {found['code'] for found in self.problems()}
+        )
+        self.feel('')
+        self.deployment.wait_for_owners(self.owners)
+        self.deployment.wait_until(lambda: not self.fault(), 'good mood')
+
+    def test_assigner_that_answers_wrongly_keeps_the_owners(self) -> None:
+        for mood, *words in (
+            ('raises', NAMED, 'Moody.assign', 'LookupError: a bad mood'),
+            ('stranger', NAMED, "'stranger'"),
+            ('nothing', NAMED, 'Moody.assign'),
+            ('type', NAMED, '5'),
+            ('less', NAMED, 'owners for'),
+            ('peers', NAMED, 'Moody.peers', 'everybody'),
+        ):
+            self.check_mood(mood, *words)
+
+    def test_filter_that_answers_wrongly_keeps_the_owners(self) -> None:
+        picky = NAMED.replace('moody', 'picky')
+        for mood, *words in (
+            ('admits', picky, 'Picky.admits', 'LookupError: a bad mood'),
+            ('silent', picky, 'Picky.admits', 'None'),
+            ('scope', picky, 'Picky.scope', 'rack1'),
+        ):
+            self.check_mood(mood, *words)
+
+    def test_constructor_that_fails_later_keeps_the_owners(self) -> None:
+        self.check_mood('constructor', 'host1', 'moody')
+
+    def test_policy_that_takes_very_long_is_named_and_stops_nobody(
+        self,
+    ) -> None:
+        before = dict(self.owners)
+        self.feel('slow')
+        self.enrol()
+        words = NAMED, 'Moody.assign', 'takes longer than 10 s'
+        self.wait_for_fault(*words)
+        self.assertEqual(before, self.deployment.owners())
+        (line,) = self.host.lines('takes longer than')
+        self.assertIn(NAMED, line)
+        found = [p for p in self.problems() if p['code'] == 'plugin_fault']
+        self.assertEqual(1, len(found), found)
+        self.assertIn(NAMED, found[0]['what'])
+        # Past the time to live, it is still a member.
+        self.deployment.wait_for_beats('host1', 8)
+        self.assertEqual({'host1'}, self.deployment.members())
+        self.feel('')
+        self.deployment.wait_for_owners(self.owners)
+        self.deployment.wait_until(lambda: not self.fault(), 'good mood')
+
+    def test_process_with_a_policy_that_never_answers_can_be_stopped(
+        self,
+    ) -> None:
+        self.feel('slow')
+        self.enrol()
+        self.wait_for_fault('takes longer than 10 s')
+        self.assertEqual(0, self.host.terminate())
+        self.assertEqual(frozenset(), self.deployment.members())
+
+    def test_policies_that_fail_at_a_reload_keep_the_old_configuration(
+        self,
+    ) -> None:
+        self.feel('scope')
+        self.host.process.signal(1)
+        self.wait_for_fault('Picky.scope', 'their-moods 1.5')
+        self.assertTrue(self.host.lines('configuration not reloaded'))
+        self.feel('')
+        self.host.process.signal(1)
+        self.deployment.wait_until(
+            lambda: self.host.lines('configuration reloaded'), 'reload'
+        )
+        self.enrol()
+        self.deployment.wait_for_owners(self.owners)
+        self.deployment.wait_until(lambda: not self.fault(), 'good mood')

@@ -1,0 +1,301 @@
+"""Real conductors die one by one: what becomes of the nodes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pathlib
+from typing import Any
+
+from ironic_ownership.contracts import model
+from lab import process
+from tests.functional import command_line, conductors, hosts, ironics, laws
+
+OUT = 'out_of_service'
+SETTINGS: hosts.Sections = {'ownership': {'recovery_delay': 3}}
+
+
+class TestConductors(conductors.ConductorsCase):
+    """One service at work owns a node of each conductor."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.of_plain = self.enrol()
+        self.of_grouped = self.enrol(group='g1')
+        self.of_manual = self.enrol(conductors.MANUAL)
+        self.deployment = hosts.Deployment(self.ironic.endpoint)
+        self.deployment.more = SETTINGS
+        self.addCleanup(self.deployment.close)
+        self.addCleanup(self.assert_lawful)
+        self.addCleanup(self.deployment.stop)
+        self.host = self.deployment.start(
+            'host1', 'all', DEFAULT={'host': 'host1', 'debug': True}
+        )
+        nodes = self.of_plain, self.of_grouped, self.of_manual
+        self.deployment.wait_for_owners(dict.fromkeys(nodes, 'host1'))
+
+    def assert_lawful(self) -> None:
+        self.assertEqual([], laws.violations(self.deployment.records))
+
+    def codes(self) -> dict[str, str | None]:
+        records = self.deployment.records.compute_nodes()
+        return {record.uuid: record.unavailable for record in records}
+
+    def wait_for_code(self, uuid: str, code: str | None) -> None:
+        self.deployment.wait_until(
+            lambda: self.codes()[uuid] == code, f'{uuid} {code}'
+        )
+
+    def pass_refreshes(self, count: int) -> None:
+        """Wait until the host has refreshed that often from now on."""
+        before = len(self.host.lines('refreshed: '))
+        # One of them may have begun before.
+        self.deployment.wait_until(
+            lambda: len(self.host.lines('refreshed: ')) > before + count,
+            'refreshes',
+        )
+
+    def told(self, uuid: str) -> list[str]:
+        events = self.deployment.records.events(node_uuid=uuid, limit=1000)
+        return [
+            str(event.reason)
+            for event in events
+            if event.kind == 'availability_changed'
+        ][::-1]
+
+    def run_program(self, *words: str) -> command_line.Done:
+        return command_line.run('--config-file', str(self.host.config), *words)
+
+    def json(self, *words: str, code: int = 0) -> Any:
+        done = self.run_program(*words, '-f', 'json')
+        self.assertEqual(code, done.returncode, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_they_die_one_by_one_and_come_back(self) -> None:
+        self.manual.kill()
+        self.wait_for_code(self.of_manual, OUT)
+        self.assertEqual(
+            {
+                self.of_plain: None,
+                self.of_grouped: None,
+                self.of_manual: OUT,
+            },
+            self.codes(),
+        )
+        self.refused(self.of_manual, conductors.MANUAL, self.manual.hostname)
+        self.grouped.kill()
+        self.wait_for_code(self.of_grouped, OUT)
+        self.listed(self.of_manual, self.of_grouped)
+        self.plain.kill()
+        self.all_gone()
+        self.revive(self.grouped)
+        self.wait_for_code(self.of_grouped, None)
+        # By now it is not said any more that everybody is restarted.
+        self.wait_for_code(self.of_plain, OUT)
+        self.revive(self.plain, self.manual)
+        self.wait_for_code(self.of_plain, None)
+        self.wait_for_code(self.of_manual, 'provision_state')
+        self.tells_each_change_once()
+
+    def refused(self, uuid: str, *words: str) -> None:
+        """To act on a node out of service is a clear error."""
+        done = self.run_program('compute', 'node', 'check-action', uuid)
+        self.assertEqual((3, ''), (done.returncode, done.stdout), done)
+        self.assertEqual(1, len(done.stderr.splitlines()))
+        for word in (uuid, *words):
+            self.assertIn(word, done.stderr)
+        (allowed,) = self.json(
+            'compute', 'node', 'check-action', self.of_plain, '-c', 'service'
+        ).values()
+        self.assertEqual('host1', allowed)
+
+    def listed(self, *uuids: str) -> None:
+        """List, show and check name the nodes out of service."""
+        for state, expected in (
+            ('out-of-service', set(uuids)),
+            ('available', {self.of_plain}),
+        ):
+            rows = self.json('compute', 'node', 'list', '--state', state)
+            self.assertEqual(expected, {row['uuid'] for row in rows})
+        shown = self.json('compute', 'node', 'show', uuids[0])
+        self.assertEqual(
+            (OUT, OUT), (shown['unavailable'], shown['recorded_unavailable'])
+        )
+        self.assertIsNotNone(shown['unavailable_since'])
+        problems = self.json('check', '--long', code=4)
+        found = [p for p in problems if p['code'] == OUT]
+        self.assertEqual(set(uuids), {u for p in found for u in p['subjects']})
+        self.assertIn(self.manual.hostname, str(found))
+
+    def all_gone(self) -> None:
+        """Nobody is alive: that is said, and rewrites nothing."""
+        before = self.codes()
+        self.deployment.wait_until(
+            lambda: self.host.lines('none of the conductors'), 'warning'
+        )
+        self.pass_refreshes(3)
+        self.assertEqual(before, self.codes())
+        self.assertEqual(1, len(self.host.lines('none of the conductors')))
+        codes = {p['code'] for p in self.json('check', code=4)}
+        self.assertIn('no_conductor', codes)
+        self.assertNotIn(OUT, codes)
+
+    def tells_each_change_once(self) -> None:
+        """Each event begins where the one before ended."""
+        for uuid in (self.of_plain, self.of_grouped, self.of_manual):
+            told = self.told(uuid)
+            self.assertGreaterEqual(len(told), 2)
+            changes = [text.partition(':')[0].split(' -> ') for text in told]
+            for before, after in itertools.pairwise(changes):
+                self.assertEqual(before[1], after[0], told)
+                self.assertNotEqual(*after)
+            self.assertIn(OUT, changes[0][1])
+
+    def test_node_of_the_dead_is_judged_by_its_next_owner(self) -> None:
+        self.host.kill()
+        # In good order: Ironic need not wait for it.
+        self.manual.stop()
+        self.wait_for_death(self.manual)
+        problems = self.json('check', '--long', code=4)
+        found = {p['code']: p['subjects'] for p in problems}
+        self.assertEqual([self.of_manual], found[OUT])
+        self.assertEqual('provision_state', self.codes()[self.of_manual])
+        self.deployment.start('host1', 'all')
+        self.wait_for_code(self.of_manual, OUT)
+        (event,) = self.told(self.of_manual)
+        self.assertIn(self.manual.hostname, event)
+
+    def test_maintenance_is_followed_half_way_through(self) -> None:
+        path = f'/nodes/{self.of_plain}/maintenance'
+        self.ironic.request('PUT', path, json={'reason': 'fans'})
+        self.wait_for_code(self.of_plain, 'maintenance')
+        self.ironic.request('DELETE', path)
+        self.wait_for_code(self.of_plain, None)
+        self.assertEqual(
+            [
+                'available -> maintenance: provision state available',
+                'maintenance -> available',
+            ],
+            self.told(self.of_plain),
+        )
+
+
+class TestValidate(conductors.ConductorsCase):
+    """What is refused is what Ironic would not take, and more."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.lab = command_line.Deployment(self.ironic.endpoint)
+        self.addCleanup(self.lab.close)
+
+    def validate(self, document: Any, *words: str) -> command_line.Done:
+        path = pathlib.Path(self.lab.directory) / 'nodes.json'
+        path.write_text(json.dumps(document))
+        return self.lab.run('node', 'validate', str(path), *words)
+
+    def faults(self, *nodes: dict[str, object]) -> dict[str, set[str]]:
+        done = self.validate({'nodes': nodes}, '-f', 'json')
+        found: dict[str, set[str]] = {}
+        for row in json.loads(done.stdout):
+            found.setdefault(row['place'], set()).add(row['fault'])
+        refused = any(fault != {'not_admitted'} for fault in found.values())
+        self.assertEqual(3 if refused else 0, done.returncode, done.stderr)
+        return found
+
+    def is_taken(self, **node: object) -> bool:
+        try:
+            self.ironic.request('POST', '/nodes', json=node)
+        except process.LabError as exc:
+            self.assertIn('400', str(exc))
+            return False
+        return True
+
+    def test_what_ironic_refuses_by_driver_and_group_is_refused(
+        self,
+    ) -> None:
+        self.lab.serve('host1', command_line.ALL)
+        nodes = [
+            {'driver': driver, 'conductor_group': group}
+            for driver in (conductors.FAKE, conductors.MANUAL, 'ipmi')
+            for group in ('', 'g1', 'g2')
+        ]
+        found = self.faults(*({**n, 'resource_class': 'b'} for n in nodes))
+        for number, node in enumerate(nodes):
+            self.assertEqual(
+                self.is_taken(**node), f'nodes[{number}]' not in found, node
+            )
+        self.assertEqual(6, len(found))
+
+    def test_driver_of_a_dead_conductor_is_refused_with_its_name(
+        self,
+    ) -> None:
+        self.manual.stop()
+        self.wait_for_death(self.manual)
+        done = self.validate(
+            [{'driver': conductors.MANUAL, 'resource_class': 'b'}]
+        )
+        self.assertEqual(3, done.returncode, done)
+        self.assertIn(self.manual.hostname, done.stdout)
+        self.assertIn('1 of 1 nodes refused', done.stderr)
+
+    def test_names_that_are_enrolled_are_refused_and_nothing_is_written(
+        self,
+    ) -> None:
+        node = {
+            'driver': conductors.FAKE,
+            'resource_class': 'b',
+            'name': 'twin',
+        }
+        (uuid,) = [self.ironic.request('POST', '/nodes', json=node)['uuid']]
+        self.assertEqual(
+            {
+                'nodes[0]': {'name_duplicate', 'not_admitted'},
+                'nodes[1]': {'uuid_duplicate', 'not_admitted'},
+            },
+            self.faults(node, {**node, 'name': 'other', 'uuid': uuid}),
+        )
+        nodes = self.ironic.request('GET', '/nodes')['nodes']
+        self.assertEqual([uuid], [n['uuid'] for n in nodes])
+        self.assertEqual([], list(self.lab.records.compute_nodes()))
+
+    def test_good_nodes_are_exit_0(self) -> None:
+        self.lab.serve('host1', command_line.ALL)
+        good = {'driver': conductors.FAKE, 'resource_class': 'b'}
+        done = self.validate([good, {**good, 'conductor_group': 'G1'}])
+        self.assertEqual(
+            (0, '2 nodes, no faults found\n', ''),
+            (done.returncode, done.stdout, done.stderr),
+        )
+
+    def test_file_that_has_no_nodes_is_wrong_usage(self) -> None:
+        for document in ({}, [], {'nodes': []}, 'text'):
+            done = self.validate(document)
+            self.assertEqual((2, ''), (done.returncode, done.stdout), done)
+        done = self.lab.run('node', 'validate', '/nowhere')
+        self.assertEqual(2, done.returncode, done)
+
+
+class TestInventory(conductors.ConductorsCase):
+    """The client's list of conductors beside Ironic's own words."""
+
+    def test_list_is_that_of_ironic_with_the_dead(self) -> None:
+        self.manual.stop()
+        self.wait_for_death(self.manual)
+        inventory = ironics.open_inventory(self.ironic.endpoint, page_size=1)
+        self.assertEqual(
+            {
+                model.Conductor(
+                    self.plain.hostname, '', frozenset({conductors.FAKE})
+                ),
+                model.Conductor(
+                    self.grouped.hostname, 'g1', frozenset({conductors.FAKE})
+                ),
+                model.Conductor(
+                    self.manual.hostname,
+                    '',
+                    frozenset({conductors.MANUAL}),
+                    alive=False,
+                ),
+            },
+            set(inventory.conductors()),
+        )

@@ -1,0 +1,444 @@
+"""Hosts tell a real Placement of the nodes of a real Ironic."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import uuid as uuid_
+from collections.abc import Collection
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.placement import inventory_plan
+from lab import proxy
+from tests.functional import command_line, hosts, placements
+
+BARE_METAL = 'CUSTOM_BAREMETAL'
+TRAITS = {'CUSTOM_LAB', 'HW_CPU_X86_VMX'}
+_WRITE = re.compile(
+    r'"(POST|PUT|DELETE) /resource_providers(?:/([0-9a-f-]+))?'
+)
+
+
+class _Reporting(hosts.HostsTestCase, placements.PlacementTestCase):
+    """Starts hosts that report, and asks Placement what it knows."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.log = self.placement_server.directory / 'placement.log'
+
+    def start(
+        self, name: str = 'host1', policies: str = 'all', url: str = ''
+    ) -> hosts.Host:
+        options = self.placement_server.options(url or None)
+        return self.deployment.start(name, policies, placement=options)
+
+    def reserved(self, uuid: str) -> int | None:
+        """Return what is reserved; ``None`` without such an inventory."""
+        answer = self.placement_server.send(
+            'GET', f'/resource_providers/{uuid}/inventories'
+        )
+        if not answer.ok:
+            return None
+        found = answer.json()['inventories'].get(BARE_METAL)
+        return None if found is None else int(found['reserved'])
+
+    def traits(self, uuid: str) -> set[str]:
+        found = self.placement_server.request(
+            'GET', f'/resource_providers/{uuid}/traits'
+        )
+        return set(found['traits'])
+
+    def reported(self) -> set[str]:
+        """Return the nodes of which Placement accepted something."""
+        return {
+            record.uuid
+            for record in self.deployment.records.compute_nodes()
+            if record.placement_digest is not None
+        }
+
+    def wait_for_report(self, uuids: Collection[str]) -> None:
+        self.deployment.wait_until(
+            lambda: self.reported() >= set(uuids), 'report'
+        )
+
+    def wait_for_reserved(self, uuid: str, reserved: int) -> None:
+        """Wait until Placement says so, and until that is on record."""
+        known = inventory_plan.wanted(
+            model.Node(uuid, resource_class='baremetal', traits=(*TRAITS,)),
+            'any reason' if reserved else None,
+        )
+        self.deployment.wait_until(
+            lambda: (
+                self.reserved(uuid) == reserved
+                and self.digest(uuid) == known.digest
+            ),
+            f'inventory with {reserved} reserved',
+        )
+
+    def digest(self, uuid: str) -> str | None:
+        (record,) = self.deployment.records.compute_nodes_by_uuid([uuid])
+        return record.placement_digest
+
+    def writes(self) -> list[tuple[str, str]]:
+        """Return (method, uuid) of the writes of providers so far."""
+        return _WRITE.findall(self.log.read_text())
+
+    def generations(self, uuids: Collection[str]) -> dict[str, int]:
+        return {u: self.placement_server.generation(u) for u in uuids}
+
+    def next_refresh(self) -> None:
+        """Wait until one more refresh was reported."""
+        (new,) = self.enrolment.enrol(1)
+        self.wait_for_report([new])
+
+
+class ReportTest(_Reporting):
+    def setUp(self) -> None:
+        super().setUp()
+        self.nodes = self.enrolment.enrol(12, instance_share=0.25)
+        self.enrolment.set_maintenance(self.nodes[11], True)
+        self.host = self.start()
+        self.wait_for_report(self.nodes)
+
+    def test_each_node_has_a_provider_as_the_node_is(self) -> None:
+        self.assertEqual(set(self.nodes), self.placement_server.providers())
+        self.assertEqual(
+            [1] * 3 + [0] * 8 + [1], [self.reserved(u) for u in self.nodes]
+        )
+        for uuid in self.nodes:
+            self.assertEqual(TRAITS, self.traits(uuid))
+
+    def test_only_the_node_that_changes_is_written(self) -> None:
+        changing, *others = self.nodes[3:]
+        before = self.generations(others)
+        for maintenance in (True, False):
+            self.enrolment.set_maintenance(changing, maintenance)
+            self.wait_for_reserved(changing, int(maintenance))
+        self.next_refresh()
+        self.assertEqual(before, self.generations(others))
+
+    def test_restarted_owner_writes_nothing_again(self) -> None:
+        before = self.writes()
+        self.assertEqual(0, self.host.terminate())
+        again = self.start()
+        (new,) = self.enrolment.enrol(1)
+        self.wait_for_report([new])
+        self.assert_only_these_were_written([new], len(before))
+        self.assertEqual([], again.lines('Placement is not told'))
+
+    def test_new_owner_writes_nothing_again(self) -> None:
+        self.assertEqual(0, self.host.terminate())
+        before = self.writes()
+        sharing = [
+            self.start(name, 'peer_list') for name in ('host1', 'host3')
+        ]
+        self.deployment.wait_until(
+            lambda: self.deployment.owned_by('host3'), 'hand-over'
+        )
+        new = self.enrolment.enrol(10)
+        self.wait_for_report(new)
+        self.assert_only_these_were_written(new, len(before))
+        for host in sharing:
+            self.assertEqual([], host.lines('Placement is not told'))
+
+    def assert_only_these_were_written(
+        self, new: Collection[str], since: int
+    ) -> None:
+        """Each got a provider, and no other was even tried to be made."""
+        writes = self.writes()[since:]
+        made = [uuid for method, uuid in writes if method == 'POST']
+        self.assertEqual([''] * len(new), made)
+        self.assertEqual({*new, ''}, {uuid for _, uuid in writes})
+
+    def test_writer_between_does_no_harm(self) -> None:
+        uuid, stopping = self.nodes[3], threading.Event()
+
+        def interfere() -> None:
+            while not stopping.is_set():
+                self.placement_server.send(
+                    'PUT',
+                    f'/resource_providers/{uuid}/aggregates',
+                    json={
+                        'resource_provider_generation': (
+                            self.placement_server.generation(uuid)
+                        ),
+                        'aggregates': [str(uuid_.uuid4())],
+                    },
+                )
+
+        thread = threading.Thread(target=interfere)
+        thread.start()
+        try:
+            self.enrolment.set_maintenance(uuid, True)
+            self.deployment.wait_until(
+                lambda: self.unavailable(uuid) == 'maintenance', 'verdict'
+            )
+            self.next_refresh()
+        finally:
+            stopping.set()
+            thread.join()
+        self.deployment.wait_until(
+            lambda: self.reserved(uuid) == 1, 'reserved inventory'
+        )
+
+    def unavailable(self, uuid: str) -> str | None:
+        (record,) = self.deployment.records.compute_nodes_by_uuid([uuid])
+        return record.unavailable
+
+    def test_inventory_in_use_stays_and_is_reported(self) -> None:
+        uuid = self.nodes[3]
+        self.placement_server.allocate(uuid)
+        self.server.request(
+            'PATCH',
+            f'/nodes/{uuid}',
+            json=[{'op': 'add', 'path': '/resource_class', 'value': 'other'}],
+        )
+        self.deployment.wait_until(
+            lambda: self.host.lines('Placement refuses what 1 nodes'),
+            'a word about it',
+        )
+        self.next_refresh()
+        self.assertEqual(0, self.reserved(uuid))
+        self.assertEqual(1, len(self.host.lines('Placement refuses')))
+
+    def test_deleted_node_takes_its_provider_along(self) -> None:
+        gone = self.nodes.pop(4)
+        self.enrolment.delete(gone)
+        self.deployment.wait_until(
+            lambda: gone not in self.deployment.owners(), 'deletion'
+        )
+        self.next_refresh()
+        self.assertNotIn(gone, self.placement_server.providers())
+
+
+class OutageTest(_Reporting):
+    def test_outage_is_said_once_delays_no_claim_and_is_caught_up(
+        self,
+    ) -> None:
+        self.placement_server.stop()
+        self.addCleanup(self.placement_server.start)
+        nodes = self.enrolment.enrol(3)
+        host = self.start()
+        self.deployment.wait_until(
+            lambda: host.lines('Placement is not told of'), 'a warning'
+        )
+        nodes += self.enrolment.enrol(3)
+        self.deployment.wait_for_owners(dict.fromkeys(nodes, 'host1'))
+        self.assertEqual(set(nodes), self.behind(host))
+        self.placement_server.start()
+        self.wait_for_report(nodes)
+        self.assertEqual(set(), self.behind(host))
+        self.assertEqual(set(nodes), self.placement_server.providers())
+        warned = [
+            line for line in host.lines(' WARNING ') if 'Placement' in line
+        ]
+        # Its text may change once: with the number of nodes.
+        self.assertLessEqual(len(warned), 2, warned)
+        self.assertTrue(host.lines('Placement is told of all again'))
+
+    def behind(self, host: hosts.Host) -> set[str]:
+        """Return the nodes that "check" says Placement does not know."""
+        done = command_line.run(
+            *('--config-file', str(host.config), 'check', '--long'),
+            *('-f', 'json'),
+        )
+        found = json.loads(done.stdout)
+        return {
+            uuid
+            for problem in found
+            if problem['code'] == 'placement_behind'
+            for uuid in problem['subjects']
+        }
+
+    def test_placement_that_never_answers_delays_no_claim(self) -> None:
+        with proxy.Proxy(self.placement_server.port) as silent:
+            silent.silence()
+            first = self.enrolment.enrol(3)
+            self.start(url=f'http://127.0.0.1:{silent.port}')
+            self.deployment.wait_for_owners(dict.fromkeys(first, 'host1'))
+            second = self.enrolment.enrol(3)
+            self.deployment.wait_for_owners(
+                dict.fromkeys([*first, *second], 'host1')
+            )
+            self.assertEqual(set(), self.reported())
+
+    def test_node_that_leaves_scheduling_is_told_first(self) -> None:
+        known = self.enrolment.enrol(3)
+        host = self.start()
+        self.wait_for_report(known)
+        self.placement_server.stop()
+        self.addCleanup(self.placement_server.start)
+        new = self.enrolment.enrol(60)
+        self.enrolment.set_maintenance(known[1], True)
+        self.deployment.wait_for_owners(dict.fromkeys([*known, *new], 'host1'))
+        self.deployment.wait_until(
+            lambda: self.is_unavailable(known[1]), 'verdict'
+        )
+        self.deployment.wait_until(
+            lambda: host.lines('Placement is not told of'), 'a warning'
+        )
+        before = len(self.writes())
+        self.placement_server.start()
+        self.wait_for_report(new)
+        self.assertEqual(('PUT', known[1]), self.writes()[before])
+
+    def is_unavailable(self, uuid: str) -> bool:
+        (record,) = self.deployment.records.compute_nodes_by_uuid([uuid])
+        return record.unavailable is not None
+
+
+class SuccessorTest(_Reporting):
+    def test_successor_of_a_killed_owner_goes_on_where_it_was(self) -> None:
+        nodes = self.enrolment.enrol(100)
+        with proxy.Proxy(self.placement_server.port) as slow:
+            # So slow that nobody can miss the moment to kill it.
+            slow.delay(0.03)
+            host = self.start(url=f'http://127.0.0.1:{slow.port}')
+            self.deployment.wait_until(self.reported, 'first report')
+            host.kill()
+        done = self.reported()
+        self.assertLess(len(done), len(nodes))
+        before = len(self.writes())
+        self.start()
+        self.wait_for_report(nodes)
+        again = {uuid for _, uuid in self.writes()[before:]} & done
+        self.assertEqual(set(), again)
+        self.assertEqual(set(nodes), self.placement_server.providers())
+        self.assertEqual({0}, {self.reserved(uuid) for uuid in nodes[::10]})
+
+
+class CapacityTest(_Reporting):
+    """Two services that may reserve four nodes, two of which are free."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.nodes = self.enrolment.enrol(4, instance_share=0.25)
+        self.enrolment.set_maintenance(self.nodes[3], True)
+        self.hosts = {
+            name: self.start(name, 'reservation')
+            for name in ('host1', 'host2')
+        }
+        for name in self.hosts:
+            self.wait_for_capacity(name, (4, 2))
+
+    def capacity(self, name: str) -> tuple[int, int] | None:
+        answer = self.placement_server.send(
+            'GET',
+            '/resource_providers/'
+            f'{inventory_plan.service_uuid(name)}/inventories',
+        )
+        if not answer.ok:
+            return None
+        found = answer.json()['inventories'].get(BARE_METAL)
+        return None if found is None else (found['total'], found['reserved'])
+
+    def wait_for_capacity(
+        self, name: str, wanted: tuple[int, int] | None
+    ) -> None:
+        self.deployment.wait_until(
+            lambda: self.capacity(name) == wanted, f'capacity {wanted}'
+        )
+
+    def test_each_service_reports_the_total_and_follows_it(self) -> None:
+        self.assertEqual(
+            set(map(inventory_plan.service_uuid, self.hosts)),
+            self.placement_server.providers(),
+        )
+        self.enrolment.enrol(2)
+        self.enrolment.set_maintenance(self.nodes[3], False)
+        for name in self.hosts:
+            self.wait_for_capacity(name, (6, 1))
+
+    def test_provider_goes_with_its_service(self) -> None:
+        self.assertEqual(0, self.hosts['host2'].terminate())
+        self.deployment.wait_until(
+            lambda: self.deployment.members() == {'host1'}, 'end of host2'
+        )
+        done = command_line.run(
+            *('--config-file', str(self.hosts['host1'].config)),
+            *('service', 'delete', 'host2', '--yes'),
+        )
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(
+            {inventory_plan.service_uuid('host1')},
+            self.placement_server.providers(),
+        )
+
+    def test_service_stays_while_its_provider_is_in_use(self) -> None:
+        self.assertEqual(0, self.hosts['host2'].terminate())
+        self.deployment.wait_until(
+            lambda: self.deployment.members() == {'host1'}, 'end of host2'
+        )
+        self.placement_server.allocate(inventory_plan.service_uuid('host2'))
+        done = command_line.run(
+            *('--config-file', str(self.hosts['host1'].config)),
+            *('service', 'delete', 'host2', '--yes'),
+        )
+        self.assertEqual(3, done.returncode, done.stderr)
+        self.assertEqual(
+            {'host1', 'host2'},
+            {row.host for row in self.deployment.records.services()},
+        )
+
+    def test_nodes_take_the_place_of_the_sums(self) -> None:
+        for host in self.hosts.values():
+            self.assertEqual(0, host.terminate())
+        self.start('host1', 'all')
+        self.wait_for_report(self.nodes)
+        self.wait_for_capacity('host1', None)
+        self.assertLessEqual(
+            set(self.nodes), self.placement_server.providers()
+        )
+
+
+class ComparisonTest(_Reporting):
+    def test_provider_that_somebody_changed_is_repaired_in_turn(self) -> None:
+        nodes = self.enrolment.enrol(3)
+        self.deployment.start(
+            'host1',
+            'all',
+            placement={
+                **self.placement_server.options(),
+                'compare_interval': '5',
+            },
+        )
+        self.wait_for_report(nodes)
+        changed, deleted, left = nodes
+        before = self.generations([left])
+        self.placement_server.set_inventory(changed, {BARE_METAL: 7})
+        self.placement_server.request(
+            'DELETE', f'/resource_providers/{deleted}'
+        )
+        known = (1, TRAITS)
+        self.deployment.wait_until(
+            lambda: known == self.known(changed) == self.known(deleted),
+            'repair',
+        )
+        self.assertEqual(before, self.generations([left]))
+
+    def known(self, uuid: str) -> tuple[int, set[str]] | None:
+        answer = self.placement_server.send(
+            'GET', f'/resource_providers/{uuid}/inventories'
+        )
+        found = answer.json().get('inventories') or {}
+        if BARE_METAL not in found:
+            return None
+        return found[BARE_METAL]['total'], self.traits(uuid)
+
+
+class NoReportTest(_Reporting):
+    def test_nothing_is_reported_where_that_is_turned_off(self) -> None:
+        nodes = self.enrolment.enrol(3)
+        self.deployment.start(
+            'host1',
+            'all',
+            placement={
+                **self.placement_server.options(),
+                'report_inventory': 'false',
+            },
+        )
+        self.deployment.wait_for_owners(dict.fromkeys(nodes, 'host1'))
+        self.deployment.wait_for_beats('host1', 3)
+        self.assertEqual(set(), self.placement_server.providers())
+        self.assertEqual(set(), self.reported())

@@ -1,0 +1,220 @@
+"""``openstack baremetal ownership``, by a real client without a Keystone."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import tempfile
+import tomllib
+from typing import Any
+
+from ironic_ownership.contracts import model
+from lab import venvs
+from tests.functional import command_line, installations, ironics
+
+_PROJECT = tomllib.loads(
+    (installations.CHECKOUT / 'pyproject.toml').read_text()
+)['project']
+_REQUIREMENTS = (
+    *_PROJECT['dependencies'],
+    *_PROJECT['optional-dependencies']['osc'],
+    'python-ironicclient',
+)
+_WORDS = ('baremetal', 'ownership')
+_NOBODY = '00000000-0000-4000-8000-00000000dead'
+
+
+class OpenStackClientTest(ironics.IronicTestCase):
+    """Our wheel beside python-openstackclient and python-ironicclient."""
+
+    program: pathlib.Path
+    site: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        venv = venvs.ensure('openstackclient-ownership', _REQUIREMENTS)
+        cls.program = venv / 'bin' / 'openstack'
+        directory = tempfile.TemporaryDirectory(prefix='osc-')
+        cls.addClassCleanup(directory.cleanup)
+        root = pathlib.Path(directory.name)
+        # The environment is kept, and has what we need; we are in none.
+        cls.site = root / 'site'
+        installations.run(
+            *(venv / 'bin' / 'python', '-m', 'pip', 'install', '--quiet'),
+            *('--no-deps', '--target', cls.site),
+            installations.own_wheel(root),
+            cwd=root,
+        )
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.lab = command_line.Deployment(self.server.endpoint)
+        self.addCleanup(self.lab.close)
+        (self.node,) = self.enrolment.enrol(1, shard='rack1')
+        epoch = self.lab.serve('rack1', command_line.shard('rack1'))
+        self.lab.serve('rack2', command_line.shard('rack2'))
+        inventory = ironics.open_inventory(self.server.endpoint)
+        self.lab.claim(
+            'rack1', epoch, *filter(None, [inventory.get(self.node)])
+        )
+
+    def openstack(
+        self, *words: str, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the client, which knows of no cloud."""
+        return subprocess.run(
+            [str(self.program), *words],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            cwd='/',
+            stdin=subprocess.DEVNULL,
+            env={
+                'PATH': '/usr/bin:/bin',
+                'HOME': str(self.lab.directory),
+                'PYTHONPATH': str(self.site),
+                **(env or {}),
+            },
+        )
+
+    def ours(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run one of our commands under the client."""
+        return self.openstack(
+            '--ownership-config-file', str(self.lab.config), *_WORDS, *words
+        )
+
+    def json(self, *words: str) -> Any:
+        done = self.ours(*words, '-f', 'json')
+        self.assertEqual(0, done.returncode, done)
+        return json.loads(done.stdout)
+
+    def assert_fails(self, code: int, text: str, *words: str) -> None:
+        """Run it under both programs: they end alike and say the same."""
+        done = self.ours(*words)
+        own = self.lab.run(*words)
+        self.assertEqual((code, own.returncode), (done.returncode, code), done)
+        self.assertIn(text, done.stderr)
+        self.assertNotIn('Traceback', done.stderr)
+        # Libraries of the client may warn of something as well.
+        self.assertIn(
+            own.stderr.replace('ironic-ownership: error: ', ''), done.stderr
+        )
+
+    def test_every_command_is_there_with_its_help(self) -> None:
+        listed = self.openstack('help', *_WORDS).stdout
+        commands = _PROJECT['entry-points']['ironic_ownership.cli']
+        self.assertTrue(commands)
+        for name in commands:
+            self.assertIn(f'  baremetal ownership {name}\n', listed)
+        # One of each kind in full: each is a process.
+        for name in ('check', 'compute node move', 'service show'):
+            done = self.openstack('help', *_WORDS, *name.split())
+            self.assertEqual(0, done.returncode, done)
+            self.assertIn(
+                f'usage: openstack baremetal ownership {name} ', done.stdout
+            )
+
+    def test_answers_are_those_of_our_own_program(self) -> None:
+        for words in (
+            ('service', 'list'),
+            ('service', 'show', 'rack1'),
+            ('compute', 'node', 'list', '--long'),
+            ('compute', 'node', 'explain', self.node),
+            ('member', 'list'),
+            ('policy', 'list', '-c', 'name', '-c', 'status'),
+        ):
+            self.assertEqual(self.lab.json(*words), self.json(*words), words)
+
+    def test_table_is_that_of_our_own_program(self) -> None:
+        words = ('service', 'list')
+        self.assertEqual(self.lab.run(*words).stdout, self.ours(*words).stdout)
+
+    def test_change_is_made_and_its_trial_is_not(self) -> None:
+        words = ('service', 'set', 'rack2', '--disable', '--yes')
+        self.assertTrue(self.json(*words, '--dry-run')['dry_run'])
+        self.assertFalse(self._service('rack2').disabled)
+        self.json(*words)
+        self.assertTrue(self._service('rack2').disabled)
+
+    def test_refusal_by_a_gate_ends_with_3(self) -> None:
+        words = (
+            *('compute', 'node', 'move', self.node),
+            *('--service', 'rack2', '--reason', 'a test', '--dry-run'),
+        )
+        self.assertEqual(3, self.lab.run(*words).returncode)
+        done = self.ours(*words)
+        self.assertEqual(3, done.returncode, done)
+        self.assertIn('source_stopped', done.stdout + done.stderr)
+
+    def test_wrong_use_ends_with_2(self) -> None:
+        self.assert_fails(2, 'nosuch', 'service', 'list', '-c', 'nosuch')
+        done = self.ours('service', 'list', '--nosuch')
+        self.assertEqual(2, done.returncode, done)
+        done = self.ours('service', 'lost')
+        self.assertEqual(2, done.returncode, done)
+
+    def test_error_ends_with_1(self) -> None:
+        self.assert_fails(1, 'Did you mean', 'service', 'show', 'rakc1')
+        self.assert_fails(1, _NOBODY, 'compute', 'node', 'show', _NOBODY)
+
+    def test_problem_found_ends_with_4(self) -> None:
+        self.lab.serve('gone', command_line.shard('rack9'), alive=False)
+        done = self.ours('check', '-f', 'json')
+        own = self.lab.run('check', '-f', 'json')
+        self.assertEqual((4, 4), (done.returncode, own.returncode), done)
+        self.assertEqual(json.loads(own.stdout), json.loads(done.stdout))
+
+    def test_configuration_is_found_by_the_environment(self) -> None:
+        for name, value in (
+            ('IRONIC_OWNERSHIP_CONFIG_FILE', self.lab.config),
+            ('IRONIC_OWNERSHIP_CONFIG_DIR', self.lab.directory),
+        ):
+            done = self.openstack(
+                *_WORDS, 'service', 'list', env={name: str(value)}
+            )
+            self.assertEqual(0, done.returncode, done)
+            self.assertIn('rack1', done.stdout)
+
+    def test_missing_configuration_is_named(self) -> None:
+        done = self.openstack(
+            *('--ownership-config-file', '/nonexistent.conf'),
+            *(*_WORDS, 'service', 'list'),
+        )
+        self.assertEqual((1, ''), (done.returncode, done.stdout), done)
+        self.assertIn('/nonexistent.conf', done.stderr)
+        self.assertNotIn('Traceback', done.stderr)
+
+    def test_keystone_is_not_asked_even_if_there_is_one(self) -> None:
+        dead = 'http://127.0.0.1:1'
+        for options in (
+            ('--os-auth-type', 'none', '--os-endpoint', dead),
+            (
+                *('--os-auth-type', 'admin_token', '--os-endpoint', dead),
+                *('--os-token', 'x'),
+            ),
+            (
+                *('--os-auth-url', dead, '--os-username', 'u'),
+                *('--os-password', 'p', '--os-project-name', 'p'),
+            ),
+        ):
+            done = self.openstack(
+                *options,
+                *('--ownership-config-file', str(self.lab.config)),
+                *(*_WORDS, 'compute', 'node', 'list'),
+            )
+            self.assertEqual(0, done.returncode, done)
+            self.assertIn(self.node, done.stdout)
+
+    def test_other_commands_for_baremetal_work_beside_ours(self) -> None:
+        done = self.openstack(
+            *('--os-auth-type', 'none'),
+            *('--os-endpoint', self.server.endpoint),
+            *('baremetal', 'node', 'list', '-f', 'value', '-c', 'UUID'),
+        )
+        self.assertEqual(0, done.returncode, done)
+        self.assertEqual([self.node], done.stdout.split())
+
+    def _service(self, host: str) -> model.Service:
+        return next(s for s in self.lab.records.services() if s.host == host)

@@ -1,0 +1,107 @@
+"""Host processes under the policy ``reservation``, with a real Ironic."""
+
+from __future__ import annotations
+
+from tests.functional import hosts, reserving
+
+
+class HostsTest(hosts.HostsTestCase, reserving.ReservingTestCase):
+    """Two processes of two services refresh while others reserve."""
+
+    count = 5
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.deployment.stop()
+        self.deployment = self.deploy(self.lab.url)
+        self.deployment.endpoint = self.gate.url
+
+    def start(self, *names: str, **sections: object) -> None:
+        for name in names:
+            self.deployment.start(name, 'reservation', **sections)
+        self.deployment.wait_for_members(*names)
+
+    def wait_until_sound(self) -> None:
+        """Wait until everybody says the same."""
+
+        def is_sound() -> bool:
+            held = self.held_by_ironic()
+            return held == self.owned() == self.active() == self.allocated()
+
+        self.deployment.wait_until(is_sound, 'agreement')
+
+    def test_node_whose_instance_is_destroyed_is_free_again(self) -> None:
+        self.start('rack1', 'rack2')
+        one = reserving.instance()
+        made = reserving.result(self.create(one))
+        # As Ironic does when the instance is undeployed.
+        self.server.request('DELETE', f'/allocations/{one}')
+        self.wait_until_sound()
+        self.assertEqual({}, self.active())
+        again = reserving.result(
+            self.create(
+                reserving.instance(),
+                *('--node', made['node_uuid']),
+                host='rack2',
+            )
+        )
+        self.assertEqual('rack2', self.deployment.owners()[again['node_uuid']])
+        self.assert_sound()
+
+    def test_what_is_never_confirmed_expires_and_what_is_used_does_not(
+        self,
+    ) -> None:
+        self.start('rack1')
+        kept, lost = reserving.instance(), reserving.instance()
+        made = reserving.result(self.create(kept))
+        reserving.result(self.create(lost))
+        with self.server.sql() as database:
+            database.execute(
+                "UPDATE nodes SET provision_state = 'active' WHERE uuid = ?",
+                (made['node_uuid'],),
+            )
+        self.deployment.wait_until(
+            lambda: self.reservations.of_instance(kept).confirmed,
+            'confirmation',
+        )
+        self.age(7200)
+        self.deployment.wait_until(
+            lambda: not self.reservations.of_instance(lost), 'expiry'
+        )
+        self.wait_until_sound()
+        self.assertEqual([kept], list(self.active()))
+
+    def test_allocation_that_nothing_is_on_record_of_is_given_back(
+        self,
+    ) -> None:
+        self.start('rack1')
+        mine, others = reserving.instance(), reserving.instance()
+        self.allocate_by_hand(mine, self.nodes[0], 'rack1')
+        self.allocate_by_hand(others, self.nodes[1], 'rack7')
+        self.deployment.wait_until(
+            lambda: set(self.allocated()) == {others}, 'return'
+        )
+
+    def test_ironic_without_allocations_is_refused_or_used_by_fallback(
+        self,
+    ) -> None:
+        self.gate.newest = '1.51'
+        host = self.deployment.start('rack1', 'reservation')
+        self.assertEqual(1, host.process.wait(hosts.TIMEOUT))
+        self.assertIn('fallback = instance_uuid', host.troubles())
+        self.start('rack1', policy_reservation={'fallback': 'instance_uuid'})
+        one, another = reserving.instance(), reserving.instance()
+        made = reserving.result(self.create(one))
+        self.assertEqual('instance_uuid', made['method'])
+        reserving.result(self.create(another))
+        held = self.held_by_ironic()
+        self.assertEqual(2, len(held))
+        self.assertEqual(held, self.owned())
+        self.assertEqual(held, self.active())
+        self.assertEqual({}, self.allocated())
+        done = self.lab.run('reservation', 'delete', one, '--yes')
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.enrolment.set_instance(held[another], None)
+        self.deployment.wait_until(lambda: not self.active(), 'end')
+        self.assertEqual({}, self.held_by_ironic())
+        self.assertEqual({}, self.owned())

@@ -1,0 +1,108 @@
+"""Several processes reserve at once, on an Ironic that stands parallel writes.
+
+Ironic on SQLite does not: here it has a MariaDB, and conductors.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+from typing import Any
+
+from lab import process
+from tests.functional import command_line, conductors, hosts, reserving
+
+CREATE = ('reservation', 'create')
+_TRIES = 10
+
+
+class RacesTest(conductors.ConductorsCase, reserving.Reserving):
+    """Hosts of two services refresh while others reserve five nodes."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.nodes = [self.enrol() for _ in range(5)]
+        self.prepare(self.ironic.endpoint)
+        self.deployment = hosts.Deployment(self.ironic.endpoint, self.lab.url)
+        self.addCleanup(self.deployment.close)
+        self.addCleanup(self.give_back)
+        self.addCleanup(self.deployment.stop)
+        for name in ('rack1', 'rack2'):
+            self.deployment.start(name, 'reservation')
+        self.deployment.wait_for_members('rack1', 'rack2')
+
+    def give_back(self) -> None:
+        """Let Ironic delete the nodes after the test."""
+        self.eventually(self._nothing_is_allocated, 'end of allocations')
+
+    def _nothing_is_allocated(self) -> bool:
+        try:
+            for uuid in self.allocated():
+                self.ironic.request('DELETE', f'/allocations/{uuid}')
+        except process.LabError:
+            return False  # any conductor is asked, with the driver or without
+        return True
+
+    def ask_ironic(self, method: str, path: str, json: Any = None) -> Any:
+        return self.ironic.request(method, path, json=json)
+
+    def run_at_once(
+        self, commands: list[list[str]]
+    ) -> list[command_line.Done]:
+        """Run commands at once, each again while it says "not finished"."""
+
+        def run(words: list[str]) -> command_line.Done:
+            for _ in range(_TRIES):
+                done = self.lab.run(*words)
+                if done.returncode != 4:
+                    break
+            return done
+
+        with concurrent.futures.ThreadPoolExecutor(len(commands)) as pool:
+            return list(pool.map(run, commands))
+
+    def create_words(self, instance: str, host: str) -> list[str]:
+        return [*CREATE, *self.options(instance, host), '-f', 'json']
+
+    def test_two_services_never_get_one_node(self) -> None:
+        wanted = {
+            reserving.instance(): host
+            for host in ('rack1', 'rack2')
+            for _ in range(4)
+        }
+        found = self.run_at_once(
+            [self.create_words(one, host) for one, host in wanted.items()]
+        )
+        self.assertEqual(
+            [0] * 5 + [3] * 3,
+            sorted(done.returncode for done in found),
+            [done.stderr for done in found],
+        )
+        made = [json.loads(d.stdout) for d in found if d.returncode == 0]
+        self.assertEqual(
+            {one['node_uuid']: wanted[one['instance_uuid']] for one in made},
+            self.deployment.owners(),
+        )
+        self.assertEqual(set(self.nodes), {one['node_uuid'] for one in made})
+        self.assert_sound()
+
+    def test_same_request_at_once_is_one_reservation(self) -> None:
+        one = reserving.instance()
+        found = self.run_at_once([self.create_words(one, 'rack1')] * 3)
+        self.assertEqual(
+            1, len({reserving.result(done)['id'] for done in found})
+        )
+        self.assertEqual([one], list(self.held_by_ironic()))
+        self.assert_sound()
+
+    def test_deletion_and_creation_at_once_leave_it_reserved_or_free(
+        self,
+    ) -> None:
+        one = reserving.instance()
+        made = reserving.result(self.lab.run(*self.create_words(one, 'rack1')))
+        delete = ['reservation', 'delete', made['id'], '--yes']
+        found = self.run_at_once(
+            [delete, self.create_words(one, 'rack1'), delete]
+        )
+        self.assertEqual([0, 0, 0], [done.returncode for done in found], found)
+        self.assert_sound()

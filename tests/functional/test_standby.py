@@ -1,0 +1,284 @@
+"""Two processes of one host: one is active, the other one stands by.
+
+And a service that is stopped for a while, whose nodes wait for it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ironic_ownership.db import ledger
+from tests.functional import command_line, dying, hosts, test_failover
+
+PATIENT = {'membership': {'member_ttl': 600}}
+"""For what does not wait for a death: a slow machine must not cause one."""
+
+GRACE = {'membership': {'restart_grace': 3600}}
+
+
+class _Case(hosts.HostsTestCase):
+    def program(self, *words: str) -> command_line.Done:
+        """Run a command with the configuration of the first process."""
+        config = str(self.deployment.hosts[0].config)
+        return command_line.run('--config-file', config, *words)
+
+    def said(self, *words: str) -> Any:
+        done = self.program(*words, '-f', 'json')
+        self.assertEqual(0, done.returncode, done.stderr)
+        return json.loads(done.stdout)
+
+    def changes(self) -> list[str]:
+        """Return the nodes that changed owner, as often as they did."""
+        return [
+            str(event.node_uuid)
+            for event in self.deployment.events()
+            if event.kind == ledger.OWNER_CHANGED
+        ]
+
+    def wait_for_active(self, *others: str | None) -> str:
+        """Wait until none of these is active, but another process is."""
+
+        def ready() -> bool:
+            row = self.deployment.service('host1')
+            return (
+                row.incarnation is not None
+                and not row.fenced
+                and row.incarnation not in others
+            )
+
+        self.deployment.wait_until(ready, 'active process')
+        return str(self.deployment.service('host1').incarnation)
+
+    def wait_for_standby(self, host: hosts.Host) -> None:
+        self.deployment.wait_until(
+            lambda: host.lines('stands by for incarnation'), 'standby'
+        )
+
+
+class _TwoProcesses(_Case):
+    patient = False
+
+    def setUp(self) -> None:
+        super().setUp()
+        if self.patient:
+            self.deployment.more = PATIENT
+        self.uuids = self.enrolment.enrol(8, instance_share=0.5)
+        self.first = self.deployment.start('host1', 'all')
+        self.owned = dict.fromkeys(self.uuids, 'host1')
+        self.deployment.wait_for_owners(self.owned)
+        self.active = self.wait_for_active()
+        self.second = self.deployment.start('host1', 'all')
+        self.wait_for_standby(self.second)
+        self.before = self.changes()
+
+    def roles(self) -> dict[str, str]:
+        return {
+            member['incarnation']: member['role']
+            for member in self.said('member', 'list')
+        }
+
+    def standby(self) -> str:
+        roles = self.roles()
+        (found,) = (i for i, role in roles.items() if role == 'standby')
+        return found
+
+    def assert_works(self) -> None:
+        """See that somebody serves, and that nothing changed owner."""
+        (more,) = self.enrolment.enrol(1)
+        self.deployment.wait_for_owners(self.owned | {more: 'host1'})
+        self.assertEqual([*self.before, more], self.changes())
+
+
+class TestStandby(_TwoProcesses):
+    patient = True
+
+    def test_standby_takes_over_when_the_active_one_leaves(self) -> None:
+        self.assertEqual(0, self.first.terminate())
+        self.wait_for_active(self.active)
+        self.assert_works()
+        (shown,) = self.said('service', 'list')
+        self.assertEqual('up', shown['alive'])
+
+    def test_planned_switch_goes_there_and_back(self) -> None:
+        standby = self.standby()
+        shown = self.said('service', 'failover', 'HOST1', '--yes')
+        self.assertEqual(
+            ('host1', self.active, standby, True, False),
+            (
+                shown['host'],
+                shown['from_incarnation'],
+                shown['to_incarnation'],
+                shown['done'],
+                shown['dry_run'],
+            ),
+        )
+        self.wait_for_standby(self.first)
+        self.assertEqual(
+            {standby: 'active', self.active: 'standby'}, self.roles()
+        )
+        self.assertEqual(1, self.said('service', 'show', 'host1')['standbys'])
+        again = self.said('service', 'failover', 'host1', '--yes')
+        self.assertEqual(self.active, again['to_incarnation'])
+        self.assert_works()
+        self.assertEqual(
+            self.active, self.deployment.service('host1').incarnation
+        )
+        registered = [
+            event
+            for event in self.deployment.events()
+            if event.kind == ledger.SERVICE_REGISTERED
+        ]
+        self.assertEqual(3, len(registered))
+
+    def test_switch_that_is_tried_changes_nothing(self) -> None:
+        before = self.deployment.events()
+        shown = self.said('service', 'failover', 'host1', '--dry-run')
+        self.assertEqual(
+            (self.standby(), False), (shown['to_incarnation'], shown['done'])
+        )
+        self.assertEqual(before, self.deployment.events())
+
+    def test_with_two_standbys_one_is_named(self) -> None:
+        third = self.deployment.start('host1', 'all')
+        self.wait_for_standby(third)
+        done = self.program('service', 'failover', 'host1', '--yes')
+        self.assertEqual(3, done.returncode, done)
+        self.assertIn('2 processes could take over', done.stderr)
+        chosen = max(
+            incarnation
+            for incarnation, role in self.roles().items()
+            if role == 'standby'
+        )
+        shown = self.said(
+            *('service', 'failover', 'host1', '--to', chosen, '--yes')
+        )
+        self.assertEqual((chosen, True), (shown['to_incarnation'], True))
+        self.wait_for_standby(self.first)
+        self.assertEqual(
+            ['active', 'standby', 'standby'], sorted(self.roles().values())
+        )
+        self.assert_works()
+
+
+class TestDeath(_TwoProcesses):
+    def test_standby_takes_over_when_the_active_one_dies(self) -> None:
+        standby = self.standby()
+        self.first.kill()
+        self.assertEqual(standby, self.wait_for_active(self.active))
+        self.assert_works()
+
+    def test_frozen_active_one_comes_back_as_a_standby(self) -> None:
+        self.deployment.wait_for_beats('host1', 1)
+        dying.freeze(self.deployment, self.first)
+        new = self.wait_for_active(self.active)
+        self.first.thaw()
+        self.wait_for_standby(self.first)
+        self.assert_works()
+        self.assertEqual(new, self.deployment.service('host1').incarnation)
+
+    def test_switch_without_a_live_standby_is_refused(self) -> None:
+        dead = self.standby()
+        self.second.kill()
+        self.deployment.wait_until(
+            lambda: len(self.deployment.processes('host1')) == 1, 'death'
+        )
+        before = self.deployment.events()
+        for words in ((), ('--to', dead)):
+            done = self.program(
+                'service', 'failover', 'host1', *words, '--yes'
+            )
+            self.assertEqual(3, done.returncode, done)
+            self.assertIn('standby_alive', done.stderr)
+            self.assertIn('no process stands by', done.stderr)
+        self.assertEqual(before, self.deployment.events())
+
+
+class TestRestart(_Case):
+    """host1 is stopped by SIGTERM; its peer, host2, goes on."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        both = ('host1', 'host2')
+        self.first, self.peer = (
+            self.deployment.start(name, **GRACE) for name in both
+        )
+        self.deployment.wait_until(
+            lambda: self.deployment.members() == set(both), 'members'
+        )
+        self.uuids = self.enrolment.enrol(24, instance_share=0.25)
+        self.shared = test_failover.ring_of(self.uuids, both)
+        self.deployment.wait_for_owners(self.shared)
+        self.deployed = set(self.uuids[:6])
+        self.alone = {
+            uuid: owner if uuid in self.deployed else 'host2'
+            for uuid, owner in self.shared.items()
+        }
+
+    def stop(self) -> None:
+        self.assertEqual(0, self.first.terminate())
+        self.assertEqual({'host2'}, self.deployment.members())
+
+    def wait_for_look(self) -> None:
+        """Wait until the peer has seen that host1 is not there."""
+        self.deployment.wait_until(
+            lambda: self.peer.lines('dead: host1'), 'look'
+        )
+        more = self.enrolment.enrol(12)
+        self.shared |= test_failover.ring_of(more, ('host1', 'host2'))
+        mine = {u for u, host in self.shared.items() if host == 'host2'}
+        self.deployment.wait_until(
+            lambda: self.deployment.owned_by('host2') == mine, 'refresh'
+        )
+
+    def test_nodes_wait_for_a_service_that_is_away(self) -> None:
+        self.stop()
+        self.wait_for_look()
+        self.assertEqual(
+            {'host1': 'away', 'host2': 'up'},
+            {s['host']: s['alive'] for s in self.said('service', 'list')},
+        )
+        before = self.changes()
+        self.deployment.start('host1', **GRACE)
+        self.deployment.wait_for_owners(self.shared)
+        new = {u for u, h in self.shared.items() if h == 'host1'}
+        self.assertEqual(
+            new - set(self.uuids), set(self.changes()[len(before) :])
+        )
+
+    def test_grace_ends_when_it_is_over(self) -> None:
+        again = {'membership': {'restart_grace': 2}}
+        self.first.terminate()
+        short = self.deployment.start('host1', **again)
+        self.deployment.wait_until(
+            lambda: short.lines('host1 registered'), 'return'
+        )
+        self.assertEqual(0, short.terminate())
+        self.deployment.wait_for_owners(self.alone)
+
+    def test_forced_down_ends_the_grace(self) -> None:
+        self.stop()
+        self.wait_for_look()
+        done = self.program('service', 'set', 'host1', '--down', '--yes')
+        self.assertEqual(0, done.returncode, done.stderr)
+        more = {u: 'host2' for u in self.shared if u not in self.uuids}
+        self.deployment.wait_for_owners(self.alone | more)
+
+
+class TestLimit(_Case):
+    def test_nodes_are_handed_over_in_rounds_and_all_of_them(self) -> None:
+        few = {'ownership': {'handover_limit': 3, 'refresh_interval': 3600}}
+        uuids = self.enrolment.enrol(24)
+        self.deployment.start('host1', **few)
+        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
+        host2 = self.deployment.start('host2', **few)
+        shared = test_failover.ring_of(uuids, ('host1', 'host2'))
+        self.deployment.wait_for_owners(shared)
+        moved = [uuid for uuid in uuids if shared[uuid] == 'host2']
+        self.assertLess(3, len(moved))
+        self.assertEqual(
+            sorted([*uuids, *moved, *moved]), sorted(self.changes())
+        )
+        self.deployment.hosts[0].kill()
+        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host2'))
+        self.assertIsNone(host2.process.returncode)

@@ -1,0 +1,54 @@
+"""The ``tooz`` backend on a real Redis."""
+
+from __future__ import annotations
+
+import time
+import unittest
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.testing import backend, backend_case
+from lab import redis
+from tests.functional import coordination, databases
+
+SETTINGS = backend_case.SETTINGS
+
+
+class TestRedis(coordination.OnStore, backend.BackendContract):
+    kind = 'redis'
+
+
+class TestRedisOutages(coordination.Interrupted, backend.OutageContract):
+    kind = 'redis'
+
+
+class TestRedisPassword(unittest.TestCase):
+    def test_password_opens_and_a_wrong_one_is_not_shown(self) -> None:
+        server = redis.Redis(databases.temporary_directory('redis'), 'p4ss')
+        self.addCleanup(server.stop)
+        server.start()
+        member = coordination.build(server.url, 'group')
+        self.addCleanup(member.close)
+        member.join('host1', 'one', SETTINGS)
+        self.assertEqual({'host1'}, member.view().hosts)
+        wrong = coordination.build(
+            server.url.replace('p4ss', 'hunter2'), 'group'
+        )
+        self.addCleanup(wrong.close)
+        with self.assertRaises(exceptions.BackendUnavailableError) as caught:
+            wrong.view()
+        told = str(caught.exception)
+        self.assertIn('redis://:***@127.0.0.1', told)
+        self.assertNotIn('hunter2', told)
+
+
+class TestRedisOverdue(coordination.OnStore, backend_case.BackendCase):
+    kind = 'redis'
+
+    def test_overdue_member_that_nobody_missed_does_not_come_back(
+        self,
+    ) -> None:
+        member = self.joined('host1', 'one', ttl=1.5)
+        time.sleep(2)
+        # Nobody has read since: what is left of it would be renewed.
+        with self.assertRaises(exceptions.NotMemberError):
+            member.beat()

@@ -1,0 +1,102 @@
+"""The ``tooz`` backend on a real ZooKeeper."""
+
+from __future__ import annotations
+
+import time
+import unittest
+
+from tooz import coordination as tooz
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.testing import backend, backend_case
+from lab import zookeeper
+from tests.functional import coordination, databases
+
+SETTINGS = backend_case.SETTINGS
+
+
+class TestZooKeeper(coordination.Swept, backend.BackendContract):
+    kind = 'zookeeper'
+
+
+class TestZooKeeperOutages(coordination.Interrupted, backend.OutageContract):
+    kind = 'zookeeper'
+
+
+class TestZooKeeperWatch(
+    coordination.Interrupted, coordination.Swept, backend.WatchContract
+):
+    kind = 'zookeeper'
+
+
+class TestZooKeeperMembers(coordination.OnStore, backend_case.BackendCase):
+    kind = 'zookeeper'
+    ttl = 60.0
+
+    def test_phantom_of_an_election_is_no_member_and_not_told_of(self) -> None:
+        stranger = tooz.get_coordinator(self.server.url, b'somebody')
+        stranger.start()
+        self.addCleanup(stranger.stop)
+        group = self.group.encode()
+        stranger.create_group(group).get()
+        stranger.watch_elected_as_leader(group, lambda _: None)
+        stranger.run_watchers()
+        self.assertEqual({b'leader'}, stranger.get_members(group).get())
+        self.joined('host1', 'one')
+        watcher = self.build()
+        with self.assertNoLogs('ironic_ownership', 'WARNING'):
+            self.assertEqual({'host1'}, watcher.view().hosts)
+
+    def test_process_whose_heartbeat_hangs_expires(self) -> None:
+        # The client's own threads keep the session in the meantime.
+        self.joined('host1', 'one', ttl=2)
+        watcher = self.build()
+        self.assertEqual({'host1'}, watcher.view().hosts)
+        gives_up = time.monotonic() + 60
+        while watcher.view().members:
+            self.assertLess(time.monotonic(), gives_up)
+            time.sleep(0.05)
+
+    def test_members_survive_a_restart_of_the_server(self) -> None:
+        member = self.joined('host1', 'one')
+        watcher = self.build()
+        self.assertEqual({'host1'}, watcher.view().hosts)
+        self.server.restart()
+        self.answered(member.beat)
+        self.assertEqual({'host1'}, self.answered(watcher.view).hosts)
+
+    def test_credentials_open_what_is_closed_to_others(self) -> None:
+        # What is closed stays so: in a place of its own.
+        closed = f'{self.server.url}?namespace=closed'
+        url = closed.replace('://', '://user:hunter2@')
+        member = coordination.build(url, self.group, 60)
+        self.addCleanup(member.close)
+        member.join('host1', 'one', SETTINGS)
+        member.beat()
+        self.assertEqual({'host1'}, member.view().hosts)
+        stranger = coordination.build(closed, self.group, 60)
+        self.addCleanup(stranger.close)
+        with self.assertRaises(exceptions.BackendUnavailableError) as caught:
+            stranger.view()
+        self.assertIn('NoAuth', str(caught.exception))
+
+
+class TestZooKeeperSessions(unittest.TestCase):
+    def test_sessions_that_the_server_does_not_grant_are_told(self) -> None:
+        server = zookeeper.ZooKeeper(
+            databases.temporary_directory('zookeeper'), shortest=5, longest=9
+        )
+        self.addCleanup(server.stop)
+        server.start()
+        for asked, granted in ((3, 5), (30, 9)):
+            member = coordination.build(server.url, 'group', asked)
+            self.addCleanup(member.close)
+            with self.assertRaises(exceptions.MembershipError) as caught:
+                member.join('host1', 'one', SETTINGS)
+            self.assertNotIsInstance(
+                caught.exception, exceptions.BackendUnavailableError
+            )
+            self.assertIn(f'member_ttl to {granted}', str(caught.exception))
+        good = coordination.build(server.url, 'group', 6.5)
+        self.addCleanup(good.close)
+        good.join('host1', 'one', SETTINGS)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import tempfile
+import unittest
+from typing import Any
+
+from ironic_ownership.cli import failures, reservation_input
+from ironic_ownership.contracts import exceptions
+
+INSTANCE = '00000000-0000-4000-8000-000000000901'
+LEAST = ('--instance', INSTANCE, '--service', 'Rack1')
+
+
+class TestInput(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = pathlib.Path(directory.name) / 'request'
+
+    def read(self, *words: str) -> dict[str, Any]:
+        parser = argparse.ArgumentParser(exit_on_error=False)
+        reservation_input.add_arguments(parser)
+        return reservation_input.read(parser.parse_args(words)).to_mapping()
+
+    def file(self, content: object) -> tuple[str, str]:
+        self.path.write_text(
+            content if isinstance(content, str) else json.dumps(content)
+        )
+        return '--request', str(self.path)
+
+    def test_options_make_up_a_request(self) -> None:
+        self.assertEqual(
+            {
+                'instance_uuid': INSTANCE,
+                'service': 'rack1',
+                'resource_class': 'gold',
+                'traits': ['CUSTOM_A', 'CUSTOM_B'],
+                'forbidden_traits': ['CUSTOM_C'],
+                'memory_mb': 1024,
+                'vcpus': 2,
+                'root_gb': 3,
+                'ephemeral_gb': 4,
+                'swap': 5,
+                'extra_specs': {'capabilities:a': '>= 2', 'b': ''},
+                'image': {'properties': {'hw_architecture': 'x=y'}},
+                'node': 'rack1-7',
+            },
+            self.read(
+                *LEAST,
+                *('--resource-class', 'gold', '--memory-mb', '1024'),
+                *('--trait', 'CUSTOM_B', '--trait', 'CUSTOM_A'),
+                *('--forbidden-trait', 'CUSTOM_C', '--vcpus', '2'),
+                *('--root-gb', '3', '--ephemeral-gb', '4', '--swap', '5'),
+                *('--extra-spec', 'capabilities:a=>= 2'),
+                *('--extra-spec', 'b='),
+                *('--image-property', 'hw_architecture=x=y'),
+                *('--node', 'rack1-7'),
+            ),
+        )
+
+    def test_options_count_more_than_the_file(self) -> None:
+        file = self.file(
+            {
+                'instance_uuid': INSTANCE,
+                'service': 'rack1',
+                'vcpus': 1,
+                'extra_specs': {'a': '1', 'b': '2'},
+            }
+        )
+        self.assertEqual(
+            {
+                'instance_uuid': INSTANCE,
+                'service': 'rack1',
+                'vcpus': 8,
+                'extra_specs': {'a': '1', 'b': '3'},
+            },
+            self.read(*file, '--vcpus', '8', '--extra-spec', 'b=3'),
+        )
+
+    def test_file_can_be_yaml(self) -> None:
+        file = self.file(f'instance_uuid: {INSTANCE}\nservice: rack1\n')
+        self.assertEqual('rack1', self.read(*file)['service'])
+
+    def test_what_is_no_request_is_refused_with_all_its_faults(self) -> None:
+        for content, words in (
+            ([], ['object']),
+            (
+                {'vcpus': -1, 'x': 1},
+                ['instance_uuid', 'service', 'vcpus', 'x'],
+            ),
+            ({'extra_specs': 7, 'image': 7}, ['extra_specs', 'image']),
+        ):
+            with self.assertRaises(exceptions.RequestError) as caught:
+                self.read(
+                    *self.file(content),
+                    *('--extra-spec', 'a=1', '--image-property', 'b=1'),
+                )
+            for word in words:
+                self.assertIn(word, str(caught.exception))
+
+    def test_file_that_cannot_be_read_is_wrong_usage(self) -> None:
+        for file in (
+            ('--request', str(self.path / 'nowhere')),
+            self.file('{"a": [}'),
+        ):
+            with self.assertRaises(failures.UsageError):
+                self.read(*file)
+
+    def test_pair_without_a_name_is_wrong_usage(self) -> None:
+        for text in ('a', '=b', ''):
+            with self.assertRaises(argparse.ArgumentError):
+                self.read(*LEAST, '--extra-spec', text)

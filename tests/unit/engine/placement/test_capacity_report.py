@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import placement as port
+from ironic_ownership.contracts import records as records_
+from ironic_ownership.engine.hosting import refreshed
+from ironic_ownership.engine.placement import (
+    capacity_report,
+    inventory_plan,
+    inventory_report,
+    placement_report,
+)
+from ironic_ownership.engine.scheduling import availability
+from ironic_ownership.testing import placement
+from tests.unit.engine import service, world
+from tests.unit.engine.placement.test_inventory_report import BM, DOWN, node
+
+SERVICE = inventory_plan.service_uuid('host1')
+FLEET = availability.Fleet.of(
+    [model.Conductor('c1', drivers=frozenset({'d1'}))]
+)
+
+
+class CapacityCase(service.ServiceCase):
+    """host1 may reserve three nodes; nobody owns them."""
+
+    settings = world.RESERVING
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.placement = placement.FakePlacement()
+        self.ironic.put(*(node(n, driver='d1') for n in range(1, 4)))
+        self.host = self.start('host1', self.settings)
+        common = (
+            'host1',
+            self.records,
+            self.placement,
+            self.host.fence,
+            self.host.notices,
+        )
+        self.sums = capacity_report.CapacityReport(*common)
+        self.report = placement_report.PlacementReport(
+            inventory_report.InventoryReport(*common),
+            self.sums,
+            self.host.notices,
+        )
+
+    def tell(self, settings: model.MemberSettings | None = None) -> None:
+        policies = world.interpret(settings or self.settings)
+        assert policies is not None
+        self.report.tell(
+            refreshed.Refreshed(
+                list(self.ironic.nodes.values()), policies, FLEET
+            ),
+            lambda: False,
+        )
+
+    def known(self) -> port.Resource:
+        return self.placement.providers[SERVICE].resources[BM]
+
+    def claim(self, number: int, host: str, instance: str) -> None:
+        """Let a service have reserved a node."""
+        self.ironic.put(node(number, driver='d1', instance_uuid=instance))
+        claimed = self.ironic.nodes[world.uuid(number)]
+        epoch = (
+            self.host.fence.epoch()
+            if host == 'host1'
+            else self.records.register(host, world.RESERVING)
+        )
+        outcome = self.records.apply(
+            host,
+            epoch,
+            [
+                records_.Claim(
+                    claimed,
+                    world.record(number, host).reason,
+                    verdict=availability.judge(claimed, FLEET),
+                )
+            ],
+        )
+        self.assertEqual((), outcome.refused)
+
+
+class TestCapacity(CapacityCase):
+    def test_service_has_one_provider_with_the_sums(self) -> None:
+        self.tell()
+        self.assertEqual([SERVICE], list(self.placement.providers))
+        self.assertEqual('host1', self.placement.providers[SERVICE].name)
+        self.assertEqual(port.Resource(3), self.known())
+
+    def test_nothing_changed_asks_and_writes_nothing(self) -> None:
+        self.tell()
+        self.placement.calls.clear()
+        self.tell()
+        self.assertEqual([], self.placement.calls)
+
+    def test_restarted_service_writes_nothing_again(self) -> None:
+        self.tell()
+        self.placement.writes.clear()
+        self.sums._told = None
+        self.tell()
+        self.assertEqual([], self.placement.writes)
+
+    def test_reserved_is_what_it_could_not_get(self) -> None:
+        self.ironic.put(node(9, driver='gone'), node(8, maintenance=True))
+        self.claim(1, 'host1', 'mine')
+        self.claim(2, 'host2', 'of another')
+        self.tell()
+        self.assertEqual(port.Resource(5, reserved=3), self.known())
+
+    def test_only_admitted_nodes_count(self) -> None:
+        self.ironic.put(node(9, driver='d1', shard='s'))
+        self.tell(world.runs(reservation=None, shard_key='s'))
+        self.assertEqual(port.Resource(1), self.known())
+
+    def test_provider_that_somebody_deleted_is_made_anew(self) -> None:
+        self.tell()
+        del self.placement.providers[SERVICE]
+        self.ironic.put(node(4, driver='d1'))
+        self.assertRaises(exceptions.NoProviderError, self.tell)
+        self.tell()
+        self.assertEqual(port.Resource(4), self.known())
+
+    def test_class_that_goes_while_in_use_is_said(self) -> None:
+        self.tell()
+        self.placement.providers[SERVICE].consumers.add('an instance')
+        self.ironic.nodes.clear()
+        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+            self.tell()
+            self.tell()
+        self.assertEqual(1, len(logs.output))
+        self.assertEqual(1, self.sums.counts.refused)
+
+    def test_nothing_is_written_behind_the_fence(self) -> None:
+        self.operator("UPDATE services SET epoch = 99 WHERE host = 'host1'")
+        self.assertRaises(exceptions.FencedError, self.tell)
+        self.host.fence.drop()
+        self.assertRaises(exceptions.FencedError, self.tell)
+        self.assertEqual([], self.placement.calls)
+
+
+class TestChangeOfPolicies(CapacityCase):
+    def test_sums_go_when_the_service_owns_its_nodes_again(self) -> None:
+        self.tell()
+        self.tell(world.ALL)
+        self.assertEqual({}, self.placement.providers)
+        self.placement.calls.clear()
+        self.tell(world.ALL)
+        self.assertEqual([], self.placement.calls)
+        self.tell()
+        self.assertEqual(port.Resource(3), self.known())
+
+    def test_sums_in_use_stay_and_that_is_said_once(self) -> None:
+        self.tell()
+        self.placement.providers[SERVICE].consumers.add('an instance')
+        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+            self.tell(world.ALL)
+            self.tell(world.ALL)
+        self.assertEqual(1, len(logs.output))
+        self.placement.providers[SERVICE].consumers.clear()
+        self.tell(world.ALL)
+        self.assertEqual({}, self.placement.providers)
+
+    def test_outage_takes_nothing_for_gone(self) -> None:
+        self.tell()
+        self.placement.fail_with = DOWN
+        self.assertRaises(
+            exceptions.PlacementUnavailableError, self.tell, world.ALL
+        )
+        self.placement.fail_with = None
+        self.tell(world.ALL)
+        self.assertEqual({}, self.placement.providers)

@@ -1,0 +1,440 @@
+from __future__ import annotations
+
+import threading
+import unittest.mock
+from collections.abc import Callable
+from typing import Any
+
+from ironic_ownership.contracts import availability, exceptions, model
+from ironic_ownership.contracts import placement as port
+from ironic_ownership.contracts import records as records_
+from ironic_ownership.engine.hosting import refreshed
+from ironic_ownership.engine.placement import inventory_report, refusals
+from ironic_ownership.testing import placement
+from tests.unit.engine import service, world
+
+BM = 'CUSTOM_BAREMETAL'
+FREE = {BM: port.Resource(1)}
+RESERVED = {BM: port.Resource(1, reserved=1)}
+DOWN = exceptions.PlacementUnavailableError('down')
+REFUSED = exceptions.PlacementRefusedError('no such trait')
+PATIENCE = 30.0
+COMPARE = 240.0
+
+
+def node(number: int, **values: object) -> model.Node:
+    usual = {
+        'resource_class': 'baremetal',
+        'provision_state': 'available',
+        'power_state': 'power off',
+    }
+    return world.node(number, **{**usual, **values})
+
+
+class ReportCase(service.ServiceCase):
+    """host1 owns three nodes; nothing is reported yet."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.placement = placement.FakePlacement()
+        self.ironic.put(*(node(n) for n in range(1, 4)))
+        self.host = self.start('host1')
+        self.host.refresh()
+        self.report = self.reporter(self.host)
+
+    def reporter(
+        self, of: service.Service
+    ) -> inventory_report.InventoryReport:
+        return inventory_report.InventoryReport(
+            of.host,
+            self.records,
+            self.placement,
+            of.fence,
+            of.notices,
+            clock=self.shared.clock,
+            compare_interval=COMPARE,
+        )
+
+    def tell(
+        self, report: inventory_report.InventoryReport | None = None
+    ) -> None:
+        """Report what Ironic has, as after a refresh."""
+        (report or self.report).tell(self.seen(), lambda: False)
+
+    def seen(self, *without: int) -> refreshed.Refreshed:
+        """Return what a refresh saw, but for these nodes."""
+        left_out = {world.uuid(number) for number in without}
+        return refreshed.Refreshed(
+            [n for u, n in self.ironic.nodes.items() if u not in left_out]
+        )
+
+    def judge(self, number: int, code: availability.Unavailable) -> None:
+        """Let the owner judge a node."""
+        changed = records_.Update(
+            self.ironic.nodes[world.uuid(number)], availability.Verdict(code)
+        )
+        outcome = self.records.apply(
+            'host1', self.host.fence.epoch(), [changed]
+        )
+        self.assertEqual((), outcome.refused)
+
+    def known(self, number: int) -> placement.FakeProvider:
+        return self.placement.providers[world.uuid(number)]
+
+    def before_write(self, uuid: str, action: Callable[[], object]) -> None:
+        """Do something once, when the provider of a node is to be made."""
+        real = self.placement.put_provider
+
+        def put_provider(asked: str, *args: Any, **kwargs: Any) -> bool:
+            if asked == uuid:
+                self.placement.put_provider = real  # type: ignore
+                action()
+            return real(asked, *args, **kwargs)
+
+        self.placement.put_provider = put_provider  # type: ignore
+
+    def digests(self) -> dict[int, str | None]:
+        return {
+            int(record.uuid[-4:]): record.placement_digest
+            for record in self.records.compute_nodes()
+        }
+
+
+class TestReport(ReportCase):
+    def test_every_own_node_gets_a_provider_of_its_uuid(self) -> None:
+        self.ironic.put(node(2, traits=('CUSTOM_A',)))
+        self.tell()
+        self.assertEqual(
+            {world.uuid(n) for n in (1, 2, 3)}, self.placement.providers.keys()
+        )
+        self.assertEqual(FREE, self.known(1).resources)
+        self.assertEqual({'CUSTOM_A'}, self.known(2).traits)
+        self.assertEqual(world.uuid(1), self.known(1).name)
+        self.assertEqual((3, 0), (self.report.counts.written, 0))
+
+    def test_what_placement_knows_is_never_written_again(self) -> None:
+        self.tell()
+        self.placement.calls.clear()
+        self.tell()
+        self.tell(self.reporter(self.host))
+        self.assertEqual([], self.placement.calls)
+
+    def test_new_owner_writes_nothing_again(self) -> None:
+        self.tell()
+        self.placement.calls.clear()
+        self.host.fence.drop()
+        epoch = self.records.register('host2', world.ALL)
+        claims = [
+            records_.Claim(
+                self.ironic.nodes[r.uuid], r.reason, 'host1', seen_epoch=1
+            )
+            for r in self.records.compute_nodes()
+        ]
+        self.assertEqual(
+            (), self.records.apply('host2', epoch, claims).refused
+        )
+        other = self.start('host2')
+        self.tell(self.reporter(other))
+        self.assertEqual([], self.placement.calls)
+
+    def test_node_that_becomes_unavailable_is_reserved(self) -> None:
+        self.tell()
+        self.placement.writes.clear()
+        self.judge(2, availability.Unavailable.OUT_OF_SERVICE)
+        self.tell()
+        self.assertEqual(RESERVED, self.known(2).resources)
+        self.assertEqual(
+            [('put_inventory', world.uuid(2))], self.placement.writes
+        )
+
+    def test_provider_that_somebody_deleted_is_made_anew(self) -> None:
+        self.ironic.put(node(1, traits=('CUSTOM_A',)))
+        self.tell()
+        self.placement.delete_provider(world.uuid(1))
+        self.judge(1, availability.Unavailable.MAINTENANCE)
+        self.tell()
+        self.assertEqual(RESERVED, self.known(1).resources)
+        self.assertEqual({'CUSTOM_A'}, self.known(1).traits)
+
+    def test_provider_of_somebody_else_is_taken_as_it_is(self) -> None:
+        self.placement.providers[world.uuid(1)] = placement.FakeProvider(
+            'other', resources=dict(FREE), traits=frozenset({'CUSTOM_OLD'})
+        )
+        self.tell()
+        self.assertEqual('other', self.known(1).name)
+        self.assertEqual(frozenset(), self.known(1).traits)
+
+    def test_node_of_another_service_is_left_alone(self) -> None:
+        epoch = self.host.fence.epoch()
+        self.records.apply('host1', epoch, [records_.Release(world.uuid(1))])
+        self.tell()
+        self.assertNotIn(world.uuid(1), self.placement.providers)
+
+    def test_node_that_goes_elsewhere_meanwhile_is_left_alone(self) -> None:
+        epoch = self.host.fence.epoch()
+
+        def release() -> None:
+            self.records.apply(
+                'host1', epoch, [records_.Release(world.uuid(3))]
+            )
+
+        with unittest.mock.patch.object(inventory_report, 'BATCH', 1):
+            self.before_write(world.uuid(1), release)
+            self.tell()
+        self.assertIn(world.uuid(2), self.placement.providers)
+        self.assertNotIn(world.uuid(3), self.placement.providers)
+
+    def test_something_newer_interrupts_between_two_batches(self) -> None:
+        with unittest.mock.patch.object(inventory_report, 'BATCH', 1):
+            for told in (1, 2, 3):
+                self.report.tell(self.seen(), lambda: True)
+                self.assertEqual(told, len(self.placement.providers))
+                self.assertEqual(3 - told, self.report.counts.pending)
+
+
+class TestComparison(ReportCase):
+    def wait(self, seconds: float) -> None:
+        """Let time pass, in which the service stays a member."""
+        while seconds > 0:
+            self.shared.clock.elapse(service.TTL / 5)
+            self.host.beat()
+            seconds -= service.TTL / 5
+
+    def test_each_provider_is_compared_once_in_an_interval(self) -> None:
+        self.tell()
+        self.placement.calls.clear()
+        for _ in range(6):
+            self.wait(COMPARE / 6)
+            self.tell()
+        wanted = [
+            (method, world.uuid(n))
+            for n in (1, 2, 3)
+            for method in ('put_inventory', 'put_traits')
+        ]
+        self.assertCountEqual(wanted, self.placement.calls)
+        self.assertEqual(0, self.report.counts.pending)
+        self.assertEqual(3, self.report.counts.written)
+
+    def test_comparison_writes_only_what_differs(self) -> None:
+        self.tell()
+        del self.placement.providers[world.uuid(1)]
+        self.known(2).resources.clear()
+        self.placement.writes.clear()
+        self.wait(COMPARE)
+        self.tell()
+        self.assertEqual(FREE, self.known(1).resources)
+        self.assertEqual(FREE, self.known(2).resources)
+        self.assertEqual(
+            {
+                ('put_provider', world.uuid(1)),
+                ('put_inventory', world.uuid(1)),
+                ('put_inventory', world.uuid(2)),
+            },
+            set(self.placement.writes),
+        )
+
+    def test_comparison_that_fails_is_made_up_for(self) -> None:
+        self.tell()
+        self.wait(COMPARE)
+        self.placement.fail_with = DOWN
+        self.assertRaises(exceptions.PlacementUnavailableError, self.tell)
+        self.placement.fail_with = None
+        self.placement.calls.clear()
+        self.tell()
+        self.assertEqual(3, len({uuid for _, uuid in self.placement.calls}))
+
+    def test_comparison_that_is_refused_leaves_what_is_on_record(self) -> None:
+        self.tell()
+        before = self.digests()
+        self.wait(COMPARE)
+        self.placement.failures['put_inventory'] = REFUSED
+        with self.assertLogs(service.LOGGER, 'WARNING'):
+            self.tell()
+        self.assertEqual(before, self.digests())
+        del self.placement.providers[world.uuid(1)]
+        self.wait(COMPARE)
+        with unittest.mock.patch.dict(
+            self.placement.failures, {'put_traits': REFUSED}
+        ):
+            del self.placement.failures['put_inventory']
+            self.tell()
+        self.ironic.put(node(1, traits=('CUSTOM_A',)))
+        self.tell()
+        self.assertEqual({'CUSTOM_A'}, self.known(1).traits)
+        self.assertEqual(FREE, self.known(1).resources)
+
+    def test_what_is_behind_comes_before_comparisons(self) -> None:
+        self.tell()
+        self.wait(COMPARE)
+        self.judge(3, availability.Unavailable.RETIRED)
+        self.placement.calls.clear()
+        self.tell()
+        self.assertEqual(world.uuid(3), self.placement.calls[0][1])
+
+
+class TestWithdrawn(ReportCase):
+    def test_withdrawn_node_gets_no_provider_again(self) -> None:
+        with unittest.mock.patch.object(inventory_report, 'BATCH', 1):
+            self.before_write(
+                world.uuid(1), lambda: self.withdraw_in_another_thread(2)
+            )
+            self.tell()
+        self.report.tell(self.seen(2), lambda: False)
+        self.assertNotIn(world.uuid(2), self.placement.providers)
+        self.tell()
+        self.assertIn(world.uuid(2), self.placement.providers)
+
+    def withdraw_in_another_thread(self, number: int) -> None:
+        thread = threading.Thread(
+            target=self.report.withdraw, args=(world.uuid(number),)
+        )
+        thread.start()
+        self.addCleanup(thread.join, PATIENCE)
+        while world.uuid(number) not in self.report._withdrawn:
+            thread.join(0.01)
+
+    def test_withdrawal_waits_for_what_is_on_its_way(self) -> None:
+        order: list[str] = []
+        begun = threading.Event()
+
+        def withdraw() -> None:
+            begun.set()
+            self.report.withdraw(world.uuid(2))
+            order.append('withdrawn')
+
+        thread = threading.Thread(target=withdraw, daemon=True)
+
+        def slowly() -> None:
+            thread.start()
+            begun.wait(PATIENCE)
+            thread.join(0.05)
+            order.append('written')
+
+        self.before_write(world.uuid(2), slowly)
+        self.tell()
+        thread.join(PATIENCE)
+        self.assertEqual(['written', 'withdrawn'], order)
+
+    def test_provider_made_for_a_record_that_is_gone_is_undone(self) -> None:
+        epoch = self.host.fence.epoch()
+        self.before_write(
+            world.uuid(2),
+            lambda: self.records.apply(
+                'host1', epoch, [records_.Forget(world.uuid(2))]
+            ),
+        )
+        self.tell()
+        self.assertEqual(
+            {world.uuid(1), world.uuid(3)}, self.placement.providers.keys()
+        )
+
+    def test_provider_made_for_a_node_that_went_elsewhere_stays(
+        self,
+    ) -> None:
+        epoch = self.host.fence.epoch()
+        self.before_write(
+            world.uuid(2),
+            lambda: self.records.apply(
+                'host1', epoch, [records_.Release(world.uuid(2))]
+            ),
+        )
+        self.tell()
+        self.assertEqual(3, len(self.placement.providers))
+        self.assertIsNone(self.digests()[2])
+
+
+class TestRight(ReportCase):
+    def test_nothing_is_written_behind_the_fence(self) -> None:
+        self.host.fence.drop()
+        self.assertRaises(exceptions.FencedError, self.tell)
+        self.assertEqual([], self.placement.calls)
+
+    def test_fence_in_the_middle_ends_it_at_once(self) -> None:
+        self.before_write(world.uuid(2), self.host.fence.drop)
+        self.assertRaises(exceptions.FencedError, self.tell)
+        self.assertEqual([world.uuid(1)], list(self.placement.providers))
+
+    def test_fenced_by_the_records_alone_writes_nothing(self) -> None:
+        self.operator("UPDATE services SET epoch = 99 WHERE host = 'host1'")
+        self.assertRaises(exceptions.FencedError, self.tell)
+        self.assertEqual([], self.placement.calls)
+
+
+class TestTrouble(ReportCase):
+    def test_what_was_accepted_before_an_outage_is_on_record(self) -> None:
+        self.before_write(
+            world.uuid(3), lambda: setattr(self.placement, 'fail_with', DOWN)
+        )
+        self.assertRaises(exceptions.PlacementUnavailableError, self.tell)
+        self.assertEqual(1, self.report.counts.pending)
+        known = self.digests()
+        self.assertIsNone(known[3])
+        self.assertIsNotNone(known[1])
+        self.placement.fail_with = None
+        self.placement.calls.clear()
+        self.tell(self.reporter(self.host))
+        self.assertEqual({world.uuid(3)}, {u for _, u in self.placement.calls})
+
+    def test_refused_node_holds_up_no_other(self) -> None:
+        self.ironic.put(node(1, traits=('CUSTOM_A',)))
+        self.placement.failures['put_traits'] = REFUSED
+        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+            self.tell()
+        (line,) = [record.getMessage() for record in logs.records]
+        self.assertIn('no such trait', line)
+        self.assertIn(world.uuid(1), line)
+        self.assertEqual(3, len(self.placement.providers))
+        self.assertEqual(
+            (2, 1), (self.report.counts.written, self.report.counts.refused)
+        )
+
+    def test_refused_part_alone_is_tried_again_and_not_at_once(self) -> None:
+        self.ironic.put(node(1, traits=('CUSTOM_A',)))
+        self.placement.failures['put_traits'] = REFUSED
+        self.tell()
+        self.placement.calls.clear()
+        self.tell()
+        self.assertEqual([], self.placement.calls)
+        for _ in range(int(refusals.FIRST_PAUSE / service.TTL) + 1):
+            self.settle(self.host)
+        del self.placement.failures['put_traits']
+        with self.assertLogs(service.LOGGER, 'INFO') as logs:
+            self.tell()
+        self.assertEqual([('put_traits', world.uuid(1))], self.placement.calls)
+        self.assertIn('again', logs.output[0])
+        self.assertEqual(0, self.report.counts.pending)
+
+    def test_node_that_changes_is_not_kept_waiting_by_a_refusal(self) -> None:
+        self.ironic.put(node(1, traits=('CUSTOM_A',)))
+        self.placement.failures['put_traits'] = REFUSED
+        self.tell()
+        self.judge(1, availability.Unavailable.RETIRED)
+        self.tell()
+        self.assertEqual(RESERVED, self.known(1).resources)
+
+    def test_inventory_in_use_is_kept_and_said(self) -> None:
+        self.tell()
+        self.known(1).consumers.add('an instance')
+        self.ironic.put(node(1, resource_class='other'))
+        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+            self.tell()
+        self.assertIn('has allocations', logs.output[0])
+        self.assertEqual(FREE, self.known(1).resources)
+
+    def test_node_that_others_keep_changing_holds_up_no_other(self) -> None:
+        self.ironic.put(node(1, traits=('CUSTOM_A',)))
+        self.placement.failures['put_traits'] = exceptions.ProviderBusyError(
+            'others changed it'
+        )
+        self.tell()
+        self.assertEqual(3, len(self.placement.providers))
+        self.assertEqual(1, self.report.counts.refused)
+
+    def test_nodes_without_a_class_are_said_once(self) -> None:
+        self.ironic.put(node(2, resource_class=None))
+        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+            self.tell()
+            self.tell()
+        (line,) = logs.output
+        self.assertIn(world.uuid(2), line)
+        self.assertNotIn(world.uuid(2), self.placement.providers)

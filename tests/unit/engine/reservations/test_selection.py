@@ -1,0 +1,395 @@
+from __future__ import annotations
+
+import collections
+import random
+import unittest
+import uuid as uuid_
+from unittest import mock
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ironic_ownership.contracts import model, reservation_request
+from ironic_ownership.engine.reservations import draw, selection
+from ironic_ownership.engine.scheduling import availability
+from tests.unit.engine.reservations import naive_selection
+
+INSTANCE = '11111111-1111-4111-8111-111111111111'
+OTHER = '22222222-2222-4222-8222-222222222222'
+PROPERTIES = {
+    'memory_mb': '131072',
+    'cpus': '32',
+    'local_gb': '960',
+    'cpu_arch': 'x86_64',
+    'capabilities': 'boot_mode:uefi,cores:4',
+}
+
+
+def request(**values) -> reservation_request.Request:
+    return reservation_request.Request.from_mapping(
+        {'instance_uuid': INSTANCE, 'service': 'one', **values}
+    )
+
+
+def node(number: int, **values) -> model.Node:
+    return model.Node(
+        **{
+            'uuid': f'00000000-0000-4000-8000-{number:012x}',
+            'name': f'node-{number}',
+            'driver': 'ipmi',
+            'provision_state': 'available',
+            'power_state': 'power off',
+            'resource_class': 'gold',
+            'properties': PROPERTIES,
+            'traits': ('CUSTOM_A', 'CUSTOM_B'),
+            **values,
+        }
+    )
+
+
+def judge(one: model.Node) -> str | None:
+    return availability.judge(one).code
+
+
+def removed(wish, *nodes: model.Node, **options) -> dict[str, int]:
+    return dict(selection.choose(wish, nodes, judge, **options).removed)
+
+
+_amounts = st.sampled_from((0, 1, 2, 4))
+_specs = st.dictionaries(
+    st.sampled_from(
+        (
+            'capabilities:cores',
+            'capabilities:boot_mode',
+            'capabilities:cpu_arch',
+            'trait:CUSTOM_A',
+            'trait2:CUSTOM_C',
+            'resources:CUSTOM_GOLD',
+            'resources:VCPU',
+            'resources:MEMORY_MB',
+            'resources:DISK_GB',
+            'capabilities',
+        )
+    ),
+    st.sampled_from(('0', '1')),
+    max_size=4,
+).map(
+    lambda found: {
+        key: {
+            'trait': ('forbidden', 'required')[int(value)],
+            'capabilities:': ('>= 2', '<or> uefi <or> 4')[int(value)],
+            'capabilities': ('cores', 'cores:<in> 4,boot_mode')[int(value)],
+        }.get(_kind(key), value)
+        for key, value in found.items()
+    }
+)
+
+
+def _kind(key: str) -> str:
+    if key.startswith('trait'):
+        return 'trait'
+    return 'capabilities:' if key.startswith('capabilities:') else key
+
+
+_requests = st.builds(
+    request,
+    resource_class=st.sampled_from((None, 'gold', 'silver')),
+    traits=st.lists(st.sampled_from(('CUSTOM_A', 'CUSTOM_C')), max_size=2),
+    forbidden_traits=st.lists(st.just('CUSTOM_B'), max_size=1),
+    memory_mb=_amounts,
+    vcpus=_amounts,
+    root_gb=_amounts,
+    ephemeral_gb=_amounts,
+    swap=_amounts,
+    extra_specs=_specs,
+    image=st.sampled_from(
+        (None, {'properties': {'hw_architecture': 'amd64'}})
+    ),
+    node=st.sampled_from((None, None, None, node(1).uuid, 'node-2')),
+)
+_sizes = st.sampled_from((None, '1', '2', 4, 2.0, 'many', True, ['2'], ''))
+_properties = st.dictionaries(
+    st.sampled_from(('memory_mb', 'cpus', 'local_gb')), _sizes
+).flatmap(
+    lambda sizes: st.fixed_dictionaries(
+        {},
+        optional={
+            'cpu_arch': st.sampled_from(('x86_64', 'aarch64', '3')),
+            'capabilities': st.sampled_from(
+                (
+                    'cores:4,boot_mode:uefi',
+                    'cores:1',
+                    'cores:false,boot_mode:',
+                    'odd',
+                    None,
+                )
+            ),
+        },
+    ).map(lambda more: {**sizes, **more})
+)
+_nodes = st.lists(
+    st.fixed_dictionaries(
+        {
+            'resource_class': st.sampled_from(
+                ('gold', 'silver', 'Gold', None)
+            ),
+            'instance_uuid': st.sampled_from((None, None, None, OTHER)),
+            'maintenance': st.booleans(),
+            'power_state': st.sampled_from((None, 'error', 'power off')),
+            'provision_state': st.sampled_from(
+                ('available', 'available', 'cleaning', 'active')
+            ),
+            'traits': st.sampled_from(
+                ((), ('CUSTOM_A',), ('CUSTOM_A', 'CUSTOM_B'), ('CUSTOM_C',))
+            ),
+            'properties': _properties,
+        }
+    ),
+    max_size=8,
+).map(lambda found: [node(n, **values) for n, values in enumerate(found)])
+_owned = st.sets(st.sampled_from([node(n).uuid for n in range(3)]))
+
+
+class TestLaws(unittest.TestCase):
+    @given(_requests, _nodes, _owned)
+    def test_nodes_and_counts_are_those_of_the_naive_reference(
+        self, wish, nodes, owned
+    ) -> None:
+        expected = collections.Counter(
+            naive_selection.missed(wish, one, judge, owned) for one in nodes
+        )
+        fitting = expected.pop(None, 0)
+        for few in (0, 1000):
+            with mock.patch.object(selection, '_FEW', few):
+                choice = selection.choose(wish, nodes, judge, owned=owned)
+                self.assertEqual(dict(expected), dict(choice.removed))
+                self.assertEqual(fitting, choice.fitting)
+                self.assertEqual(len(nodes), choice.examined)
+                for one in choice.candidates:
+                    self.assertIsNone(
+                        naive_selection.missed(wish, one, judge, owned)
+                    )
+
+    @given(_nodes, st.randoms(use_true_random=False))
+    def test_order_of_the_nodes_does_not_matter(self, nodes, shuffled) -> None:
+        before = selection.choose(request(), nodes, judge)
+        shuffled.shuffle(nodes)
+        self.assertEqual(before, selection.choose(request(), nodes, judge))
+
+    @given(_nodes)
+    def test_candidates_are_there_if_a_node_fits_and_have_one_class(
+        self, nodes
+    ) -> None:
+        choice = selection.choose(request(), nodes, judge)
+        self.assertEqual(bool(choice.fitting), bool(choice.candidates))
+        self.assertEqual(
+            len(choice.candidates), len({n.uuid for n in choice.candidates})
+        )
+        classes = {n.resource_class for n in choice.candidates}
+        self.assertLessEqual(len(classes), 1)
+
+
+class TestConditions(unittest.TestCase):
+    def test_every_node_is_counted_for_the_first_condition_it_misses(
+        self,
+    ) -> None:
+        wish = request(
+            resource_class='gold',
+            traits=['CUSTOM_A'],
+            memory_mb=1024,
+            extra_specs={'capabilities:boot_mode': 's== uefi'},
+        )
+        nodes = [
+            node(1, instance_uuid=OTHER),
+            node(2),
+            node(3, resource_class='silver'),
+            node(4, traits=()),
+            node(5, properties={'memory_mb': 1000}),
+            node(6, properties={'memory_mb': 1024}),
+            node(7, maintenance=True),
+            node(8),
+        ]
+        choice = selection.choose(wish, nodes, judge, owned={nodes[1].uuid})
+        self.assertEqual(
+            [
+                ('instance', 1),
+                ('owned', 1),
+                ('resource_class', 1),
+                ('trait:CUSTOM_A', 1),
+                ('capabilities:boot_mode', 1),
+                ('memory_mb', 1),
+                ('maintenance', 1),
+            ],
+            list(choice.removed.items()),
+        )
+        self.assertEqual((nodes[7],), choice.candidates)
+
+    def test_disk_is_root_and_ephemeral_and_swap(self) -> None:
+        one = node(1, properties={'local_gb': '10'})
+        for sizes, fits in (
+            ({'root_gb': 10}, True),
+            ({'root_gb': 9, 'ephemeral_gb': 1}, True),
+            ({'root_gb': 9, 'swap': 1024}, True),
+            ({'root_gb': 9, 'swap': 1025}, False),
+            ({'root_gb': 10, 'swap': 1}, False),
+            ({'root_gb': 5, 'ephemeral_gb': 6}, False),
+        ):
+            expected = {} if fits else {'disk_gb': 1}
+            self.assertEqual(expected, removed(request(**sizes), one), sizes)
+
+    def test_resources_of_a_flavor_hold_instead_of_its_fields(self) -> None:
+        one = node(1, properties={})
+        sizes = {'vcpus': 64, 'memory_mb': 4096, 'root_gb': 20, 'swap': 3}
+        none = {'VCPU': '0', 'MEMORY_MB': '0', 'DISK_GB': '0'}
+        for specs, expected in (
+            ({}, {'memory_mb': 1}),
+            ({f'resources:{name}': '0' for name in none}, {}),
+            (
+                {'resources:MEMORY_MB': '0', 'resources:VCPU': '0'},
+                {'disk_gb': 1},
+            ),
+        ):
+            wish = request(**sizes, extra_specs=specs)
+            self.assertEqual(expected, removed(wish, one))
+
+    def test_class_of_a_flavor_is_placements_name_of_it(self) -> None:
+        wish = request(extra_specs={'resources:CUSTOM_BAREMETAL_GOLD': '1'})
+        for name, fits in (
+            ('baremetal.gold', True),
+            ('BareMetal-Gold', True),
+            ('CUSTOM_BAREMETAL_GOLD', False),
+            ('gold', False),
+        ):
+            expected = {} if fits else {'resource_class': 1}
+            one = node(1, resource_class=name)
+            self.assertEqual(expected, removed(wish, one), name)
+
+    def test_node_without_a_class_is_never_chosen(self) -> None:
+        for name in (None, ''):
+            self.assertEqual(
+                {'resource_class': 1},
+                removed(request(), node(1, resource_class=name)),
+            )
+
+    def test_properties_that_are_equal_are_judged_alike(self) -> None:
+        nodes = [
+            node(number, properties={'cpus': value})
+            for number, value in enumerate((1, True, 1.0, '1'))
+        ]
+        for few in (0, 1000):
+            for some in (nodes, nodes[::-1]):
+                with mock.patch.object(selection, '_FEW', few):
+                    self.assertEqual({}, removed(request(vcpus=1), *some))
+
+    def test_property_that_is_a_list_is_enough_of_nothing(self) -> None:
+        nodes = [node(1), node(2, properties={'cpus': ['64'], 'n': {}})]
+        for few in (0, 1000):
+            with mock.patch.object(selection, '_FEW', few):
+                self.assertEqual(
+                    {'vcpus': 1}, removed(request(vcpus=1), *nodes)
+                )
+
+    def test_every_property_that_is_asked_for_is_looked_at(self) -> None:
+        sizes = ({'cpus': '8', 'memory_mb': '8'}, {'cpus': '8'})
+        nodes = [node(n, properties=has) for n, has in enumerate(sizes)]
+        enough = node(2, properties={'cpus': '8', 'memory_mb': '16'})
+        for few in (0, 1000):
+            for some in ((*nodes, enough), (enough, *nodes)):
+                with mock.patch.object(selection, '_FEW', few):
+                    wish = request(vcpus=8, memory_mb=16)
+                    self.assertEqual({'memory_mb': 2}, removed(wish, *some))
+
+    def test_capability_may_be_a_property(self) -> None:
+        wish = request(extra_specs={'capabilities:cpu_arch': 's== x86_64'})
+        self.assertEqual({}, removed(wish, node(1)))
+        other = request(extra_specs={'capabilities:vendor': 'acme'})
+        self.assertEqual(
+            {'capabilities:vendor': 1},
+            removed(other, node(1, properties={'vendor': 'acme'})),
+        )
+
+    def test_both_names_of_a_class_count_as_one_condition(self) -> None:
+        wish = request(
+            resource_class='gold',
+            extra_specs={'resources:CUSTOM_SILVER': '1'},
+        )
+        nodes = [node(1), node(2, resource_class='silver')]
+        self.assertEqual({'resource_class': 2}, removed(wish, *nodes))
+
+    def test_certain_node_is_found_by_uuid_or_name(self) -> None:
+        nodes = [node(1), node(171, name='Odd')]
+        for wanted in (nodes[1].uuid, nodes[1].uuid.upper(), 'Odd'):
+            choice = selection.choose(request(node=wanted), nodes, judge)
+            self.assertEqual((nodes[1],), choice.candidates)
+        self.assertEqual({'node': 2}, removed(request(node='odd'), *nodes))
+
+    def test_policies_have_a_say(self) -> None:
+        nodes = [node(1, shard='a'), node(2, shard='b')]
+        choice = selection.choose(
+            request(), nodes, judge, admits=lambda n: n.shard == 'a'
+        )
+        self.assertEqual((nodes[0],), choice.candidates)
+        self.assertEqual({'policies': 1}, dict(choice.removed))
+
+    def test_dead_conductor_is_a_condition(self) -> None:
+        fleet = availability.Fleet.of(
+            [model.Conductor('c', drivers=frozenset(('redfish',)))]
+        )
+        nodes = [node(1), node(2, driver='redfish')]
+        choice = selection.choose(
+            request(), nodes, lambda n: availability.judge(n, fleet).code
+        )
+        self.assertEqual({'out_of_service': 1}, dict(choice.removed))
+        self.assertEqual((nodes[1],), choice.candidates)
+
+
+def drawn(nodes, instance: str = INSTANCE, limit: int = 10) -> list[str]:
+    return [n.uuid for n in draw.some_of(nodes, instance, limit)]
+
+
+class TestDraw(unittest.TestCase):
+    def test_few_of_many_are_drawn_and_the_same_for_the_same_instance(
+        self,
+    ) -> None:
+        for name, uuids in _UUIDS.items():
+            nodes = [model.Node(u, resource_class='gold') for u in uuids]
+            first = drawn(nodes)
+            self.assertEqual(10, len(set(first)), name)
+            self.assertEqual(first, drawn(nodes[::-1]), name)
+            self.assertNotEqual(set(first), set(drawn(nodes, OTHER)), name)
+
+    def test_draws_do_not_depend_on_the_process(self) -> None:
+        nodes = [node(number) for number in range(5000)]
+        self.assertEqual(
+            ['0f6', '5f6', '9f6'], [u[-3:] for u in drawn(nodes, limit=3)]
+        )
+
+    def test_requests_at_once_begin_at_different_nodes(self) -> None:
+        for name, uuids in _UUIDS.items():
+            nodes = [model.Node(u, resource_class='gold') for u in uuids]
+            seed = random.Random(7)
+            instances = [
+                str(uuid_.UUID(int=seed.getrandbits(128))) for _ in range(100)
+            ]
+            firsts = {drawn(nodes, i, 1)[0] for i in instances}
+            self.assertGreater(len(firsts), 90, name)
+
+    def test_fewer_than_wanted_are_all(self) -> None:
+        nodes = [node(number) for number in range(3)]
+        self.assertEqual(sorted(n.uuid for n in nodes), sorted(drawn(nodes)))
+        self.assertEqual([], drawn([]))
+
+
+def _random_uuids(count: int) -> list[str]:
+    seed = random.Random(1)
+    return [
+        str(uuid_.UUID(int=seed.getrandbits(128), version=4))
+        for _ in range(count)
+    ]
+
+
+_UUIDS = {
+    'random': _random_uuids(3000),
+    'counted': [node(number).uuid for number in range(3000)],
+    'alike at the end': [f'{u[:-2]}aa' for u in _random_uuids(3000)],
+}

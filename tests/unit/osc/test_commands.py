@@ -1,0 +1,100 @@
+"""``openstack baremetal ownership``: the same commands, and nothing more."""
+
+import importlib.metadata
+import subprocess
+import sys
+
+from cliff import command
+
+from ironic_ownership.osc import commands, plugin
+from tests.unit import third_party
+
+_GROUP = f'openstack.{plugin.API_NAME}.v{plugin.DEFAULT_API_VERSION}'
+_PREFIX = 'baremetal_ownership_'
+_LOAD_ALL = f"""
+import importlib.metadata, sys
+import ironic_ownership.osc.plugin
+for entry_point in importlib.metadata.entry_points(group={_GROUP!r}):
+    entry_point.load()
+print(*sorted(name for name in sys.modules if name in {{
+    'oslo_config', 'sqlalchemy', 'openstack', 'keystoneauth1',
+    'ironic_ownership.cli', 'ironic_ownership.wiring',
+}}))
+"""
+
+
+def _own(group: str) -> dict[str, importlib.metadata.EntryPoint]:
+    """Return the entry points of this package; others may bring more."""
+    distribution = importlib.metadata.distribution('ironic-ownership')
+    found = distribution.entry_points.select(group=group)
+    return {entry_point.name: entry_point for entry_point in found}
+
+
+class CommandsTest(third_party.ThirdPartyCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.ours = _own(commands.COMMANDS)
+        self.theirs = _own(_GROUP)
+
+    def test_the_two_lists_of_commands_are_one(self) -> None:
+        module = commands.__name__
+        self.assertEqual(
+            {
+                _PREFIX + name.replace(' ', '_'): (
+                    f'{module}:{commands.name_of(name)}'
+                )
+                for name in self.ours
+            },
+            {name: entry.value for name, entry in self.theirs.items()},
+        )
+
+    def test_each_name_stands_for_the_command_of_that_name(self) -> None:
+        for name, ours in self.ours.items():
+            theirs = self.theirs[_PREFIX + name.replace(' ', '_')].load()
+            made = theirs(None, None)
+            self.assertIsInstance(made, ours.load())
+            self.assertIsInstance(made, commands.UnderOpenStack)
+            self.assertEqual(
+                ours.load()(None, None).get_description(),
+                made.get_description(),
+            )
+
+    def test_command_of_another_package_has_a_name_as_well(self) -> None:
+        self.install(
+            'aisle list',
+            'from cliff import command\n'
+            'class Aisles(command.Command):\n'
+            '    """List aisles."""\n'
+            '    def take_action(self, parsed_args): ...\n',
+            group=commands.COMMANDS,
+            target='Aisles',
+        )
+        made = commands.aisle_list(None, None)
+        self.assertIsInstance(made, commands.UnderOpenStack)
+        self.assertEqual('List aisles.', made.get_description())
+
+    def test_unknown_name_is_no_command(self) -> None:
+        with self.assertRaisesRegex(AttributeError, 'nosuch'):
+            commands.nosuch  # noqa: B018 - the access is what fails
+
+    def test_commands_are_loaded_without_what_they_need_to_run(self) -> None:
+        # The client loads them all at every start, whatever it is to do.
+        done = subprocess.run(
+            [sys.executable, '-c', _LOAD_ALL],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        self.assertEqual((0, '\n'), (done.returncode, done.stdout), done)
+
+    def test_examples_name_the_program_that_is_asked(self) -> None:
+        made = commands.service_list(None, None)
+        self.assertIsInstance(made, command.Command)
+        epilog = made.get_epilog()
+        self.assertIn('  openstack baremetal ownership service list', epilog)
+        self.assertNotIn('ironic-ownership service', epilog)
+
+    def test_plugin_is_found_under_its_own_name(self) -> None:
+        (extension,) = _own('openstack.cli.extension').values()
+        self.assertIs(plugin, extension.load())
+        self.assertEqual(plugin.API_NAME, extension.name)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import unittest
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.policies import reservation
+
+NOWHERE = model.Scope()
+
+
+def policy(**settings: model.Value) -> reservation.ReservationPolicy:
+    return reservation.ReservationPolicy(settings)
+
+
+class TestReservation(unittest.TestCase):
+    def test_every_node_belongs_to_nobody(self) -> None:
+        nodes = [model.Node('1'), model.Node('2', instance_uuid='i')]
+        self.assertEqual([None, None], policy().assign(nodes, ('host1',)))
+
+    def test_free_node_is_released_and_never_rebalanced(self) -> None:
+        self.assertTrue(policy().releases_free)
+        self.assertFalse(policy().rebalancing)
+
+    def test_services_share_one_pool(self) -> None:
+        hosts = ('host1', 'host2')
+        self.assertEqual(set(hosts), policy().peers('host1', hosts, NOWHERE))
+
+    def test_unset_and_empty_fallback_are_the_same(self) -> None:
+        expected = {'fallback': '', 'expiry': 3600}
+        for settings in ({}, {'fallback': None}, {'fallback': ''}):
+            self.assertEqual(expected, policy(**settings).settings())
+
+    def test_unknown_fallback_is_refused(self) -> None:
+        with self.assertRaises(exceptions.PolicySettingsError) as caught:
+            policy(fallback='luck')
+        self.assertIn('instance_uuid', str(caught.exception))

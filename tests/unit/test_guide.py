@@ -1,0 +1,83 @@
+"""The examples of the plugin author's guide keep the contract."""
+
+import pathlib
+import sys
+import unittest
+
+from ironic_ownership import contracts
+from ironic_ownership.testing import policy
+
+_CHECKOUT = pathlib.Path(__file__).parents[2]
+# Another process has to be able to import them, too.
+sys.path.append(str(_CHECKOUT / 'doc' / 'source' / 'contributor' / 'examples'))
+
+import building  # noqa: E402 - from that directory
+import racks  # noqa: E402 - from that directory
+
+
+def _node(number: int, **values: object) -> contracts.Node:
+    uuid = f'00000000-0000-4000-8000-{number:012d}'
+    return contracts.Node(uuid=uuid, **values)  # type: ignore[arg-type]
+
+
+class TestBuilding(policy.FilterPolicyContract):
+    """The filter of the guide."""
+
+    policy_class = building.BuildingPolicy
+    settings = ({'building': 'B0'}, {'building': 'b1', 'group': 'G1'})
+
+    def nodes(self) -> list[contracts.Node]:
+        """Return nodes of buildings, and what is none."""
+        return [
+            _node(number, extra=extra, conductor_group=group)
+            for number, (extra, group) in enumerate(
+                (extra, group)
+                for extra in ({}, {'building': ' B1'}, {'building': ['b1']})
+                for group in ('', 'g1')
+            )
+        ]
+
+    def test_building_and_group_are_both_asked(self) -> None:
+        """Both have to fit."""
+        one = building.BuildingPolicy({'building': 'b1', 'group': 'g1'})
+        self.assertEqual(
+            [False, False, False, True, False, False],
+            [one.admits(node) for node in self.nodes()],
+        )
+
+
+class TestRacks(policy.AssignerPolicyContract):
+    """The assigner of the guide."""
+
+    policy_class = racks.RackPolicy
+
+
+class RackTest(unittest.TestCase):
+    def test_nodes_of_one_rack_have_one_owner(self) -> None:
+        nodes = [
+            _node(number, properties={'rack': f'r{number % 50}'})
+            for number in range(500)
+        ]
+        hosts = ('host1', 'host2', 'host3')
+        owners = racks.RackPolicy({}).assign(nodes, hosts)
+        self.assertEqual(set(hosts), set(owners))
+        self.assertEqual(
+            50,
+            len(
+                {
+                    (n.properties['rack'], o)
+                    for n, o in zip(nodes, owners, strict=True)
+                }
+            ),
+        )
+
+
+class GuideTest(unittest.TestCase):
+    def test_every_example_is_shown_and_tested(self) -> None:
+        directory = pathlib.Path(building.__file__).parent
+        shown = ''.join(
+            page.read_text() for page in directory.parent.glob('plugins*.rst')
+        )
+        for example in directory.glob('*.py'):
+            self.assertIn(f'examples/{example.name}', shown)
+            self.assertIn(example.stem, sys.modules)

@@ -1,0 +1,582 @@
+"""Backends that each break one promise, for the test of their suites.
+
+Built on the memory backend, whose rows they use: a change there shows here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from typing import ClassVar
+
+from ironic_ownership.backends import memory
+from ironic_ownership.contracts import exceptions, model
+
+NOBODY = model.MemberSettings()
+_GHOST = model.Member('ghost', 'boo')
+
+
+class Broken(memory.WatchedMemoryBackend):
+    """The rows of the store, for those who do not keep to the rules."""
+
+    def raw_put(self, member: model.Member) -> None:
+        self._store.rows[member.host, member.incarnation] = memory._Row(
+            member, self._store.clock() + self.member_ttl
+        )
+
+    def raw_drop(self, *, host: str) -> None:
+        for key in [k for k in self._store.rows if k[0] == host]:
+            self._store.rows.pop(key)
+
+    @property
+    def known(self) -> bool:
+        return self._key in self._store.rows
+
+    @property
+    def last(self) -> model.Member:
+        return self._store.rows[self._key].member
+
+
+class SeesGhostWhenAlone(Broken):
+    def view(self):
+        return model.View.of(super().view().members or [_GHOST])
+
+
+class ForgetsSettings(Broken):
+    def join(self, host, incarnation, settings):
+        super().join(host, incarnation, NOBODY)
+
+
+class OrdersByArrival(Broken):
+    def view(self):
+        alive = super().view().members
+        rows = [row.member for row in self._store.rows.values()]
+        return model.View(tuple(m for m in rows if m in alive))
+
+
+class SeesItselfFirst(Broken):
+    def view(self):
+        members = super().view().members
+        mine = [m for m in members if (m.host, m.incarnation) == self._key]
+        rest = [m for m in members if m not in mine]
+        return model.View((*mine, *rest))
+
+
+class JoinsInTheYearZero(Broken):
+    def _put(self, member):
+        super()._put(dataclasses.replace(member, joined_at=0))
+
+
+class NeverExpires(Broken):
+    def _put(self, member):
+        super()._put(member)
+        row = self._store.rows[self._key]
+        self._store.rows[self._key] = dataclasses.replace(
+            row, expires_at=float('inf')
+        )
+
+
+class ShowsTheExpired(Broken):
+    def view(self):
+        self._store.check()
+        rows = self._store.rows.values()
+        return model.View.of(row.member for row in rows)
+
+
+class TellsTheLastExpiry(Broken):
+    def view(self):
+        view = super().view()
+        rows = map(self._store.alive, self._store.rows)
+        last = max((row.expires_at for row in rows if row), default=None)
+        left = None if last is None else last - self._store.clock()
+        return dataclasses.replace(view, expires_in=left)
+
+
+class TellsExpiriesOfYesterday(Broken):
+    def view(self):
+        view = super().view()
+        return dataclasses.replace(
+            view, expires_in=-86400.0 if view.members else None
+        )
+
+
+class AlwaysTellsTheTimeToLive(Broken):
+    def view(self):
+        return dataclasses.replace(super().view(), expires_in=self.member_ttl)
+
+
+class BeatsItselfBack(Broken):
+    def beat(self):
+        if self.known:
+            self.raw_put(self.last)
+        super().beat()
+
+
+class BeatsInVain(Broken):
+    def beat(self):
+        with self._store.lock:
+            self._own()
+
+
+class BeatsAsNewcomer(Broken):
+    def beat(self):
+        super().beat()
+        self.raw_put(dataclasses.replace(self.last, joined_at=-1.0))
+
+
+class BeatsUninvited(Broken):
+    def beat(self):
+        if self._key != ('', ''):
+            super().beat()
+
+
+class BeatsForTheHost(Broken):
+    def beat(self):
+        super().beat()
+        for member in super().view().members:
+            if member.host == self._key[0]:
+                self.raw_put(member)
+
+
+class BeatsAsItsHost(Broken):
+    def beat(self):
+        if self._key[0] not in self.view().hosts:
+            super().beat()
+
+
+class AdvertisesUninvited(Broken):
+    def advertise(self, settings):
+        if self._key != ('', ''):
+            super().advertise(settings)
+
+
+class AdvertisesInVain(Broken):
+    def advertise(self, settings):
+        super().advertise(self._own().member.settings)
+
+
+class AdvertisesUntilTheNextBeat(Broken):
+    _first = NOBODY
+
+    def join(self, host, incarnation, settings):
+        self._first = settings
+        super().join(host, incarnation, settings)
+
+    def beat(self):
+        super().beat()
+        self.raw_put(dataclasses.replace(self.last, settings=self._first))
+
+
+class AdvertisesItselfBack(Broken):
+    def advertise(self, settings):
+        if self.known:
+            self.raw_put(self.last)
+        super().advertise(settings)
+
+
+class AdvertisesForTheHost(Broken):
+    def advertise(self, settings):
+        super().advertise(settings)
+        for member in self.view().members:
+            if member.host == self._key[0]:
+                self.raw_put(dataclasses.replace(member, settings=settings))
+
+
+class LeavesInVain(Broken):
+    def leave(self):
+        self._store.check()
+
+
+class LeavesOnlyOnce(Broken):
+    def leave(self):
+        with self._store.lock:
+            self._own()
+        super().leave()
+
+
+class LeavesWithTheHost(Broken):
+    def leave(self):
+        super().leave()
+        self.raw_drop(host=self._key[0])
+
+
+class LeavesWithLikeNamedHosts(Broken):
+    def leave(self):
+        super().leave()
+        for host in super().view().hosts:
+            if self._key[0] and host.startswith(self._key[0]):
+                for m in super().view().members:
+                    if m.incarnation == self._key[1]:
+                        self._store.rows.pop((m.host, m.incarnation))
+
+
+class StrangerLeavesForAll(Broken):
+    def leave(self):
+        super().leave()
+        if self._key == ('', ''):
+            self._store.rows.clear()
+
+
+class NeverJoinsTwice(Broken):
+    _joined = False
+
+    def join(self, host, incarnation, settings):
+        if self._joined and self._store.alive(self._key) is None:
+            raise exceptions.NotMemberError('once and never again')
+        self._joined = True
+        super().join(host, incarnation, settings)
+
+
+class LooksFromOneThread(Broken):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._thread = threading.get_ident()
+
+    def view(self):
+        if threading.get_ident() != self._thread and self.known:
+            raise RuntimeError('another thread')
+        return super().view()
+
+
+class BelievesTheWallClock(Broken):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._built = time.time()
+
+    def view(self):
+        self._store.check()
+        rows = self._store.rows.values()
+        passed = abs(time.time() - self._built) > 1800
+        now = self._store.clock() + (3600 if passed else 0)
+        return model.View.of(r.member for r in rows if r.expires_at > now)
+
+
+class ClosesAndLeaves(Broken):
+    def close(self):
+        self._store.rows.pop(self._key, None)
+
+
+class ClosesOnlyOnce(Broken):
+    _closed = 0
+
+    def close(self):
+        self._closed += 1
+        # The third time is the test's own.
+        if self._closed == 2:
+            raise RuntimeError('closed already')
+
+
+class ReplacesTheOtherProcess(Broken):
+    def join(self, host, incarnation, settings):
+        self._store.check()
+        if (host, incarnation) not in self._store.rows:
+            self.raw_drop(host=host)
+        super().join(host, incarnation, settings)
+
+
+class RefusesTheOtherProcess(Broken):
+    def join(self, host, incarnation, settings):
+        others = self.view().incarnations(host) - {incarnation}
+        if others:
+            raise exceptions.MembershipError(f'{host} is served by {others}')
+        super().join(host, incarnation, settings)
+
+
+class RejoinsAlone(Broken):
+    def join(self, host, incarnation, settings):
+        self._store.check()
+        if (host, incarnation) in self._store.rows:
+            self.raw_drop(host=host)
+        super().join(host, incarnation, settings)
+
+
+class RejoinsOnlyInPlaceOfOthers(Broken):
+    def join(self, host, incarnation, settings):
+        if self._key == (host, incarnation) and not self._store.alive(
+            self._key
+        ):
+            self._store.check()
+            self.raw_drop(host=host)
+        super().join(host, incarnation, settings)
+
+
+class RejoinsInVain(Broken):
+    def join(self, host, incarnation, settings):
+        row = self._store.alive((host, incarnation))
+        super().join(host, incarnation, settings)
+        if row is not None:
+            self._store.rows[host, incarnation] = row
+
+
+class RejoinsWithoutRenewal(Broken):
+    def join(self, host, incarnation, settings):
+        row = self._store.alive((host, incarnation))
+        super().join(host, incarnation, settings)
+        if row is not None:
+            self._store.rows[host, incarnation] = dataclasses.replace(
+                self._store.rows[host, incarnation],
+                expires_at=row.expires_at,
+            )
+
+
+class JoinsWithEveryonesSettings(Broken):
+    def join(self, host, incarnation, settings):
+        super().join(host, incarnation, settings)
+        for member in self.view().members:
+            if member.host == host:
+                self.raw_put(dataclasses.replace(member, settings=settings))
+
+
+class CutsTheIncarnation(Broken):
+    def join(self, host, incarnation, settings):
+        super().join(host, incarnation[:63], settings)
+
+
+class KnowsIncarnationsOnly(Broken):
+    def join(self, host, incarnation, settings):
+        self._store.check()
+        for key in [k for k in self._store.rows if k[1] == incarnation]:
+            if key[0] != host:
+                self._store.rows.pop(key)
+        super().join(host, incarnation, settings)
+
+
+class LosesConcurrentJoins(Broken):
+    all_have_read: ClassVar[threading.Barrier] = threading.Barrier(6)
+    is_looked_at = False
+
+    def join(self, host, incarnation, settings):
+        before = dict(self._store.rows)
+        if self.is_looked_at:
+            self.all_have_read.wait()
+        super().join(host, incarnation, settings)
+        mine = self._store.rows[self._key]
+        self._store.rows = {**before, self._key: mine}
+
+    def view(self):
+        # Those who are to join at once look first; nobody else does.
+        self.is_looked_at = self._key == ('', '')
+        return super().view()
+
+
+class SeesNobodyInAnOutage(Broken):
+    def view(self):
+        return super().view() if self._store.available else model.View()
+
+
+class Hangs(Broken):
+    """Has a call wait for the store for ever."""
+
+    released: ClassVar[threading.Event] = threading.Event()
+
+    def hang(self):
+        if not self._store.available:
+            self.released.wait()
+
+
+class HangsInView(Hangs):
+    def view(self):
+        self.hang()
+        return super().view()
+
+
+class HangsInBeat(Hangs):
+    def beat(self):
+        self.hang()
+        super().beat()
+
+
+class HangsInJoin(Hangs):
+    def join(self, host, incarnation, settings):
+        self.hang()
+        super().join(host, incarnation, settings)
+
+
+class HangsInLeave(Hangs):
+    def leave(self):
+        self.hang()
+        super().leave()
+
+
+class HangsInClose(Hangs):
+    def close(self):
+        self.hang()
+
+
+class HangsInWatch(Hangs):
+    def watch(self, timeout):
+        self.hang()
+        return super().watch(timeout)
+
+
+class FailsWithTheDriversError(Broken):
+    def view(self):
+        if not self._store.available and self._key == ('', ''):
+            raise ConnectionResetError
+        return super().view()
+
+
+class AdvertisesDuringAnOutage(Broken):
+    def advertise(self, settings):
+        if self._store.available:
+            super().advertise(settings)
+
+
+class LeavesSilently(Broken):
+    def leave(self):
+        if self._store.available:
+            super().leave()
+
+
+class FailsToClose(Broken):
+    def close(self):
+        self._store.check()
+
+
+class ForgetsInAnOutage(Broken):
+    def view(self):
+        if not self._store.available:
+            self._store.rows.clear()
+        return super().view()
+
+
+class GivesUpAfterAFailedJoin(Broken):
+    _failed = False
+
+    def join(self, host, incarnation, settings):
+        if self._failed:
+            raise exceptions.BackendUnavailableError('it was down before')
+        self._failed = not self._store.available
+        super().join(host, incarnation, settings)
+
+
+class ReturnsUnasked(Broken):
+    def beat(self):
+        self._return()
+        super().beat()
+
+    def advertise(self, settings):
+        self._return()
+        super().advertise(settings)
+
+    def _return(self):
+        if self._key != ('', '') and not self._store.rows:
+            self.raw_put(model.Member(*self._key, settings=NOBODY))
+
+
+class NeedsItsOwnRow(Broken):
+    _first = True
+
+    def join(self, host, incarnation, settings):
+        if not self._first and not self._store.rows:
+            raise exceptions.MembershipError('the store has lost its data')
+        super().join(host, incarnation, settings)
+        self._first = False
+
+    def leave(self):
+        super().leave()
+        self._first = True
+
+
+class DeclaresNoWatch(Broken):
+    capabilities = memory.MemoryBackend.capabilities
+
+
+class TellsWithoutEnd(Broken):
+    def watch(self, timeout):
+        return True
+
+
+class Tells(Broken):
+    """Compares something else than the view."""
+
+    _last: object = None
+
+    def seen(self):
+        raise NotImplementedError
+
+    def watch(self, timeout):
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            seen = self.seen()
+            if self.has_news(seen):
+                self._last = seen
+                return True
+            self._last = seen
+            time.sleep(0.005)
+        return False
+
+    def has_news(self, seen):
+        return seen != self._last
+
+
+class TellsOfHosts(Tells):
+    def seen(self):
+        return self.view().hosts
+
+
+class TellsOfTheKnown(Tells):
+    def seen(self):
+        self._store.check()
+        return list(self._store.rows)
+
+
+class TellsOfArrivals(Tells):
+    def seen(self):
+        return {(m.host, m.incarnation) for m in self.view().members}
+
+    def has_news(self, seen):
+        return bool(seen - (self._last or set()))
+
+
+class TellsOfDepartures(Tells):
+    def seen(self):
+        return {(m.host, m.incarnation) for m in self.view().members}
+
+    def has_news(self, seen):
+        return bool((self._last or set()) - seen)
+
+
+class TellsWhileItWaits(Broken):
+    def watch(self, timeout):
+        self._told = self.view().checksum
+        return super().watch(timeout)
+
+
+class LooksWhenNobodyWaits(Broken):
+    _waiting = False
+
+    def watch(self, timeout):
+        self._waiting = True
+        try:
+            deadline = time.monotonic() + timeout
+            while time.monotonic() < deadline:
+                checksum = super().view().checksum
+                if checksum != self._told:
+                    self._told = checksum
+                    return True
+                time.sleep(0.005)
+            return False
+        finally:
+            self._waiting = False
+
+    def view(self):
+        while self._waiting:
+            time.sleep(0.01)
+        return super().view()
+
+
+class TellsUntilTheFirstOutage(Broken):
+    _deaf = False
+
+    def watch(self, timeout):
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if self._store.interruptions:
+                time.sleep(0.01)
+                continue
+            if super().watch(0):
+                return True
+            time.sleep(0.005)
+        return False

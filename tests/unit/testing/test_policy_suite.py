@@ -1,0 +1,143 @@
+"""Each law of the policy suites fails for the policy that breaks it."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Sequence
+
+from ironic_ownership.contracts import policy as contract
+from ironic_ownership.testing import policy, policy_laws
+from tests.unit.testing import broken_policies as broken
+
+BROKEN: Sequence[tuple[type[contract.Policy], str]] = (
+    (broken.NewerContract, 'class_is_one_that_a_host_loads'),
+    (broken.NoHelp, 'every_option_has_a_help'),
+    (broken.TellsSecret, 'settings_can_be_advertised_and_are_no_secrets'),
+    (
+        broken.AdvertisesObjects,
+        'settings_can_be_advertised_and_are_no_secrets',
+    ),
+    (broken.AdvertisesLess, 'settings_build_the_same_policy_again'),
+    (broken.AdvertisesRaw, 'settings_build_the_same_policy_again'),
+    (broken.RemarksText, 'remarks_are_lines'),
+    (broken.RefusesWithoutWords, 'host_is_accepted_or_refused_in_words'),
+    (broken.AssumesTypes, 'every_node_gets_an_answer'),
+    (broken.Remembers, 'same_question_gets_the_same_answer'),
+    (broken.RoundRobin, 'order_of_the_nodes_means_nothing'),
+    (broken.ChangesNodes, 'nodes_are_left_as_they_are'),
+    (broken.ChangesSettings, 'given_settings_are_left_as_they_are'),
+    (broken.HashesText, 'every_process_gives_the_same_answers'),
+    (broken.OrdersByHash, 'every_process_gives_the_same_answers'),
+    (broken.KnowsWhereItIs, 'every_process_gives_the_same_answers'),
+    (broken.SharesState, 'threads_can_share_one_instance'),
+    (broken.ReadsFile, 'nothing_is_read_written_or_waited_for'),
+    (broken.ReadsFileOnce, 'nothing_is_read_written_or_waited_for'),
+    (broken.Listens, 'nothing_is_read_written_or_waited_for'),
+    (broken.LooksAtTheClock, 'nothing_is_read_written_or_waited_for'),
+    (broken.LooksAtTheDate, 'nothing_is_read_written_or_waited_for'),
+    (broken.Sleeps, 'nothing_is_read_written_or_waited_for'),
+    (broken.Runs, 'nothing_is_read_written_or_waited_for'),
+    (broken.AnswersNothing, 'answers_are_true_or_false'),
+    (broken.ScopeOfText, 'scope_is_one_and_stays_the_same'),
+    (broken.ScopeWanders, 'scope_is_one_and_stays_the_same'),
+    (broken.AdmitsOutOfScope, 'what_is_admitted_lies_in_the_scope'),
+    (broken.NamesStranger, 'every_owner_is_a_live_member_or_nobody'),
+    (broken.NamesDead, 'every_owner_is_a_live_member_or_nobody'),
+    (broken.FirstMember, 'order_of_the_members_means_nothing'),
+    (broken.FirstCandidate, 'order_of_the_members_means_nothing'),
+    (broken.PeersList, 'peers_are_hosts_and_include_the_one_that_asks'),
+    (broken.PeersWithoutSelf, 'peers_are_hosts_and_include_the_one_that_asks'),
+    (broken.Balances, 'answer_needs_no_other_nodes_if_it_says_so'),
+    (broken.MovesAll, 'no_more_nodes_move_than_it_says'),
+    (broken.MovesMoreThanItSays, 'no_more_nodes_move_than_it_says'),
+)
+
+
+def suite_of(
+    target: type[contract.Policy],
+) -> type[policy_laws.PolicyContract]:
+    """Return the suite for one policy, which tells its author nothing."""
+    found: dict[str, object] = {
+        'policy_class': target,
+        'note': lambda self, text: None,
+        # The one that asks about very many nodes.
+        'test_speed_is_told': lambda self: None,
+    }
+    if issubclass(target, contract.FilterPolicy):
+        found['settings'] = ({}, {'classes': ('large', 'gpu')})
+        return type('Suite', (policy.FilterPolicyContract,), found)
+    return type('Suite', (policy.AssignerPolicyContract,), found)
+
+
+def failed_laws(suite: type[unittest.TestCase]) -> set[str]:
+    """Run a suite and return the laws that it found broken."""
+    result = unittest.TestResult()
+    unittest.TestLoader().loadTestsFromTestCase(suite).run(result)
+    return {
+        test.id().rpartition('.test_')[2]
+        for test, _ in (*result.failures, *result.errors)
+    }
+
+
+class TestLaws(unittest.TestCase):
+    def check(self, target: type[contract.Policy], *laws: str) -> None:
+        self.assertEqual({*laws}, failed_laws(suite_of(target)))
+
+    def test_good_policies_break_none(self) -> None:
+        for target in (
+            broken.GoodFilter,
+            broken.GoodAssigner,
+            broken.ImportsLate,
+            broken.MovesAndSaysSo,
+        ):
+            with self.subTest(target=target.__name__):
+                self.check(target)
+
+    def test_every_law_is_broken_by_somebody(self) -> None:
+        laws = {
+            name.removeprefix('test_')
+            for suite in (
+                policy.FilterPolicyContract,
+                policy.AssignerPolicyContract,
+            )
+            for name in unittest.TestLoader().getTestCaseNames(suite)
+        }
+        self.assertEqual(laws - {'speed_is_told'}, {law for _, law in BROKEN})
+
+    def test_nodes_have_extra_for_who_asks_for_it_and_nobody_else(
+        self,
+    ) -> None:
+        for target, given in (
+            (broken.GoodFilter, False),
+            (broken.AsksForExtra, True),
+        ):
+            case = suite_of(target)('test_remarks_are_lines')
+            nodes = case.samples(case.build({}))
+            self.assertEqual({given}, {bool(node.extra) for node in nodes})
+
+    def test_speed_and_share_are_told(self) -> None:
+        told: list[str] = []
+
+        class Suite(policy.FilterPolicyContract):
+            policy_class = broken.GoodFilter
+
+            def note(self, text: str) -> None:
+                told.append(text)
+
+        self.assertEqual(set(), failed_laws(Suite))
+        self.assertEqual(2, len(told), told)
+        self.assertRegex(told[0], r'^\d+\.\d\d s per 100,000 nodes$')
+        self.assertRegex(told[1], r'^admits \d+ of 240 sample nodes$')
+
+
+def _add(target: type[contract.Policy], law: str) -> None:
+    """Add a test of its own, so that runners can spread them."""
+
+    def test(self: TestLaws) -> None:
+        self.check(target, law)
+
+    setattr(TestLaws, f'test_{target.__name__}_breaks_{law}', test)
+
+
+for _target, _law in BROKEN:
+    _add(_target, _law)

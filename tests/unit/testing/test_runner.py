@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import unittest
+from collections.abc import Mapping, Sequence
+
+from ironic_ownership.backends import memory
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.testing import fakes, runner
+from tests.unit.testing import broken_policies as broken
+
+
+class _Stored(memory.MemoryBackend):
+    """Its instances share a store whose time the test makes."""
+
+    clock = fakes.FakeClock()
+    store = memory.MemoryStore(clock)
+
+    def __init__(self, settings, *, member_ttl, call_timeout) -> None:
+        super().__init__(
+            settings,
+            member_ttl=member_ttl,
+            call_timeout=call_timeout,
+            store=self.store,
+        )
+
+
+class _LivesForEver(_Stored):
+    """Never lets a member expire: only leaving ends it."""
+
+    def __init__(self, settings, *, member_ttl, call_timeout) -> None:
+        super().__init__(
+            settings, member_ttl=10_000_000, call_timeout=call_timeout
+        )
+
+
+class _Clockless(_Stored):
+    def view(self):
+        raise exceptions.BackendUnavailableError('no such store')
+
+
+class TestBackends(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        _Stored.store.rows.clear()
+
+    def findings(
+        self, target: type[_Stored], heard: list[str] | None = None
+    ) -> Sequence[runner.Finding]:
+        return [
+            *runner.check_backend(
+                target,
+                {},
+                20.0,
+                (heard if heard is not None else []).append,
+                sleep=_Stored.clock.elapse,
+            )
+        ]
+
+    def test_good_backend_keeps_every_law_and_leaves_nobody(self) -> None:
+        heard: list[str] = []
+        found = self.findings(_Stored, heard)
+        self.assertEqual([], [f for f in found if not f.passed])
+        self.assertGreater(len(found), 20)
+        self.assertEqual(heard, [f.law for f in found])
+        self.assertIn('expired member is not in view', heard)
+        self.assertEqual((), _view().members)
+
+    def test_broken_backend_breaks_the_laws_in_question(self) -> None:
+        broken_laws = {
+            f.law for f in self.findings(_LivesForEver) if not f.passed
+        }
+        self.assertIn('expired member is not in view', broken_laws)
+        self.assertNotIn(
+            'members are ordered by host not by arrival', broken_laws
+        )
+        self.assertEqual((), _view().members)
+
+    def test_store_with_members_is_refused_and_left_alone(self) -> None:
+        member = _Stored({}, member_ttl=100, call_timeout=5)
+        member.join('compute1', 'one', model.MemberSettings())
+        before = _view()
+        with self.assertRaises(exceptions.MembershipError) as caught:
+            self.findings(_Stored)
+        self.assertIn('compute1', str(caught.exception))
+        self.assertEqual(before, _view())
+
+    def test_instances_on_stores_of_their_own_are_refused(self) -> None:
+        with self.assertRaises(exceptions.MembershipError) as caught:
+            [*runner.check_backend(memory.MemoryBackend, {}, 20.0)]
+        self.assertIn('do not see each other', str(caught.exception))
+
+    def test_store_that_does_not_answer_is_an_error(self) -> None:
+        with self.assertRaises(exceptions.BackendUnavailableError):
+            self.findings(_Clockless)
+
+
+def _view() -> model.View:
+    return _Stored({}, member_ttl=100, call_timeout=5).view()
+
+
+class TestPolicies(unittest.TestCase):
+    def findings(
+        self,
+        target: type,
+        settings: Mapping[str, model.Value] | None = None,
+    ) -> dict[str, runner.Finding]:
+        found = runner.check_policy(target, settings or {})
+        return {finding.law: finding for finding in found}
+
+    def test_speed_and_shares_are_details(self) -> None:
+        found = self.findings(broken.GoodFilter)
+        self.assertTrue(all(f.passed for f in found.values()))
+        self.assertIn('per 100,000 nodes', found['speed is told'].detail)
+        self.assertIn(
+            'of 240 sample nodes',
+            found['what is admitted lies in the scope'].detail,
+        )
+
+    def test_failure_says_why_in_one_line(self) -> None:
+        found = self.findings(broken.NamesStranger)
+        failed = [f for f in found.values() if not f.passed]
+        self.assertEqual(
+            ['every owner is a live member or nobody'],
+            [f.law for f in failed],
+        )
+        self.assertIn("'stranger'", failed[0].detail)
+        self.assertNotIn('\n', failed[0].detail)
+
+    def test_given_options_are_used(self) -> None:
+        found = self.findings(broken.GoodFilter, {'classes': ('nosuch',)})
+        self.assertEqual(
+            'admits 0 of 240 sample nodes',
+            found['what is admitted lies in the scope'].detail,
+        )
+
+    def test_policy_that_raises_when_built_breaks_laws_and_not_the_check(
+        self,
+    ) -> None:
+        found = self.findings(_Fails)
+        failed = {law for law, f in found.items() if not f.passed}
+        self.assertIn('every node gets an answer', failed)
+        self.assertNotIn('class is one that a host loads', failed)
+
+
+class _Fails(broken.GoodFilter):
+    def __init__(self, settings):
+        raise LookupError('its own mistake')

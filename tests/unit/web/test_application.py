@@ -1,0 +1,193 @@
+"""The layers around the operations: ids, forms, sizes, who may ask."""
+
+from __future__ import annotations
+
+import io
+from unittest import mock
+
+from oslo_middleware import request_id
+from werkzeug import test
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.web import errors, form, site
+from tests.unit.web import sites
+
+
+class FormTest(sites.SiteCase):
+    def test_every_answer_has_a_request_id_of_its_own(self) -> None:
+        ids = {
+            self.client.get(path).headers['x-openstack-request-id']
+            for path in ('/', '/v1/services', '/nothing', '/healthcheck')
+        }
+        self.assertEqual(4, len(ids))
+
+    def test_error_names_the_id_of_the_answer(self) -> None:
+        for method, path in (
+            ('GET', '/v1/services/nobody'),
+            ('GET', '/nothing'),
+        ):
+            answer = self.client.open(path, method=method)
+            self.assertEqual(
+                answer.headers['x-openstack-request-id'],
+                answer.get_json()['error']['request_id'],
+            )
+
+    def test_what_is_not_there_is_told_in_the_same_form(self) -> None:
+        error = self.refused('GET', '/v1/nothing', 404)
+        self.assertEqual('not_found', error['code'])
+
+    def test_other_methods_are_refused_and_the_known_ones_named(self) -> None:
+        for method in ('PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE'):
+            answer = self.client.open('/v1/moves', method=method)
+            self.assertEqual(405, answer.status_code)
+            self.assertEqual({'GET', 'HEAD', 'POST'}, set(answer.allow))
+            self.assertEqual(
+                'method_not_allowed', answer.get_json()['error']['code']
+            )
+
+    def test_head_is_answered_without_a_body(self) -> None:
+        for path, status in (('/v1/services', 200), ('/nothing', 404)):
+            answer = self.client.head(path)
+            self.assertEqual((status, b''), (answer.status_code, answer.data))
+
+    def test_large_bodies_are_refused_with_and_without_a_length(self) -> None:
+        small = {'service': 'new', 'select': {'uuids': ['x' * 120_000]}}
+        error = self.refused('POST', '/v1/moves', 413, json=small)
+        self.assertEqual('too_large', error['code'])
+        error = self.refused(
+            'POST',
+            '/v1/moves',
+            413,
+            input_stream=io.BytesIO(b'[' * 200_000),
+            content_type='application/json',
+            environ_overrides={
+                'wsgi.input_terminated': True,
+                'HTTP_TRANSFER_ENCODING': 'chunked',
+            },
+        )
+        self.assertEqual('too_large', error['code'])
+
+    def test_other_types_of_bodies_are_refused(self) -> None:
+        for kind in ('text/plain', 'application/x-www-form-urlencoded', ''):
+            error = self.refused(
+                'POST', '/v1/moves', 415, data=b'{}', content_type=kind
+            )
+            self.assertEqual('unsupported_media_type', error['code'])
+
+    def test_healthy_while_nothing_else_answers(self) -> None:
+        self.wired.ready_records = mock.Mock(
+            side_effect=exceptions.RecordsUnavailableError('down')
+        )
+        self.assertEqual(200, self.client.get('/healthcheck').status_code)
+        error = self.refused('GET', '/v1/services', 503)
+        self.assertEqual('records_unavailable', error['code'])
+
+    def test_fault_of_the_program_is_logged_and_not_told(self) -> None:
+        self.wired.ready_records = mock.Mock(
+            side_effect=KeyError('secret-of-ours')
+        )
+        with self.assertLogs(site.LOG.logger, 'ERROR') as logged:
+            error = self.refused('GET', '/v1/services', 500)
+        self.assertIn('secret-of-ours', logged.output[0])
+        self.assertNotIn('secret-of-ours', str(error))
+        self.assertIn(error['request_id'], error['hint'])
+
+    def test_fault_of_a_layer_is_told_in_the_same_form(self) -> None:
+        def broken(environ, start_response):
+            raise KeyError('secret-of-ours')
+
+        layers = request_id.RequestId(form.OneForm(broken), None)
+        with self.assertLogs(form.LOG.logger, 'ERROR') as logged:
+            answer = test.Client(layers).get('/v1/services')
+        self.assertIn('secret-of-ours', logged.output[0])
+        error = answer.get_json()['error']
+        self.assertEqual((500, 'error'), (answer.status_code, error['code']))
+        self.assertNotIn('secret-of-ours', answer.text)
+        self.assertIn(error['request_id'], error['hint'])
+
+    def test_no_answer_quotes_the_configuration(self) -> None:
+        for error in (
+            exceptions.ConfigurationError(['[x] password = secret-of-ours']),
+            exceptions.IronicUnavailableError(
+                'no answer from http://user:secret-of-ours@ironic:6385'
+            ),
+        ):
+            self.ironic.fail_with = error
+            answer = self.client.get('/v1/compute-nodes')
+            self.assertGreaterEqual(answer.status_code, 500)
+            self.assertNotIn('secret-of-ours', answer.text)
+            found = self.client.get('/v1/services?long=true')
+            self.assertNotIn('secret-of-ours', found.text)
+
+    def test_clients_of_other_machines_are_not_answered(self) -> None:
+        for address, status in (
+            ('127.0.0.1', 200),
+            ('127.8.0.1', 200),
+            ('::1', 200),
+            ('', 200),
+            ('192.0.2.1', 403),
+            ('2001:db8::1', 403),
+            ('somewhere', 403),
+        ):
+            answer = self.client.get(
+                '/v1/services', environ_overrides={'REMOTE_ADDR': address}
+            )
+            self.assertEqual(status, answer.status_code, address)
+
+    def test_page_of_a_stranger_cannot_ask_through_a_browser(self) -> None:
+        # It has its name lead to this machine: the address is right then.
+        for name, status in (
+            ('localhost:6396', 200),
+            ('127.0.0.1:6396', 200),
+            ('[::1]:6396', 200),
+            ('evil.example.org', 403),
+            ('evil.example.org:6396', 403),
+            ('localhost.example.org', 403),
+            ('[::1', 403),
+        ):
+            answer = self.client.get('/v1/services', headers={'Host': name})
+            self.assertEqual(status, answer.status_code, name)
+
+
+class StatusTest(sites.SiteCase):
+    def test_every_error_of_ours_has_a_status(self) -> None:
+        kinds = {exceptions.OwnershipError}
+        while (
+            more := {sub for kind in kinds for sub in kind.__subclasses__()}
+            - kinds
+        ):
+            kinds |= more
+        codes = {
+            kind.code
+            for kind in kinds
+            if kind.__module__.startswith('ironic_ownership.')
+            and '.cli.' not in kind.__module__
+        }
+        self.assertEqual(set(), codes - errors.STATUSES.keys())
+
+    def test_refusals_are_conflicts_and_outages_pass(self) -> None:
+        for error, status in (
+            (exceptions.NodeOutOfServiceError('u', 'd', 'g'), 409),
+            (exceptions.NoMatchError(5, {'traits': 5}), 409),
+            (exceptions.NotOwnerError('x'), 409),
+            (exceptions.IronicUnavailableError('x'), 503),
+            (exceptions.RecordsUnavailableError('x'), 503),
+            (exceptions.IronicError('x'), 502),
+            (exceptions.NotFoundError('x'), 404),
+            (exceptions.RequestError(['x']), 400),
+        ):
+            self.assertEqual(status, errors.status(error), error)
+
+    def test_details_are_for_programs(self) -> None:
+        said = errors.form_of(
+            exceptions.NodeOutOfServiceError('u', 'd', 'g', ['c1']), 'req-1'
+        )
+        self.assertEqual(
+            {
+                'uuid': 'u',
+                'driver': 'd',
+                'conductor_group': 'g',
+                'needed': ('c1',),
+            },
+            said['error']['details'],
+        )

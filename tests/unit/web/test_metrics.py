@@ -1,0 +1,124 @@
+"""Metrics: what is counted, how often it is found out, how it is written."""
+
+from __future__ import annotations
+
+import threading
+
+from prometheus_client import parser
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.observe import metrics
+from ironic_ownership.testing import fakes
+from ironic_ownership.web import gauges
+from ironic_ownership.web.resources import metrics as resource
+from tests.unit.engine import world
+from tests.unit.web import sites
+
+
+class MetricsTest(sites.SiteCase):
+    def samples(self) -> dict[tuple, float]:
+        """Return what Prometheus reads, by name and values of labels."""
+        answer = self.client.get('/metrics')
+        self.assertEqual(200, answer.status_code)
+        self.assertTrue(answer.content_type.startswith('text/plain'))
+        return {
+            (sample.name, *sample.labels.values()): sample.value
+            for family in parser.text_string_to_metric_families(answer.text)
+            for sample in family.samples
+        }
+
+    def test_nodes_services_and_members_are_counted(self) -> None:
+        found = self.samples()
+        self.assertEqual(6, found['ironic_ownership_nodes', 'old', 'owned'])
+        self.assertEqual(
+            (1, 0),
+            tuple(
+                found['ironic_ownership_service_alive', host]
+                for host in ('new', 'old')
+            ),
+        )
+        self.assertEqual(1, found['ironic_ownership_service_disabled', 'old'])
+        self.assertEqual(1, found['ironic_ownership_members', 'new'])
+
+    def test_problems_are_those_of_the_check(self) -> None:
+        expected = {
+            (problem['code'], problem['severity'])
+            for problem in self.get('/v1/check')['problems']
+        }
+        found = {
+            key[1:]
+            for key in self.samples()
+            if key[0] == 'ironic_ownership_problems'
+        }
+        self.assertEqual(expected, found)
+
+    def test_what_does_not_answer_is_said_and_left_out(self) -> None:
+        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
+        found = self.samples()
+        self.assertEqual(0, found['ironic_ownership_answers', 'ironic'])
+        self.assertEqual(1, found['ironic_ownership_answers', 'records'])
+        self.assertNotIn('ironic_ownership_nodes', {key[0] for key in found})
+        self.assertIn(('ironic_ownership_service_alive', 'old'), found)
+
+    def test_nodes_are_not_listed_for_each_scrape(self) -> None:
+        self.client = self.build('metrics_interval = 1000')
+        for _ in range(5):
+            self.samples()
+        self.assertEqual(1, [c[0] for c in self.ironic.calls].count('scan'))
+
+    def test_text_is_escaped(self) -> None:
+        name = 'a"b\\c\nd'
+        text = resource.text_of([metrics.disabled([])]).decode()
+        self.assertIn('# HELP', text)
+        family = metrics.Family('x', 'y', ('service',), [((name,), 1.0)])
+        (read,) = parser.text_string_to_metric_families(
+            resource.text_of([family]).decode()
+        )
+        self.assertEqual({'service': name}, read.samples[0].labels)
+
+
+class GaugesTest(sites.SiteCase):
+    def test_they_are_found_out_anew_after_the_interval(self) -> None:
+        clock, read = fakes.FakeClock(), []
+
+        def overview():
+            read.append(clock.now)
+            return self.behind.overview()
+
+        found = gauges.Gauges(overview, world.interpret, 60, clock)
+        for seconds, times in ((0, 1), (59, 1), (1, 2), (59, 2), (61, 3)):
+            clock.elapse(seconds)
+            found.families()
+            self.assertEqual(times, len(read), seconds)
+
+    def test_those_who_come_at_once_wait_for_one_look(self) -> None:
+        reading, go_on, read = threading.Event(), threading.Event(), []
+
+        def overview():
+            read.append(1)
+            reading.set()
+            go_on.wait(60)
+            return self.behind.overview()
+
+        found = gauges.Gauges(overview, world.interpret, 1000)
+        threads = [threading.Thread(target=found.families) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        self.assertTrue(reading.wait(60))
+        go_on.set()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual([1], read)
+
+    def test_failed_look_is_tried_again(self) -> None:
+        answers = iter([ValueError('x'), None])
+
+        def overview():
+            answer = next(answers)
+            if answer is not None:
+                raise answer
+            return self.behind.overview()
+
+        found = gauges.Gauges(overview, world.interpret, 1000)
+        self.assertRaises(ValueError, found.families)
+        self.assertTrue(found.families())

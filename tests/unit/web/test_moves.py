@@ -1,0 +1,211 @@
+"""Moves over HTTP: the same gates, the same records."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.observe import columns, move
+from tests.unit.engine import world
+from tests.unit.web import sites
+
+ONE = {'uuids': [world.uuid(1)]}
+
+
+class MovesTest(sites.SiteCase):
+    def move(self, status: int = 201, **body):
+        body = {'service': 'new', 'select': ONE, **body}
+        if status >= 400:
+            return self.refused('POST', '/v1/moves', status, json=body)
+        return self.ask('POST', '/v1/moves', status, json=body)
+
+    def owners(self) -> dict[str, str | None]:
+        return {n.uuid: n.host for n in self.records.compute_nodes()}
+
+    def test_move_is_made_and_on_record_under_the_request_id(self) -> None:
+        answer = self.client.post(
+            '/v1/moves',
+            json={'service': 'NEW', 'select': ONE, 'reason': 'for a test'},
+        )
+        self.assertEqual(201, answer.status_code, answer.text)
+        request_id = answer.headers['x-openstack-request-id']
+        self.assertTrue(
+            answer.headers['location'].endswith(f'/v1/moves/{request_id}')
+        )
+        self.assertEqual([request_id], self.wired.request_ids)
+        (row,) = answer.get_json()['nodes']
+        self.assertEqual(list(columns.keys(move.NODE)), list(row))
+        self.assertEqual('moved', row['state'])
+        self.assertEqual('new', self.owners()[world.uuid(1)])
+        stored = self.get(answer.headers['location'])
+        self.assertEqual(
+            ('done', 'for a test', 'api@local', 1),
+            tuple(stored[k] for k in ('state', 'reason', 'actor', 'moved')),
+        )
+        self.assertEqual([world.uuid(1)], [n['uuid'] for n in stored['nodes']])
+
+    def test_repeated_it_changes_nothing_and_stores_nothing(self) -> None:
+        self.move()
+        (row,) = self.move(200)['nodes']
+        self.assertEqual('unchanged', row['state'])
+        self.assertEqual(1, len(self.get('/v1/moves')['moves']))
+
+    def test_failed_gates_are_named_and_nothing_moves(self) -> None:
+        self.records.set_service('old', actor='test', disabled=False)
+        before = self.owners()
+        error = self.move(409)
+        self.assertEqual('gates_failed', error['code'])
+        (node,) = error['details']['nodes']
+        self.assertEqual(
+            ['source_stopped'], [gate['gate'] for gate in node['gates']]
+        )
+        self.assertEqual(before, self.owners())
+        self.assertEqual([], self.get('/v1/moves')['moves'])
+
+    def test_dry_run_tells_every_gate_and_changes_nothing(self) -> None:
+        before = self.owners()
+        (row,) = self.move(200, dry_run=True)['nodes']
+        self.assertEqual(list(columns.keys(move.PLAN)), list(row))
+        self.assertEqual({'passed'}, {g['result'] for g in row['gates']})
+        self.assertEqual(before, self.owners())
+        self.assertEqual([], self.get('/v1/moves')['moves'])
+
+    def test_one_that_is_refused_keeps_the_others_unless_skipped(self) -> None:
+        both = {'uuids': [world.uuid(1), world.uuid(99)]}
+        self.move(409, select=both)
+        self.assertEqual('old', self.owners()[world.uuid(1)])
+        rows = self.move(201, select=both, skip_invalid=True)['nodes']
+        self.assertEqual(['moved', 'refused'], [r['state'] for r in rows])
+
+    def test_all_refused_stays_refused_though_skipped(self) -> None:
+        self.move(409, select={'uuids': [world.uuid(99)]}, skip_invalid=True)
+
+    def test_gate_is_overridden_with_a_reason_only(self) -> None:
+        self.ironic.nodes.pop(world.uuid(1))
+        gates = ['node_exists', 'instance_agrees', 'destination_admits']
+        gates.append('no_operation_in_progress')
+        self.move(409)
+        error = self.move(400, override=gates)
+        self.assertIn('reason', error['message'])
+        self.move(400, override=['source_stopped'], reason='no')
+        self.move(201, override=gates, reason='it is gone')
+
+    def test_place_selects(self) -> None:
+        rows = self.move(select={'service': 'OLD', 'shard': 'a'})['nodes']
+        self.assertEqual(
+            [world.uuid(number) for number in (1, 3, 5)],
+            sorted(row['uuid'] for row in rows),
+        )
+        self.move(404, select={'service': 'odl'})
+
+    def test_with_a_shard_key_every_list_names_a_shard(self) -> None:
+        self.wired.scope = model.Scope(shard='a')
+        self.move(200, select={'conductor_group': ''}, dry_run=True)
+        scanned = [what for name, what in self.ironic.calls if name == 'scan']
+        self.assertTrue(scanned)
+        self.assertNotIn(None, [scope.shard for scope in scanned])
+
+    def test_selection_is_one_of_two_kinds(self) -> None:
+        for select in (
+            {},
+            {'uuids': []},
+            {'uuids': ['node1']},
+            {**ONE, 'shard': 'a'},
+            {'shard': ''},
+            'all',
+        ):
+            error = self.move(400, select=select)
+            self.assertIn('body.select', error['message'], select)
+
+    def test_body_is_json_and_nothing_else(self) -> None:
+        for data in (b'', b'{', b'NaN', b'[' * 5000, b'\xff', b'[]', b'1'):
+            self.refused(
+                'POST',
+                '/v1/moves',
+                400,
+                data=data,
+                content_type='application/json',
+            )
+
+    def test_newest_move_comes_first_on_the_pages(self) -> None:
+        made = [
+            self.move(select={'uuids': [world.uuid(n)]})['request_id']
+            for n in (1, 2, 3)
+        ]
+        found = []
+        following = '/v1/moves?limit=2'
+        while following:
+            page = self.get(following)
+            found += [row['request_id'] for row in page['moves']]
+            self.assertLess(len(found), 100, 'the walk does not end')
+            following = page['next']
+        self.assertEqual(set(made), set(found))
+        self.assertEqual(3, len(found))
+        self.assertEqual([], self.get('/v1/moves?unfinished=true')['moves'])
+
+    def test_unknown_move_is_not_found(self) -> None:
+        unknown = f'/v1/moves/req-{world.uuid(1)}'
+        self.refused('GET', unknown, 404)
+        self.refused('POST', f'{unknown}/resume', 404, json={})
+        self.refused('GET', '/v1/moves/first', 400)
+
+
+class ResumeTest(sites.SiteCase):
+    """A move of the nodes 1 and 2 that ended before its first batch."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.select = {'uuids': [world.uuid(1), world.uuid(2)]}
+        stored = type(self.wired.ready_moves())
+        broken = exceptions.RecordsUnavailableError('no answer')
+        with mock.patch.object(stored, 'carry_out', side_effect=broken):
+            error = self.refused(
+                'POST',
+                '/v1/moves',
+                503,
+                json={'service': 'new', 'select': self.select},
+            )
+        self.path = f'/v1/moves/{error["request_id"]}'
+        self.assertEqual(2, self.get(self.path)['planned'])
+
+    def resume(self, status: int = 200, **body):
+        ask = self.refused if status >= 400 else self.ask
+        return ask('POST', f'{self.path}/resume', status, json=body)
+
+    def test_rest_of_a_move_is_carried_out_once(self) -> None:
+        rows = self.resume()['nodes']
+        self.assertEqual(['moved', 'moved'], [row['state'] for row in rows])
+        self.assertEqual('done', self.get(self.path)['state'])
+        self.assertEqual(
+            {'new'},
+            {
+                record.host
+                for record in self.records.compute_nodes()
+                if record.uuid in self.select['uuids']
+            },
+        )
+        self.assertEqual([], self.resume()['nodes'])
+        self.assertEqual(1, len(self.get('/v1/moves')['moves']))
+
+    def test_dry_run_changes_nothing(self) -> None:
+        rows = self.resume(dry_run=True)['nodes']
+        self.assertEqual(list(columns.keys(move.PLAN)), list(rows[0]))
+        self.assertEqual(2, self.get(self.path)['planned'])
+
+    def test_gates_are_judged_anew(self) -> None:
+        self.records.set_service('old', actor='test', disabled=False)
+        for body in ({}, {'skip_invalid': False}):
+            self.assertEqual('gates_failed', self.resume(409, **body)['code'])
+        self.assertEqual(2, self.get(self.path)['planned'])
+        rows = self.resume(skip_invalid=True)['nodes']
+        self.assertEqual({'refused'}, {row['state'] for row in rows})
+        self.assertEqual([], self.get('/v1/moves?unfinished=true')['moves'])
+
+    def test_refused_node_is_given_up_and_the_other_moved(self) -> None:
+        del self.ironic.nodes[world.uuid(2)]
+        self.resume(409)
+        rows = self.resume(skip_invalid=True)['nodes']
+        self.assertEqual(
+            {world.uuid(1): 'moved', world.uuid(2): 'refused'},
+            {row['uuid']: row['state'] for row in rows},
+        )

@@ -1,0 +1,180 @@
+"""Reservations over HTTP: idempotent, refused clearly, given back."""
+
+from __future__ import annotations
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import reservations as port
+from ironic_ownership.engine.reservations import patience
+from ironic_ownership.observe import columns
+from ironic_ownership.observe import reservation as shown
+from tests.unit.engine import world
+from tests.unit.web import sites
+
+RESERVING = world.runs(all=None, reservation=None)
+PATH = '/v1/reservations'
+
+
+class ReservationsTest(sites.SiteCase):
+    """``rack`` runs the policy; nodes 11 to 14 are free and gold."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.backend.leave()
+        self.backend.join('rack', 'three', RESERVING)
+        self.records.register('rack', RESERVING, incarnation='three')
+        self.ironic.put(
+            *(
+                world.node(
+                    number,
+                    driver='fake-hardware',
+                    resource_class='gold',
+                    provision_state='available',
+                    power_state='power off',
+                )
+                for number in range(11, 15)
+            )
+        )
+
+    def reserve(self, status: int = 201, number: int = 1, **more):
+        body = {
+            'instance_uuid': world.uuid(900 + number),
+            'service': 'rack',
+            'resource_class': 'gold',
+            **more,
+        }
+        if status >= 400:
+            return self.refused('POST', PATH, status, json=body)
+        return self.ask('POST', PATH, status, json=body)
+
+    def test_node_is_reserved_and_owned(self) -> None:
+        made = self.reserve()
+        self.assertEqual(list(columns.keys(shown.DETAILS)), list(made))
+        self.assertEqual(('active', 'rack'), (made['state'], made['service']))
+        (record,) = self.records.compute_nodes_by_uuid([made['node_uuid']])
+        self.assertEqual(
+            ('rack', made['instance_uuid']),
+            (record.host, record.instance_uuid),
+        )
+        for key in (made['id'], made['instance_uuid']):
+            self.assertEqual(made, self.get(f'{PATH}/{key}'))
+
+    def test_same_request_gives_the_same_answer(self) -> None:
+        made = self.reserve()
+        self.assertEqual(made, self.reserve(200))
+        error = self.reserve(409, service='rack', memory_mb=1)
+        self.assertEqual('reservation_conflict', error['code'])
+
+    def test_no_match_counts_what_each_condition_removed(self) -> None:
+        error = self.reserve(409, traits=['CUSTOM_GPU'])
+        self.assertEqual('no_match', error['code'])
+        self.assertEqual(
+            {'resource_class': 6, 'trait:CUSTOM_GPU': 4},
+            error['details']['removed'],
+        )
+
+    def test_service_that_does_not_reserve_is_refused(self) -> None:
+        self.records.set_service('rack', actor='test', disabled=True)
+        self.assertEqual('service_refused', self.reserve(409)['code'])
+        self.assertEqual('not_found', self.reserve(404, service='x')['code'])
+
+    def test_dry_run_reserves_nothing(self) -> None:
+        said = self.reserve(200, dry_run=True)
+        self.assertEqual(list(columns.keys(shown.CHOICE)), list(said))
+        self.assertEqual(4, said['fitting'])
+        self.assertEqual([], self.get(PATH)['reservations'])
+
+    def test_deleted_twice_it_is_closed_once(self) -> None:
+        made = self.reserve()
+        for _ in range(2):
+            ended = self.ask('DELETE', f'{PATH}/{made["id"]}')
+            self.assertEqual('closed', ended['state'])
+        self.assertEqual([], self.get(PATH)['reservations'])
+        (row,) = self.get(f'{PATH}?all=true')['reservations']
+        self.assertEqual(made['id'], row['id'])
+        self.assertIsNone(self.ironic.nodes[made['node_uuid']].instance_uuid)
+
+    def test_confirmed_it_does_not_expire(self) -> None:
+        made = self.reserve()
+        self.assertFalse(made['confirmed'])
+        path = f'{PATH}/{made["id"]}/confirm'
+        self.assertTrue(self.ask('POST', path)['confirmed'])
+        self.ask('DELETE', f'{PATH}/{made["id"]}')
+        self.refused('POST', path, 409)
+
+    def test_pages_are_walked_oldest_first(self) -> None:
+        made = [self.reserve(number=n)['id'] for n in (3, 1, 2)]
+        for limit in (1, 2, 3, 4):
+            found: list[str] = []
+            following: str | None = f'{PATH}?limit={limit}&service=RACK'
+            while following is not None:
+                page = self.get(following)
+                found += [row['id'] for row in page['reservations']]
+                self.assertLess(len(found), 100, 'the walk does not end')
+                following = page['next']
+            self.assertEqual(made, found)
+
+    def test_unfinished_is_told_with_its_id(self) -> None:
+        self.wired.allocations.failures['create'] = (
+            exceptions.IronicUnavailableError('down')
+        )
+        self.wired.reserver = self._impatient
+        error = self.reserve(503)
+        self.assertEqual('reservation_unfinished', error['code'])
+        (pending,) = self.get(PATH)['reservations']
+        self.assertEqual(
+            (error['details']['reservation_id'], 'pending'),
+            (pending['id'], pending['state']),
+        )
+        self.wired.allocations.failures.clear()
+        self.assertEqual(pending['id'], self.reserve(201)['id'])
+
+    def _impatient(self):
+        """Build what reserves, without waiting between its tries."""
+        built = sites.Wired.reserver(self.wired)
+        patience_ = patience.Patience(sleep=lambda seconds: None)
+        return type(built)(built._ports, patience_)
+
+    def test_every_fault_of_a_request_is_told_at_once(self) -> None:
+        error = self.reserve(
+            400, instance_uuid='x', traits=['gpu'], memory_mb=-1, colour='red'
+        )
+        for word in ('instance_uuid', 'traits', 'memory_mb', 'colour'):
+            self.assertIn(word, error['message'])
+
+    def test_half_a_character_is_no_text(self) -> None:
+        self.refused(
+            'POST',
+            PATH,
+            400,
+            data=b'{"service": "\\ud800"}',
+            content_type='application/json',
+        )
+
+    def test_unknown_reservation_is_not_found(self) -> None:
+        for method, more in (
+            ('GET', ''),
+            ('DELETE', ''),
+            ('POST', '/confirm'),
+        ):
+            path = f'{PATH}/{world.uuid(1)}{more}'
+            self.refused(method, path, 404)
+
+    def test_metrics_count_them(self) -> None:
+        self.reserve()
+        text = self.client.get('/metrics').text
+        self.assertIn(
+            'ironic_ownership_reservations{confirmed="false",'
+            'service="rack",state="active"} 1.0',
+            text,
+        )
+
+
+class StatesTest(sites.SiteCase):
+    def test_every_state_is_in_the_document(self) -> None:
+        said = self.get('/openapi.json')['paths'][PATH]['get']
+        page = said['responses']['200']['content']['application/json']
+        rows = page['schema']['properties']['reservations']['items']
+        self.assertEqual(
+            [state.value for state in port.ReservationState],
+            rows['properties']['state']['enum'],
+        )

@@ -1,0 +1,202 @@
+"""What the resources answer, and what they refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.observe import columns, compute_node, service
+from ironic_ownership.web.resources import compute_nodes, services
+from tests.unit.engine import world
+from tests.unit.web import sites
+
+
+class ComputeNodesTest(sites.SiteCase):
+    def walk(self, path: str) -> list[str]:
+        """Follow the pages to the end."""
+        found: list[str] = []
+        following: str | None = path
+        while following is not None:
+            page = self.get(following)
+            found += [row['uuid'] for row in page['compute_nodes']]
+            self.assertLess(len(found), 100, 'the walk does not end')
+            following = page['next']
+        return found
+
+    def test_pages_are_walked_without_loss_or_repetition(self) -> None:
+        everything = [world.uuid(number) for number in range(1, 7)]
+        for limit in (1, 2, 4, 6, 7, 100):
+            path = f'/v1/compute-nodes?limit={limit}'
+            self.assertEqual(everything, self.walk(path), limit)
+
+    def test_pages_keep_the_filters(self) -> None:
+        self.assertEqual(
+            [world.uuid(number) for number in (1, 3, 5)],
+            self.walk(
+                '/v1/compute-nodes?shard=a&state=owned&state=unowned&limit=1'
+            ),
+        )
+
+    def test_walk_lists_the_nodes_of_ironic_once(self) -> None:
+        self.walk('/v1/compute-nodes?limit=1')
+        scans = [name for name, _ in self.ironic.calls if name == 'scan']
+        self.assertEqual(1, len(scans))
+
+    def test_first_page_is_always_read_anew(self) -> None:
+        self.assertEqual(6, len(self.walk('/v1/compute-nodes')))
+        self.ironic.put(world.node(7))
+        self.assertEqual(7, len(self.walk('/v1/compute-nodes')))
+
+    def test_marker_of_what_is_gone_goes_on_behind_it(self) -> None:
+        marker = world.uuid(3)[:-1] + '35'
+        page = self.get(f'/v1/compute-nodes?marker={marker}')
+        self.assertEqual(world.uuid(4), page['compute_nodes'][0]['uuid'])
+
+    def test_configuration_bounds_the_page(self) -> None:
+        self.client = self.build('max_limit = 2')
+        for path in ('/v1/compute-nodes', '/v1/compute-nodes?limit=5'):
+            self.assertEqual(2, len(self.get(path)['compute_nodes']))
+
+    def test_rows_are_those_of_the_command_line(self) -> None:
+        row = self.get('/v1/compute-nodes')['compute_nodes'][0]
+        self.assertEqual(list(columns.keys(compute_node.LONG)), list(row))
+        self.assertEqual(('old', 'node1'), (row['service'], row['name']))
+
+    def test_states_select_as_they_do_there(self) -> None:
+        node = self.ironic.nodes[world.uuid(1)]
+        self.ironic.put(dataclasses.replace(node, maintenance=True))
+        for state, count in (
+            ('unavailable', 1),
+            ('available', 5),
+            ('orphan', 0),
+        ):
+            path = f'/v1/compute-nodes?state={state}'
+            self.assertEqual(count, len(self.walk(path)), state)
+
+    def test_unknown_service_shard_and_group_are_told(self) -> None:
+        for query in ('service=odl', 'shard=c', 'conductor_group=x'):
+            error = self.refused('GET', f'/v1/compute-nodes?{query}', 404)
+            self.assertEqual('not_found', error['code'])
+        error = self.refused('GET', '/v1/compute-nodes?service=odl', 404)
+        self.assertIn('Did you mean old', error['hint'])
+
+    def test_every_fault_of_a_query_is_told_at_once(self) -> None:
+        error = self.refused(
+            'GET', '/v1/compute-nodes?limit=0&shard=&state=odd&colour=red', 400
+        )
+        for word in ('limit', 'shard', 'odd', 'colour'):
+            self.assertIn(word, error['message'])
+
+    def test_parameters_come_once(self) -> None:
+        self.refused('GET', '/v1/compute-nodes?limit=1&limit=2', 400)
+
+    def test_with_a_shard_key_every_list_names_a_shard(self) -> None:
+        self.wired.scope = model.Scope(shard='a')
+        for query in ('', '?shard=b', '?conductor_group=', '?state=owned'):
+            self.get(f'/v1/compute-nodes{query}')
+        scanned = [what for name, what in self.ironic.calls if name == 'scan']
+        self.assertEqual(4, len(scanned))
+        self.assertNotIn(None, [scope.shard for scope in scanned])
+
+    def test_with_a_shard_key_own_records_are_listed_wherever(self) -> None:
+        self.wired.scope = model.Scope(shard='a')
+        for service_, count in (('here', 3), ('old', 6)):
+            self.wired.service = service_
+            self.assertEqual(count, len(self.walk('/v1/compute-nodes')))
+
+    def test_node_is_shown_with_its_history(self) -> None:
+        shown = self.get(f'/v1/compute-nodes/{world.uuid(1)}')
+        self.assertEqual(
+            [*columns.keys(compute_node.DETAILS), 'events'], list(shown)
+        )
+        self.assertEqual('owner_changed', shown['events'][0]['kind'])
+        bare = self.get(f'/v1/compute-nodes/{world.uuid(1)}?events=0')
+        self.assertEqual([], bare['events'])
+
+    def test_node_is_explained(self) -> None:
+        said = self.get(f'/v1/compute-nodes/{world.uuid(1)}/explain')
+        self.assertEqual({'old', 'new'}, {m['host'] for m in said['members']})
+        self.assertTrue(said['rule'])
+
+    def test_unknown_nodes_are_not_found(self) -> None:
+        for path in (world.uuid(99), f'{world.uuid(99)}/explain'):
+            self.refused('GET', f'/v1/compute-nodes/{path}', 404)
+        self.refused('GET', '/v1/compute-nodes/node1', 400)
+
+    def test_outage_of_ironic_passes(self) -> None:
+        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
+        for path in ('', f'/{world.uuid(1)}', f'/{world.uuid(1)}/explain'):
+            error = self.refused('GET', f'/v1/compute-nodes{path}', 503)
+            self.assertEqual('ironic_unavailable', error['code'])
+
+    def test_action_is_checked(self) -> None:
+        path = f'/v1/compute-nodes/{world.uuid(1)}/check-action'
+        self.assertEqual('fenced', self.refused('POST', path, 409)['code'])
+        self.backend.join('old', 'two', world.ALL)
+        self.records.register('old', world.ALL, incarnation='two')
+        self.assertEqual('old', self.ask('POST', path)['service'])
+        self.ironic.workers = [
+            model.Conductor(
+                'c1', '', frozenset({'fake-hardware'}), alive=False
+            ),
+            model.Conductor('c2', 'other', frozenset({'x'})),
+        ]
+        error = self.refused('POST', path, 409)
+        self.assertEqual('out_of_service', error['code'])
+        self.assertEqual(['c1'], error['details']['needed'])
+
+
+class ServicesTest(sites.SiteCase):
+    def test_services_are_listed_in_pages(self) -> None:
+        page = self.get('/v1/services?limit=1')
+        self.assertEqual(['new'], [row['host'] for row in page['services']])
+        page = self.get(page['next'])
+        (row,) = page['services']
+        self.assertEqual(list(columns.keys(service.SHORT)), list(row))
+        self.assertEqual(
+            ('old', 'down', 6),
+            tuple(row[key] for key in ('host', 'alive', 'nodes')),
+        )
+        self.assertIsNone(page['next'])
+
+    def test_long_list_tells_the_load(self) -> None:
+        rows = self.get('/v1/services?long=true')['services']
+        self.assertEqual(list(columns.keys(service.LONG)), list(rows[0]))
+        self.assertEqual(6, rows[1]['free'])
+
+    def test_what_is_not_known_is_said(self) -> None:
+        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
+        page = self.get('/v1/services?long=true')
+        self.assertIn('Ironic is unknown: down', page['warnings'])
+        self.assertIsNone(page['services'][1]['unavailable'])
+
+    def test_one_service_is_shown_in_any_case(self) -> None:
+        self.assertEqual('old', self.get('/v1/services/OLD')['host'])
+        error = self.refused('GET', '/v1/services/odl', 404)
+        self.assertIn('Did you mean old', error['hint'])
+
+    def test_members_say_who_is_active(self) -> None:
+        (row,) = self.get('/v1/members')['members']
+        self.assertEqual(list(columns.keys(service.MEMBER)), list(row))
+        self.assertEqual(('new', 'active'), (row['host'], row['role']))
+
+
+class CheckTest(sites.SiteCase):
+    def test_problems_are_named(self) -> None:
+        found = self.get('/v1/check')['problems']
+        codes = {problem['code'] for problem in found}
+        self.assertTrue(codes)
+        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
+        found = self.get('/v1/check')['problems']
+        self.assertIn('ironic_unavailable', [p['code'] for p in found])
+
+
+class TypesTest(sites.SiteCase):
+    def test_every_column_has_a_type(self) -> None:
+        for shown, types in (
+            (compute_node.LONG, compute_nodes._TYPES),
+            (compute_node.DETAILS, compute_nodes._TYPES),
+            (service.LONG, services._TYPES),
+            (service.DETAILS, services._TYPES),
+        ):
+            self.assertEqual(set(), set(columns.keys(shown)) - types.keys())

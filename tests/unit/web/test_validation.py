@@ -1,0 +1,107 @@
+"""What a client sends is checked, whatever it is."""
+
+from __future__ import annotations
+
+import json
+import unittest
+
+import hypothesis
+import werkzeug.datastructures
+from hypothesis import strategies as st
+
+from ironic_ownership.web import asking, errors, validation
+from ironic_ownership.web.operation import Parameter
+from ironic_ownership.web.resources import move_shapes
+
+PARAMETERS = (
+    *asking.PAGE,
+    Parameter('long', 'x', {'type': 'boolean'}),
+    Parameter('state', 'x', {'type': 'array', 'items': {'enum': ['a', 'b']}}),
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+def query(*pairs: tuple[str, str]):
+    sent = werkzeug.datastructures.MultiDict(pairs)
+    return validation.query(sent, PARAMETERS)
+
+
+class QueryTest(unittest.TestCase):
+    def test_values_have_their_types(self) -> None:
+        self.assertEqual(
+            {'limit': 5, 'long': True, 'state': ['a', 'b'], 'marker': '7'},
+            query(
+                ('limit', '5'),
+                ('long', 'true'),
+                ('state', 'a'),
+                ('state', 'b'),
+                ('marker', '7'),
+            ),
+        )
+
+    def test_what_is_no_value_is_refused(self) -> None:
+        for pair in (
+            ('limit', '0'),
+            ('limit', '-1'),
+            ('limit', '1.0'),
+            ('limit', '1e3'),
+            ('limit', ' 1'),
+            ('limit', '٣'),
+            ('limit', ''),
+            ('long', 'True'),
+            ('long', '1'),
+            ('state', 'c'),
+            ('marker', ''),
+            ('marker', 'a\x00b'),
+            ('other', '1'),
+        ):
+            with self.assertRaises(errors.InvalidRequestError, msg=pair):
+                query(pair)
+
+    @hypothesis.given(
+        st.lists(st.tuples(st.sampled_from(['limit', 'long', 'x']), st.text()))
+    )
+    def test_nothing_else_comes_of_any_query(self, pairs) -> None:
+        try:
+            query(*pairs)
+        except errors.InvalidRequestError as exc:
+            self.assertTrue(exc.faults)
+
+
+class BodyTest(unittest.TestCase):
+    @hypothesis.given(JSON)
+    def test_nothing_else_comes_of_any_json(self, value) -> None:
+        try:
+            validation.body(
+                json.dumps(value).encode(),
+                'application/json',
+                move_shapes.BODY,
+            )
+        except errors.InvalidRequestError as exc:
+            self.assertTrue(exc.faults)
+
+    @hypothesis.given(st.binary())
+    def test_nothing_else_comes_of_any_bytes(self, data) -> None:
+        try:
+            validation.body(data, 'application/json', move_shapes.BODY)
+        except errors.InvalidRequestError as exc:
+            self.assertTrue(exc.faults)
+
+    def test_number_without_a_fraction_is_whole(self) -> None:
+        read = validation.body(
+            b'[1.0, 1e3, -0.0, 1.5]', 'application/json', {}
+        )
+        self.assertEqual('[1, 1000, 0, 1.5]', repr(read))
+
+    def test_long_values_are_not_repeated_in_full(self) -> None:
+        with self.assertRaises(errors.InvalidRequestError) as caught:
+            validation.body(
+                json.dumps({'service': 'x' * 9000, 'select': 1}).encode(),
+                'application/json',
+                move_shapes.BODY,
+            )
+        self.assertLess(len(str(caught.exception)), 1000)
