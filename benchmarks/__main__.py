@@ -8,7 +8,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
-_BENCHMARKS = ('startup', 'decide', 'preview', 'scan', 'move')
+_BENCHMARKS = (
+    'startup',
+    'decide',
+    'preview',
+    'select',
+    'scan',
+    'inventory',
+    'move',
+    'reserve',
+    'membership',
+    'takeover',
+)
 
 
 def main(names: list[str]) -> int:

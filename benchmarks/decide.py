@@ -24,7 +24,7 @@ from tooz import hashring
 from benchmarks import table
 from ironic_ownership import wiring
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import decide, roster
+from ironic_ownership.engine.deciding import decide, roster
 
 TARGET = 0.2
 _SETTINGS = model.MemberSettings(

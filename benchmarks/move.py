@@ -34,12 +34,12 @@ from ironic_ownership.contracts import moves as moves_port
 from ironic_ownership.contracts import records as records_port
 from ironic_ownership.db import connection, records, schema
 from ironic_ownership.db import moves as sql_moves
-from ironic_ownership.engine import (
+from ironic_ownership.engine import access, request
+from ironic_ownership.engine.hosting import writer
+from ironic_ownership.engine.moving import (
     move_selection,
     move_verification,
     moves,
-    refresh,
-    request,
 )
 from lab import enrolment, ironic, postgresql
 
@@ -138,7 +138,7 @@ def _measure(endpoint: str, url: str, size: int) -> Timing:
         {'connection': url}, member_ttl=3600, call_timeout=30
     )
     backend.join('new', 'benchmark', _SETTINGS)
-    ports = refresh.Ports(stored, inventory, backend, wiring.interpret)
+    ports = access.Ports(stored, inventory, backend, wiring.interpret)
     try:
         return _move(ports, kept, size)
     finally:
@@ -149,18 +149,18 @@ def _measure(endpoint: str, url: str, size: int) -> Timing:
 def _claim(
     stored: records.SqlRecords, epoch: int, nodes: Sequence[model.Node]
 ) -> None:
-    for start in range(0, len(nodes), refresh.BATCH):
+    for start in range(0, len(nodes), writer.BATCH):
         stored.apply(
             'old',
             epoch,
             [
                 records_port.Claim(node, reasons.Reason.EXCLUSIVE)
-                for node in nodes[start : start + refresh.BATCH]
+                for node in nodes[start : start + writer.BATCH]
             ],
         )
 
 
-def _move(ports: refresh.Ports, kept: sql_moves.SqlMoves, size: int) -> Timing:
+def _move(ports: access.Ports, kept: sql_moves.SqlMoves, size: int) -> Timing:
     mover = moves.Mover(ports, kept)
     order = moves.Order(request.new_id(), 'new', 'benchmark')
     started = time.perf_counter()

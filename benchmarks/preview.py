@@ -25,7 +25,7 @@ from tooz import hashring
 from benchmarks import table
 from ironic_ownership import wiring
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import preview, whatif
+from ironic_ownership.engine.deciding import preview, whatif
 
 LIMIT = 1.0
 """Seconds of CPU that a preview may take."""

@@ -1,0 +1,330 @@
+"""Reserve many nodes at once, beside the bare calls of the allocation API.
+
+Fifty requests at once, for ten services, over 1,000 nodes of a real Ironic,
+whose database, and that of the records, are on one MariaDB. The peer is the
+same client asking for the same number of allocations, each with candidates
+that were chosen before: what Ironic alone takes for it, its own time between
+two polls included. Both wait until every allocation is settled, in as many
+threads, which have their connections already, as those of a server have. All
+requests go through one process, as those of the HTTP service do,
+which looks at Ironic once for all of them; what it costs when each service
+asks from a process of its own, so that each looks for itself, is told beneath
+the table, without a target. No node may be given twice. Ironic, the database
+and we share the machine, so the fastest of some rounds counts.
+
+    python -m benchmarks.reserve [--requests 50] [--nodes 1000] [--rounds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import itertools
+import pathlib
+import random
+import sys
+import tempfile
+import threading
+import time
+import uuid as uuid_
+from collections.abc import Callable, Sequence
+
+import sqlalchemy as sa
+import tenacity
+
+from benchmarks import table
+from ironic_ownership import conf, wiring
+from ironic_ownership.backends import db as backend_db
+from ironic_ownership.clients import reserving as clients
+from ironic_ownership.contracts import allocations, exceptions, model
+from ironic_ownership.contracts import reservation_request as request_
+from ironic_ownership.db import connection, schema
+from ironic_ownership.engine.reservations import reserving
+from lab import conductors, mariadb
+
+RATIO = 1.2
+SERVICES = 10
+CANDIDATES = 10
+
+_CLASS = 'baremetal'
+_SETTINGS = model.MemberSettings(
+    (model.PolicySettings.of('reservation', {'fallback': '', 'expiry': 3600}),)
+)
+_CONFIGURATION = """\
+[DEFAULT]
+host = benchmark
+[ownership]
+policies = reservation
+[database]
+connection = {url}
+max_pool_size = 50
+[ironic]
+auth_type = none
+endpoint_override = {endpoint}
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """Seconds until all of them had a node."""
+
+    bare: float
+    ours: float
+    apart: float
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print the table, and tell whether the target is met."""
+    parser = argparse.ArgumentParser(
+        prog='python -m benchmarks.reserve',
+        description='Reserve nodes of a real Ironic at once.',
+    )
+    parser.add_argument('--requests', type=int, default=50)
+    parser.add_argument('--nodes', type=int, default=1000)
+    parser.add_argument('--rounds', type=int, default=3)
+    args = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(prefix='reserve-') as name:
+        directory = pathlib.Path(name)
+        # The server's user has to get at its files in there.
+        directory.chmod(0o755)
+        files = directory / 'mariadb'
+        files.mkdir()
+        database = mariadb.MariaDB(files)
+        database.start()
+        try:
+            rounds = _measure_all(
+                directory, database, args.nodes, args.requests, args.rounds
+            )
+        finally:
+            database.stop()
+    return _show(rounds, args.requests, args.nodes)
+
+
+def _measure_all(
+    directory: pathlib.Path,
+    database: mariadb.MariaDB,
+    nodes: int,
+    requests: int,
+    rounds: int,
+) -> list[Round]:
+    files = directory / 'ironic'
+    files.mkdir()
+    url = database.create_database('ironic')
+    with conductors.Conductors(files, url) as server:
+        server.add('fake-hardware')
+        uuids = _enrol(server, url, nodes)
+        records = database.create_database('records')
+        opened = connection.open_database(records)
+        schema.upgrade(opened)
+        opened.close()
+        config = directory / 'benchmark.conf'
+        config.write_text(
+            _CONFIGURATION.format(url=records, endpoint=server.endpoint)
+        )
+        return _measure(config, uuids, requests, rounds)
+
+
+def _enrol(
+    server: conductors.Conductors, url: str, count: int
+) -> Sequence[str]:
+    """Bring one node to available, and copy its row for the others."""
+    first = str(
+        server.request(
+            'POST',
+            '/nodes',
+            json={'driver': 'fake-hardware', 'resource_class': _CLASS},
+        )['uuid']
+    )
+    for kind, target, field, value in (
+        ('provision', 'manage', 'provision_state', 'manageable'),
+        ('provision', 'provide', 'provision_state', 'available'),
+        ('power', 'power off', 'power_state', 'power off'),
+    ):
+        server.request(
+            'PUT', f'/nodes/{first}/states/{kind}', json={'target': target}
+        )
+        node: dict[str, object] = {}
+        while node.get(field) != value or node.get('reservation'):
+            time.sleep(0.1)
+            node = server.request('GET', f'/nodes/{first}')
+    uuids = [first, *(str(uuid_.uuid4()) for _ in range(count - 1))]
+    opened = sa.create_engine(url)
+    nodes = sa.Table('nodes', sa.MetaData(), autoload_with=opened)
+    with opened.begin() as conn:
+        row = dict(conn.execute(sa.select(nodes)).one()._mapping)
+        del row['id']
+        conn.execute(
+            sa.insert(nodes), [{**row, 'uuid': uuid} for uuid in uuids[1:]]
+        )
+    opened.dispose()
+    return uuids
+
+
+def _measure(
+    config: pathlib.Path, nodes: Sequence[str], count: int, rounds: int
+) -> list[Round]:
+    wired = wiring.Wiring(conf.new(['--config-file', str(config)], 'bench'))
+    records = wired.ready_records()
+    hosts = [f'host{number}' for number in range(SERVICES)]
+    backends = []
+    for host in hosts:
+        member = backend_db.DatabaseBackend(
+            {'connection': wired.conf.database.connection},
+            member_ttl=3600,
+            call_timeout=30,
+        )
+        member.join(host, f'incarnation-of-{host}', _SETTINGS)
+        backends.append(member)
+        records.register(host, _SETTINGS, incarnation=f'incarnation-of-{host}')
+    crowd = Crowd(count)
+    opened = [clients.open_allocations(wired.conf) for _ in range(count)]
+    one = [wired.reserver()]
+    many = [wired.reserver() for _ in range(SERVICES)]
+    try:
+        measured = [
+            Round(
+                _bare(crowd, opened, nodes),
+                _ours(crowd, one, hosts),
+                _ours(crowd, many, hosts),
+            )
+            for _ in range(rounds + 1)
+        ]
+        return measured[1:]
+    finally:
+        crowd.pool.shutdown()
+        for member in backends:
+            member.close()
+        wired.close()
+
+
+class Crowd:
+    """As many threads as there are requests, for the whole run.
+
+    :ivar pool: the threads.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.pool = concurrent.futures.ThreadPoolExecutor(count)
+        self._start = threading.Barrier(count + 1)
+        # Each thread always has the same work, and the connections for it.
+        self._mine, self._numbers = threading.local(), itertools.count()
+
+    def at_once(self, work: Callable[[int], str]) -> float:
+        """Do something in every thread; return the seconds it took them all.
+
+        :param work: returns the uuid of a node, which may not come twice.
+        """
+
+        def start() -> str:
+            if not hasattr(self._mine, 'number'):
+                self._mine.number = next(self._numbers)
+            self._start.wait()
+            return work(self._mine.number)
+
+        running = [self.pool.submit(start) for _ in range(self.count)]
+        self._start.wait()
+        started = time.perf_counter()
+        found = [one.result() for one in running]
+        seconds = time.perf_counter() - started
+        if len(set(found)) != self.count:
+            raise SystemExit('a node was given twice')
+        return seconds
+
+
+def _bare(
+    crowd: Crowd,
+    opened: Sequence[allocations.Allocations],
+    nodes: Sequence[str],
+) -> float:
+    """Allocate nodes, each of candidates of its own."""
+    instances = [str(uuid_.uuid4()) for _ in opened]
+    most = min(crowd.count * CANDIDATES, len(nodes))
+    drawn = random.sample(list(nodes), most)
+    share = most // crowd.count
+
+    # As whoever calls Ironic does: it closes connections that were idle.
+    @tenacity.retry(
+        retry=tenacity.retry_if_exception_type(
+            exceptions.IronicUnavailableError
+        ),
+        stop=tenacity.stop_after_attempt(5),
+        wait=tenacity.wait_fixed(0.1),
+        reraise=True,
+    )
+    def allocate(number: int) -> str:
+        made = opened[number].create(
+            instances[number],
+            resource_class=_CLASS,
+            candidates=drawn[number * share : (number + 1) * share],
+            owner='benchmark',
+        )
+        if made.state is not allocations.AllocationState.ACTIVE:
+            raise SystemExit(f'not allocated: {made}')
+        return str(made.node_uuid)
+
+    seconds = crowd.at_once(allocate)
+    for client, instance in zip(opened, instances, strict=True):
+        client.delete(instance)
+    return seconds
+
+
+def _ours(
+    crowd: Crowd,
+    reservers: Sequence[reserving.Reserver],
+    hosts: Sequence[str],
+) -> float:
+    """Reserve nodes for all services."""
+    wanted = [
+        request_.Request(
+            str(uuid_.uuid4()),
+            hosts[number % len(hosts)],
+            resource_class=_CLASS,
+        )
+        for number in range(crowd.count)
+    ]
+
+    def reserver_of(number: int) -> reserving.Reserver:
+        return reservers[number % len(reservers)]
+
+    def reserve(number: int) -> str:
+        made = reserver_of(number).create(wanted[number], actor='benchmark')
+        return str(made.node_uuid)
+
+    seconds = crowd.at_once(reserve)
+    for number, one in enumerate(wanted):
+        reserver_of(number).delete(one.instance_uuid, actor='benchmark')
+    return seconds
+
+
+def _show(rounds: Sequence[Round], count: int, nodes: int) -> int:
+    bare = min(one.bare for one in rounds)
+    code = table.show(
+        'Reservations at once, a real Ironic',
+        [
+            table.Row(
+                f'seconds for {count} at once over {nodes} nodes, '
+                f'{SERVICES} services; the peer is the bare calls',
+                min(one.ours for one in rounds),
+                bare,
+                's',
+                RATIO,
+            )
+        ],
+    )
+    apart = min(one.apart for one in rounds)
+    print(
+        f'no node was given twice; from {SERVICES} processes, each of which '
+        f'looks for itself: {apart:.2f} s, {apart / bare:.2f} times'
+    )
+    for one in rounds:
+        print(
+            f'round: bare {one.bare:.2f} s, ours {one.ours:.2f} s, apart '
+            f'{one.apart:.2f} s'
+        )
+    return code
+
+
+if __name__ == '__main__':
+    sys.exit(main())

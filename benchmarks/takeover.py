@@ -1,0 +1,265 @@
+"""From the death of a service to its last free node with the others.
+
+Three real host processes share the nodes of a real Ironic by a hash ring;
+the records are in PostgreSQL, the membership is in the store that is
+measured. One after the other is killed with SIGKILL, at a random moment
+between two heartbeats. What is timed ends when the records name another
+owner for the last free node of the dead one; it is started again afterwards,
+and the next round begins when the records are as before. There is no peer
+that could be run here: in its place the table has the time to live plus two
+seconds.
+
+    python -m benchmarks.takeover [--backend db ...] [--rounds 20]
+                                  [--nodes 10000] [--deployed 0]
+
+Nodes with an instance do not change owner. With ``--deployed 0.3`` three in
+ten have one, and the survivors first have Ironic list these, to be sure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import pathlib
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+
+from benchmarks import stores, table
+from ironic_ownership.db import connection, records, schema
+from lab import enrolment, ironic, postgresql, process
+
+AFTER_TTL = 2.0
+"""Seconds after the time to live within which the last node is taken."""
+
+PATIENCE = 600.0
+"""Seconds after which a round is given up."""
+
+_COMMAND = (
+    sys.executable,
+    '-c',
+    'import sys; from ironic_ownership.cmd.host import main; sys.exit(main())',
+)
+_HOSTS = ('host1', 'host2', 'host3')
+_POLL = 0.1
+
+
+class Ring:
+    """Three host processes and the records that they share.
+
+    :param store: where the members are.
+    :param timing: heartbeat interval and time to live, in seconds.
+    """
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        store: stores.Store,
+        timing: stores.Timing,
+        database: str,
+        endpoint: str,
+    ) -> None:
+        self._directory = directory
+        self._text = '\n'.join(
+            [
+                '[ownership]',
+                'policies = peer_list',
+                # Its scans would take the processors from what is timed.
+                'refresh_interval = 600',
+                *store.options(database),
+                '[membership]',
+                f'heartbeat_interval = {timing.heartbeat_interval}',
+                f'member_ttl = {timing.member_ttl}',
+                f'fence_margin = {timing.fence_margin}',
+                '[database]',
+                f'connection = {database}',
+                '[ironic]',
+                'auth_type = none',
+                f'endpoint_override = {endpoint}',
+            ]
+        )
+        self._processes: dict[str, process.Process] = {}
+        self._database = connection.open_database(database)
+        schema.upgrade(self._database)
+        self._records = records.SqlRecords(self._database)
+
+    def start(self, host: str) -> None:
+        """Start the process of a host."""
+        config = self._directory / f'{host}.conf'
+        log = self._directory / f'{host}.log'
+        config.write_text(
+            f'[DEFAULT]\nhost = {host}\nlog_file = {log}\n{self._text}\n'
+        )
+        self._processes[host] = process.Process(
+            [*_COMMAND, '--config-file', str(config)],
+            self._directory / f'{host}.out',
+        ).start()
+
+    def kill(self, host: str) -> None:
+        """End the process of a host with SIGKILL."""
+        self._processes[host].kill()
+
+    def close(self) -> None:
+        """End all processes."""
+        for one in self._processes.values():
+            one.kill()
+        self._database.close()
+
+    def free(self) -> dict[str | None, int]:
+        """Count the free nodes of each owner."""
+        return {
+            host: nodes - deployed
+            for host, (nodes, deployed) in self._records.counts().items()
+            if nodes > deployed
+        }
+
+    def wait_until_shared(self, free: int) -> dict[str | None, int]:
+        """Wait until every free node has its owner, for good.
+
+        :returns: the free nodes of each host.
+        """
+
+        def shared() -> bool:
+            now = self.free()
+            return set(now) == set(_HOSTS) and sum(now.values()) == free
+
+        before: dict[str | None, int] = {}
+        while before != (now := self._wait_for(shared)):
+            before = now
+            time.sleep(2)
+        return now
+
+    def wait_until_taken(self, host: str, free: int) -> None:
+        """Wait until a dead host's free nodes are the others'."""
+
+        def taken() -> bool:
+            now = self.free()
+            return host not in now and sum(now.values()) == free
+
+        self._wait_for(taken)
+
+    def wait_until_again(self, expected: dict[str | None, int]) -> None:
+        """Wait until each host has as many free nodes as before."""
+        self._wait_for(lambda: self.free() == expected)
+
+    def _wait_for(self, ready: Callable[[], bool]) -> dict[str | None, int]:
+        deadline = time.monotonic() + PATIENCE
+        while not ready():
+            if time.monotonic() > deadline:
+                logs = ', '.join(map(str, self._directory.glob('*.log')))
+                raise SystemExit(f'given up at {self.free()}; see {logs}')
+            time.sleep(_POLL)
+        return self.free()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print the table, and tell whether the targets are met."""
+    parser = argparse.ArgumentParser(
+        prog='python -m benchmarks.takeover',
+        description='Time how long a dead service keeps its free nodes.',
+    )
+    parser.add_argument(
+        '--backend',
+        choices=sorted(stores.STORES),
+        action='append',
+        help='which store; may be repeated; all of them if not given',
+    )
+    parser.add_argument(
+        '--ttl',
+        choices=('default', 'smallest'),
+        action='append',
+        help='which time to live; both if not given',
+    )
+    parser.add_argument('--rounds', type=int, default=20)
+    parser.add_argument('--nodes', type=int, default=10_000)
+    parser.add_argument(
+        '--deployed',
+        type=float,
+        default=0.0,
+        metavar='SHARE',
+        help='the share of the nodes with an instance, 0 to 1',
+    )
+    args = parser.parse_args(argv)
+    rows = []
+    with contextlib.ExitStack() as stack:
+        directory = pathlib.Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix='takeover'))
+        )
+        # The server's user has to get at its files in there.
+        directory.chmod(0o755)
+        server = stack.enter_context(ironic.Ironic(directory / 'ironic'))
+        enrolment.Enrolment(server).enrol(
+            args.nodes, instance_share=args.deployed
+        )
+        (directory / 'postgresql').mkdir()
+        database = postgresql.PostgreSQL(directory / 'postgresql').start()
+        stack.callback(database.stop)
+        for backend in args.backend or sorted(stores.STORES):
+            files = directory / backend
+            files.mkdir()
+            files.chmod(0o755)
+            with stores.STORES[backend](files) as store:
+                for ttl in args.ttl or ('default', 'smallest'):
+                    ring_files = directory / f'{backend}-{ttl}'
+                    ring_files.mkdir()
+                    timing = store.timing(ttl)
+                    ring = Ring(
+                        ring_files,
+                        store,
+                        timing,
+                        database.create_database(f'{backend}_{ttl}'),
+                        server.endpoint,
+                    )
+                    with contextlib.closing(ring):
+                        seconds = _measure(ring, timing, args)
+                    rows.append(_row(backend, timing, seconds))
+    return table.show(
+        f'SIGKILL to the last free node taken, {args.nodes} nodes, '
+        f'{args.deployed:.0%} deployed, 3 hosts',
+        rows,
+    )
+
+
+def _measure(
+    ring: Ring, timing: stores.Timing, args: argparse.Namespace
+) -> list[float]:
+    for host in _HOSTS:
+        ring.start(host)
+    free = args.nodes - round(args.nodes * args.deployed)
+    shares = ring.wait_until_shared(free)
+    seconds = []
+    for number in range(args.rounds):
+        host = _HOSTS[number % len(_HOSTS)]
+        time.sleep(random.uniform(0, timing.heartbeat_interval))
+        ring.kill(host)
+        killed = time.monotonic()
+        ring.wait_until_taken(host, free)
+        seconds.append(time.monotonic() - killed)
+        print(
+            f'{host}: {shares[host]} nodes taken after {seconds[-1]:.2f} s',
+            flush=True,
+        )
+        ring.start(host)
+        ring.wait_until_again(shares)
+    return seconds
+
+
+def _row(
+    backend: str, timing: stores.Timing, seconds: Sequence[float]
+) -> table.Row:
+    return table.Row(
+        f'{backend}: worst of {len(seconds)} (median '
+        f'{statistics.median(seconds):.2f} s); the peer is the time to live '
+        f'of {timing.member_ttl:g} s + {AFTER_TTL:g} s',
+        max(seconds),
+        timing.member_ttl + AFTER_TTL,
+        's',
+        1.0,
+    )
+
+
+if __name__ == '__main__':
+    sys.exit(main())
