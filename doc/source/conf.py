@@ -1,11 +1,19 @@
 """Sphinx configuration of the documentation; warnings are errors."""
 
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / '_ext'))
+
 extensions = [
     'openstackdocstheme',
     'sphinx.ext.autodoc',
     'oslo_config.sphinxext',
     'cliff.sphinxext',
     'stevedore.sphinxext',
+    'openapi_reference',
+    'oslo_policy.sphinxext',
+    'plugin_template',
 ]
 project = 'ironic-ownership'
 copyright = 'ironic-ownership developers'

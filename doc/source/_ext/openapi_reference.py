@@ -1,0 +1,96 @@
+"""Directive that shows the OpenAPI document as a reference.
+
+Usage: ``.. openapi-reference::``. What is shown is the document that the
+service answers with; the tests hold that against what the service does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from ironic_ownership.web import document
+
+
+class OpenAPIReference(SphinxDirective):
+    """All operations, each with what is sent and answered."""
+
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        """Return a section for each operation."""
+        found: list[nodes.Node] = []
+        built = document.build()
+        for path, operations in built['paths'].items():
+            for method, operation in operations.items():
+                found.append(self._section(method, path, operation))
+        return found
+
+    def _section(
+        self, method: str, path: str, operation: dict[str, Any]
+    ) -> nodes.section:
+        section = nodes.section(ids=[f'api-{operation["operationId"]}'])
+        section += nodes.title(text=f'{method.upper()} {path}')
+        lines = StringList(list(_lines(operation)), source='openapi-reference')
+        self.state.nested_parse(lines, 0, section)
+        return section
+
+
+def _lines(operation: dict[str, Any]) -> Iterator[str]:
+    """Return what is said of an operation, as reStructuredText."""
+    yield _escaped(operation['summary'])
+    yield ''
+    if 'description' in operation:
+        yield _escaped(operation['description'])
+        yield ''
+    parameters = [
+        (f'``{one["name"]}`` ({one["in"]})', one['description'], one['schema'])
+        for one in operation.get('parameters', ())
+    ]
+    if 'requestBody' in operation:
+        parameters += [
+            (f'``{name}`` (body)', schema.get('description', ''), schema)
+            for name, schema in _body(operation)['properties'].items()
+        ]
+    for name, said, schema in parameters:
+        yield name
+        yield f'    {_escaped(said)} {_kind(schema)}'.rstrip()
+        yield ''
+    yield '.. list-table::'
+    yield '   :widths: 10 90'
+    yield ''
+    for status, answer in operation['responses'].items():
+        yield f'   * - {status}'
+        yield f'     - {_escaped(answer["description"])}'
+    yield ''
+
+
+def _body(operation: dict[str, Any]) -> dict[str, Any]:
+    content = operation['requestBody']['content']['application/json']
+    schema: dict[str, Any] = content['schema']
+    return schema
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """Return the values that a schema allows, as far as a list can say."""
+    values = schema.get('enum') or schema.get('items', {}).get('enum')
+    if values:
+        return f'One of {", ".join(f"``{value}``" for value in values)}.'
+    return ''
+
+
+def _escaped(text: str) -> str:
+    for character in '\\*`|_':
+        text = text.replace(character, f'\\{character}')
+    return text
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directive."""
+    app.add_directive('openapi-reference', OpenAPIReference)
+    return {'parallel_read_safe': True, 'parallel_write_safe': True}
