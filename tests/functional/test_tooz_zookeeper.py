@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 import unittest
 
@@ -64,6 +65,24 @@ class TestZooKeeperMembers(coordination.OnStore, backend_case.BackendCase):
         self.server.restart()
         self.answered(member.beat)
         self.assertEqual({'host1'}, self.answered(watcher.view).hosts)
+
+    def test_member_survives_a_server_that_takes_calls_and_says_nothing(
+        self,
+    ) -> None:
+        # As one does that is starting, or a network that swallows packets.
+        member = coordination.build(self.server.url, self.group, 20, 2)
+        self.addCleanup(member.close)
+        member.join('host1', 'one', SETTINGS)
+        self.server.stop()
+        with socket.socket() as silent:
+            silent.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            silent.bind(('127.0.0.1', self.server.port))
+            silent.listen()
+            silent.settimeout(60)
+            taken, _ = silent.accept()
+        with taken:
+            self.server.start()
+            self.answered(member.beat)
 
     def test_credentials_open_what_is_closed_to_others(self) -> None:
         # What is closed stays so: in a place of its own.

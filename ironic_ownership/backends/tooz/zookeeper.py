@@ -55,10 +55,17 @@ class ZooKeeperStore(store.Store):
         }
 
     def prepare(self, coordinator: Any) -> None:
-        """Bound the connecting, and note what session the server grants."""
+        """Bound the connecting, and note what session the server grants.
+
+        As it comes, kazoo waits for a connection and for the first answer as
+        long as a session lasts: a server that is starting, or a network that
+        swallows packets, would cost the membership.
+        """
         coordinator.timeout = self.request_timeout
         connection = coordinator._coord._connection
-        connect = connection._connect
+        handler = connection.handler
+        connect, invoke = connection._connect, connection._invoke
+        create = handler.create_connection
 
         def connect_and_note(*args: Any) -> Any:
             read_timeout, connect_timeout = connect(*args)
@@ -66,7 +73,16 @@ class ZooKeeperStore(store.Store):
             coordinator.granted = read_timeout * 3 / 2 / 1000
             return read_timeout, connect_timeout
 
+        def create_in_time(*args: Any, **kwargs: Any) -> Any:
+            return create(*args, **{**kwargs, 'timeout': self.request_timeout})
+
+        def invoke_in_time(timeout: float, *args: Any, **kwargs: Any) -> Any:
+            seconds = min(timeout, self.request_timeout)
+            return invoke(seconds, *args, **kwargs)
+
         connection._connect = connect_and_note
+        connection._invoke = invoke_in_time
+        handler.create_connection = create_in_time
 
     def check(self, coordinator: Any) -> None:
         """Refuse a server that grants other sessions than asked for."""
