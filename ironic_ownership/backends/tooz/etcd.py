@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import etcd_members, store
+from ironic_ownership.backends.tooz import etcd_members, reading, store
 from ironic_ownership.contracts import capabilities
 
 _PORT = 2379
@@ -131,8 +131,11 @@ class EtcdStore(store.Store):
         coordinator.client.session.close()
 
     def reader(
-        self, coordinator: Any, group: bytes, parse: store.Parse[store.T]
-    ) -> store.Reader[store.T]:
+        self,
+        coordinator: Any,
+        group: bytes,
+        parse: reading.Parse[reading.T],
+    ) -> reading.Reader[reading.T]:
         """Return what reads the members."""
         return etcd_members.MemberReader(
             coordinator.client, coordinator._prefix_group(group), parse

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ironic_ownership.backends.tooz import reading, store
+from ironic_ownership.backends.tooz import store
 
 
 class FileStore(store.Store):
@@ -25,14 +25,3 @@ class FileStore(store.Store):
         """Return the options of the driver."""
         # Here it is the time to live.
         return {**super().options(), 'timeout': self.whole_ttl}
-
-    def reader(
-        self,
-        coordinator: store.Coordinator,
-        group: bytes,
-        parse: store.Parse[store.T],
-    ) -> store.Reader[store.T]:
-        """Return what reads the members."""
-        return reading.IdReader(
-            coordinator, group, parse, patience=self.request_timeout
-        )

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import reading, store
+from ironic_ownership.backends.tooz import store
 from ironic_ownership.contracts import capabilities
 
 # Beyond it memcached takes a time to live for a date.
@@ -38,6 +38,7 @@ class MemcachedStore(store.Store):
             capabilities.Capability.STORE_CLOCK,
         }
     )
+    reads_at_once = True
 
     @property
     def whole_ttl(self) -> int:
@@ -99,18 +100,3 @@ class MemcachedStore(store.Store):
     def disconnect(self, coordinator: Any) -> None:
         """Close the connections."""
         coordinator.client.close()
-
-    def reader(
-        self,
-        coordinator: store.Coordinator,
-        group: bytes,
-        parse: store.Parse[store.T],
-    ) -> store.Reader[store.T]:
-        """Return what reads the members."""
-        return reading.IdReader(
-            coordinator,
-            group,
-            parse,
-            patience=self.request_timeout,
-            at_once=True,
-        )

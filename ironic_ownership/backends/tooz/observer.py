@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from oslo_log import log
 
 from ironic_ownership.backends.tooz import advert as advert_
+from ironic_ownership.backends.tooz import reading
 from ironic_ownership.backends.tooz import store as store_
 from ironic_ownership.contracts import model
 
@@ -31,7 +32,7 @@ class Observer:
         self._group = group
         self._turn = threading.Lock()
         self._coordinator: store_.Coordinator | None = None
-        self._reader: store_.Reader[advert_.Advert | None] | None = None
+        self._reader: reading.Reader[advert_.Advert | None] | None = None
         self._watcher: store_.Watcher | None = None
         # A stranger's is None, and was told of.
         self._adverts: Mapping[bytes, advert_.Advert | None] = {}

@@ -6,18 +6,32 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Generic
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import store
+T = TypeVar('T')
+T_co = TypeVar('T_co', covariant=True)
+
+Parse = Callable[[bytes, object], T]
+"""Turns an id and its data into what is kept of them; called once an id."""
 
 _READS = 5
 """How often the members are read anew when some leave meanwhile."""
 
 
-class IdReader(Generic[store.T]):
+class Reader(Protocol[T_co]):
+    """Reads all members of the group."""
+
+    def read(self) -> Mapping[bytes, T_co]:
+        """Return the members alive now, by id, as they were parsed.
+
+        :returns: the same object as the last time if nothing has changed.
+        """
+
+
+class IdReader(Generic[T]):
     """Lists the ids, and reads the data of the new ones.
 
     :param patience: seconds to wait for one answer.
@@ -28,9 +42,9 @@ class IdReader(Generic[store.T]):
 
     def __init__(
         self,
-        coordinator: store.Coordinator,
+        coordinator: coordination.CoordinationDriver,
         group: bytes,
-        parse: store.Parse[store.T],
+        parse: Parse[T],
         *,
         patience: float,
         ignored: frozenset[bytes] = frozenset(),
@@ -42,9 +56,9 @@ class IdReader(Generic[store.T]):
         self._patience = patience
         self._ignored = ignored
         self._at_once = at_once
-        self._known: dict[bytes, store.T] = {}
+        self._known: dict[bytes, T] = {}
 
-    def read(self) -> Mapping[bytes, store.T]:
+    def read(self) -> Mapping[bytes, T]:
         """Return the members alive now, by id."""
         try:
             # Who left between the requests may be back under another id: one

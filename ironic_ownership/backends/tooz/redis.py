@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ironic_ownership.backends.tooz import reading, store
+from ironic_ownership.backends.tooz import store
 from ironic_ownership.contracts import capabilities
 
 
@@ -27,6 +27,7 @@ class RedisStore(store.Store):
         }
     )
     takes_credentials = True
+    reads_at_once = True
     reserved = store.Store.reserved | {
         'socket_timeout',
         'socket_connect_timeout',
@@ -59,18 +60,3 @@ class RedisStore(store.Store):
         """Close the connections."""
         if coordinator._client is not None:
             coordinator._client.close()
-
-    def reader(
-        self,
-        coordinator: store.Coordinator,
-        group: bytes,
-        parse: store.Parse[store.T],
-    ) -> store.Reader[store.T]:
-        """Return what reads the members."""
-        return reading.IdReader(
-            coordinator,
-            group,
-            parse,
-            patience=self.request_timeout,
-            at_once=True,
-        )

@@ -10,21 +10,18 @@ an abandoned one ends some time later.
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import importlib.util
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 from tooz import coordination
 
 from ironic_ownership.backends.tooz import address as address_
+from ironic_ownership.backends.tooz import reading
 from ironic_ownership.contracts import capabilities as capabilities_
 from ironic_ownership.contracts import exceptions
-
-T = TypeVar('T')
-T_co = TypeVar('T_co', covariant=True)
 
 Coordinator = coordination.CoordinationDriver
 Capabilities = frozenset[capabilities_.Capability]
@@ -32,20 +29,6 @@ Capabilities = frozenset[capabilities_.Capability]
 _TIMINGS = frozenset(
     {'timeout', 'membership_timeout', 'lock_timeout', 'leader_timeout'}
 )
-
-
-Parse = Callable[[bytes, object], T]
-"""Turns an id and its data into what is kept of them; called once an id."""
-
-
-class Reader(Protocol[T_co]):
-    """Reads all members of the group."""
-
-    def read(self) -> Mapping[bytes, T_co]:
-        """Return the members alive now, by id, as they were parsed.
-
-        :returns: the same object as the last time if nothing has changed.
-        """
 
 
 class Watcher(Protocol):
@@ -58,7 +41,7 @@ class Watcher(Protocol):
         """Stop listening. Never raises."""
 
 
-class Store(abc.ABC):
+class Store:
     """One kind of coordination store.
 
     :param ttl: seconds that a member stays without a beat.
@@ -74,6 +57,10 @@ class Store(abc.ABC):
     capabilities: ClassVar[Capabilities]
     takes_credentials: ClassVar[bool] = False
     takes_several_servers: ClassVar[bool] = False
+    reads_at_once: ClassVar[bool] = False
+    """Whether the data of all members costs little more than that of one."""
+    strangers: ClassVar[frozenset[bytes]] = frozenset()
+    """Ids that the driver lists and that are no members."""
     reserved: ClassVar[frozenset[str]] = _TIMINGS | {'executor', 'handler'}
     """Options of the URL that are ours to set."""
 
@@ -211,11 +198,21 @@ class Store(abc.ABC):
         """Free what a coordinator holds; members stay as they are."""
         return None
 
-    @abc.abstractmethod
     def reader(
-        self, coordinator: Coordinator, group: bytes, parse: Parse[T]
-    ) -> Reader[T]:
+        self,
+        coordinator: Coordinator,
+        group: bytes,
+        parse: reading.Parse[reading.T],
+    ) -> reading.Reader[reading.T]:
         """Return what reads the members."""
+        return reading.IdReader(
+            coordinator,
+            group,
+            parse,
+            patience=self.request_timeout,
+            ignored=self.strangers,
+            at_once=self.reads_at_once,
+        )
 
     def watcher(self, coordinator: Coordinator, group: bytes) -> Watcher:
         """Return what tells of changes, of stores that declare ``WATCH``."""

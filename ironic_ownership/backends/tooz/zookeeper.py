@@ -14,11 +14,8 @@ from typing import Any, ClassVar
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import reading, store
+from ironic_ownership.backends.tooz import store
 from ironic_ownership.contracts import capabilities
-
-# The lock of tooz's election, which it lists as a member.
-_IGNORED = frozenset({b'leader'})
 
 _RECONNECT_DELAY = 2.0
 """Seconds between two tries to connect, at most."""
@@ -41,6 +38,8 @@ class ZooKeeperStore(store.Store):
     )
     takes_credentials = True
     takes_several_servers = True
+    # The lock of tooz's election, which it lists as a member.
+    strangers = frozenset({b'leader'})
     reserved = store.Store.reserved | {'connection_retry', 'command_retry'}
 
     def options(self) -> Mapping[str, Any]:
@@ -119,21 +118,6 @@ class ZooKeeperStore(store.Store):
             coordinator._coord.stop()
         finally:
             coordinator._coord.close()
-
-    def reader(
-        self,
-        coordinator: store.Coordinator,
-        group: bytes,
-        parse: store.Parse[store.T],
-    ) -> store.Reader[store.T]:
-        """Return what reads the members."""
-        return reading.IdReader(
-            coordinator,
-            group,
-            parse,
-            patience=self.request_timeout,
-            ignored=_IGNORED,
-        )
 
     def watcher(self, coordinator: Any, group: bytes) -> store.Watcher:
         """Return what tells of changes."""
