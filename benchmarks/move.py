@@ -37,6 +37,7 @@ from ironic_ownership.db import moves as sql_moves
 from ironic_ownership.engine import access, request
 from ironic_ownership.engine.hosting import writer
 from ironic_ownership.engine.moving import (
+    move_plan,
     move_selection,
     move_verification,
     moves,
@@ -162,7 +163,7 @@ def _claim(
 
 def _move(ports: access.Ports, kept: sql_moves.SqlMoves, size: int) -> Timing:
     mover = moves.Mover(ports, kept)
-    order = moves.Order(request.new_id(), 'new', 'benchmark')
+    order = move_plan.Order(request.new_id(), 'new', 'benchmark')
     started = time.perf_counter()
     plan = mover.plan(order, move_selection.Selection(source='old'))
     judged = time.perf_counter()

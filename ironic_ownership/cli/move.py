@@ -110,12 +110,16 @@ class MoveComputeNode(moving.Moving):
 
     def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
         """Move the nodes that the options name."""
-        from ironic_ownership.engine.moving import move_gates, moves
+        from ironic_ownership.engine.moving import (
+            move_gates,
+            move_plan,
+            moves,
+        )
 
         asked = parsed_args
         _check_usage(asked)
         self.check_terminal(asked)
-        order = moves.Order(
+        order = move_plan.Order(
             request.new_id(),
             model.canonical_host(asked.service),
             writing.actor(),

@@ -23,7 +23,7 @@ from ironic_ownership.engine import access
 from ironic_ownership.observe import move as columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine.moving import moves
+    from ironic_ownership.engine.moving import move_plan, moves
 
 _PROGRESS_INTERVAL = 1.0
 """Seconds between two lines of progress."""
@@ -88,7 +88,7 @@ class Moving(command.Lister):
         asked: argparse.Namespace,
         mover: moves.Mover,
         ports: access.Ports,
-        plan: moves.Plan,
+        plan: move_plan.Plan,
         store: Callable[[], None],
     ) -> command.Table:
         """Carry a plan out, as far as the gates and the operator want it.
@@ -131,7 +131,7 @@ class Moving(command.Lister):
 
     def _choose_code(
         self,
-        plan: moves.Plan,
+        plan: move_plan.Plan,
         result: moves.Result,
         findings: Sequence[str],
     ) -> None:
@@ -144,7 +144,9 @@ class Moving(command.Lister):
         elif findings:
             self.exit_code = failures.ExitCode.DEGRADED
 
-    def _carry_out(self, mover: moves.Mover, plan: moves.Plan) -> moves.Result:
+    def _carry_out(
+        self, mover: moves.Mover, plan: move_plan.Plan
+    ) -> moves.Result:
         request_id = plan.order.request_id
         try:
             with stop_on_interrupt() as stopping:
@@ -160,7 +162,7 @@ class Moving(command.Lister):
             ) from exc
 
     def _only_shown(
-        self, asked: argparse.Namespace, plan: moves.Plan, blocked: bool
+        self, asked: argparse.Namespace, plan: move_plan.Plan, blocked: bool
     ) -> command.Table:
         if blocked:
             self.exit_code = failures.ExitCode.REFUSED
@@ -186,7 +188,9 @@ class Moving(command.Lister):
             ],
         )
 
-    def _confirm(self, asked: argparse.Namespace, plan: moves.Plan) -> None:
+    def _confirm(
+        self, asked: argparse.Namespace, plan: move_plan.Plan
+    ) -> None:
         number = plan.count(port.NodeState.PLANNED)
         sources = {
             n.node.source or 'nobody'
@@ -200,7 +204,7 @@ class Moving(command.Lister):
         )
 
     def _tell(
-        self, order: moves.Order, nodes: Sequence[port.NodeMove]
+        self, order: move_plan.Order, nodes: Sequence[port.NodeMove]
     ) -> None:
         counts = {
             state: sum(node.state is state for node in nodes)
@@ -210,7 +214,7 @@ class Moving(command.Lister):
         self.say(f'{order.request_id}: to {order.destination}: {said}')
 
     def _results(
-        self, plan: moves.Plan, nodes: Iterable[port.NodeMove]
+        self, plan: move_plan.Plan, nodes: Iterable[port.NodeMove]
     ) -> command.Table:
         names = {n.node.uuid: n.name for n in plan.nodes}
         return self.table(

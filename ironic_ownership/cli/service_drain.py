@@ -23,7 +23,7 @@ from ironic_ownership.engine import access, request
 from ironic_ownership.observe import move as columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine.moving import drain, moves
+    from ironic_ownership.engine.moving import drain, move_plan, moves
 
 _HOMELESS = (
     'destination_admits',
@@ -99,12 +99,12 @@ class DrainService(moving.Moving):
 
     def _judge(
         self, host: str, planned: drain.Drain, mover: moves.Mover
-    ) -> list[moves.Plan]:
-        from ironic_ownership.engine.moving import move_selection, moves
+    ) -> list[move_plan.Plan]:
+        from ironic_ownership.engine.moving import move_plan, move_selection
 
         return [
             mover.plan(
-                moves.Order(
+                move_plan.Order(
                     request.new_id(),
                     destination,
                     writing.actor(),
@@ -119,7 +119,7 @@ class DrainService(moving.Moving):
         self,
         host: str,
         asked: argparse.Namespace,
-        plans: Iterable[moves.Plan],
+        plans: Iterable[move_plan.Plan],
         stays: Sequence[columns.Row],
     ) -> command.Table:
         keys, _ = self.table(columns.PLAN, ())
@@ -136,7 +136,10 @@ class DrainService(moving.Moving):
         return keys, rows
 
     def _confirm_all(
-        self, host: str, asked: argparse.Namespace, plans: Iterable[moves.Plan]
+        self,
+        host: str,
+        asked: argparse.Namespace,
+        plans: Iterable[move_plan.Plan],
     ) -> None:
         numbers = ', '.join(
             f'{plan.count(port.NodeState.PLANNED)} to {plan.order.destination}'
@@ -151,7 +154,7 @@ class DrainService(moving.Moving):
         asked: argparse.Namespace,
         mover: moves.Mover,
         ports: access.Ports,
-        plans: Iterable[moves.Plan],
+        plans: Iterable[move_plan.Plan],
         stays: Sequence[columns.Row],
     ) -> command.Table:
         keys, _ = self.table(columns.NODE, ())

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ironic_ownership.contracts import moves as port
 from ironic_ownership.contracts import placement
 from ironic_ownership.engine import access
-from ironic_ownership.engine.moving import move_verification, moves
+from ironic_ownership.engine.moving import move_plan, move_verification, moves
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Run:
 
 def carry_out(
     mover: moves.Mover,
-    plan: moves.Plan,
+    plan: move_plan.Plan,
     ports: access.Ports,
     stored: port.Moves,
     placement_: placement.Placement | None,

@@ -1,13 +1,13 @@
 """Move nodes from service to service: plan, carry out, verify, resume.
 
 A plan is stored before its first node is moved, and carried out in batches,
-each of them one transaction. Whatever ends the process, :meth:`Mover.resume`
-goes on from what is stored. Every log line begins with the request id.
+each of them one transaction. Whatever ends the process,
+:meth:`Mover.plan_rest` goes on from what is stored. Every log line begins
+with the request id.
 """
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 from collections.abc import Callable, Sequence
 
@@ -16,7 +16,11 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts import moves as port
 from ironic_ownership.engine import access
-from ironic_ownership.engine.moving import move_gates, move_selection
+from ironic_ownership.engine.moving import (
+    move_gates,
+    move_plan,
+    move_selection,
+)
 
 LOG = log.getLogger(__name__)
 
@@ -28,101 +32,6 @@ UNCHANGED, REFUSED = port.NodeState.UNCHANGED, port.NodeState.REFUSED
 
 Progress = Callable[[int, int], None]
 """Is told the number of nodes done, and of all."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Order:
-    """What an operator asks for.
-
-    :param destination: canonical name of the service that gets the nodes.
-    """
-
-    request_id: str
-    destination: str
-    actor: str
-    reason: str | None = None
-    overrides: frozenset[move_gates.Gate] = frozenset()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PlannedNode:
-    """One node of a plan, and the gates that it does not pass.
-
-    :param judged: whether the gates were judged: not for nodes that the
-        destination owns already.
-    """
-
-    node: port.NodeMove
-    name: str | None = None
-    failures: tuple[move_gates.Failure, ...] = ()
-    judged: bool = True
-
-    def gates(self, *, every: bool) -> list[dict[str, str]]:
-        """Return the gates with their results, as they are shown.
-
-        :param every: all of them, or only those that failed.
-        """
-        if not self.judged:
-            return []
-        failed = {failure.gate: failure for failure in self.failures}
-        return [
-            _gate(gate, failed.get(gate))
-            for gate in move_gates.Gate
-            if every or gate in failed
-        ]
-
-
-def _gate(
-    gate: move_gates.Gate, failure: move_gates.Failure | None
-) -> dict[str, str]:
-    if failure is None:
-        return {'gate': gate.value, 'result': 'passed'}
-    return {
-        'gate': gate.value,
-        'result': 'overridden' if failure.overridden else 'failed',
-        'detail': failure.detail,
-    }
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """A move that is not carried out yet."""
-
-    order: Order
-    nodes: Sequence[PlannedNode]
-
-    def count(self, state: port.NodeState) -> int:
-        """Return the number of nodes in a state."""
-        return sum(n.node.state is state for n in self.nodes)
-
-    @property
-    def refused(self) -> Sequence[PlannedNode]:
-        """The nodes that a gate refuses."""
-        return [n for n in self.nodes if n.node.state is REFUSED]
-
-    @property
-    def all_refused(self) -> bool:
-        """Whether a gate refuses every node."""
-        return len(self.refused) == len(self.nodes)
-
-    def summary(self) -> list[str]:
-        """Return one sentence for each gate that refuses nodes."""
-        first: dict[move_gates.Gate, PlannedNode] = {}
-        numbers: collections.Counter[move_gates.Gate] = collections.Counter()
-        for planned in self.refused:
-            for failure in planned.failures:
-                if not failure.overridden:
-                    numbers[failure.gate] += 1
-                    first.setdefault(failure.gate, planned)
-        said = []
-        for gate, number in sorted(numbers.items()):
-            planned = first[gate]
-            detail = next(f.detail for f in planned.failures if f.gate is gate)
-            said.append(
-                f'{gate}: {number} of {len(self.nodes)} nodes, such as '
-                f'{planned.node.uuid}: {detail}'
-            )
-        return said
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +56,9 @@ class Mover:
         self._ports = ports
         self._moves = moves
 
-    def plan(self, order: Order, selection: move_selection.Selection) -> Plan:
+    def plan(
+        self, order: move_plan.Order, selection: move_selection.Selection
+    ) -> move_plan.Plan:
         """Judge every gate for every selected node; change nothing.
 
         :raises NotFoundError: if the selection is empty.
@@ -159,7 +70,7 @@ class Mover:
                 'the selection is empty: it names no compute node on record',
                 hint='"compute node list" shows which service owns which',
             )
-        plan = Plan(order, self._judge(order, seen))
+        plan = move_plan.Plan(order, self._judge(order, seen))
         LOG.info(
             '%s: %s nodes for %s: %s to move, %s there already, %s refused',
             order.request_id,
@@ -174,8 +85,8 @@ class Mover:
         return plan
 
     def _judge(
-        self, order: Order, seen: move_selection.Seen
-    ) -> list[PlannedNode]:
+        self, order: move_plan.Order, seen: move_selection.Seen
+    ) -> list[move_plan.PlannedNode]:
         gates = move_gates.Gates(
             order.destination,
             seen.moment,
@@ -183,11 +94,11 @@ class Mover:
             order.overrides,
         )
         return [
-            _planned(uuid, order.destination, seen.moment, gates)
+            move_plan.plan_node(uuid, order.destination, seen.moment, gates)
             for uuid in seen.uuids
         ]
 
-    def store(self, plan: Plan) -> None:
+    def store(self, plan: move_plan.Plan) -> None:
         """Store a plan, so that it can be carried out and resumed."""
         order = plan.order
         self._moves.plan(
@@ -201,7 +112,9 @@ class Mover:
             [planned.node for planned in plan.nodes],
         )
 
-    def plan_rest(self, request_id: str, actor: str, sharded: bool) -> Plan:
+    def plan_rest(
+        self, request_id: str, actor: str, sharded: bool
+    ) -> move_plan.Plan:
         """Judge the gates anew for what is left of a stored move.
 
         A node that changed its owner since is not judged: it is refused when
@@ -216,7 +129,7 @@ class Mover:
                 f'move {request_id!r} is not known',
                 hint='"move list" shows the moves',
             )
-        order = Order(
+        order = move_plan.Order(
             request_id,
             move.destination,
             actor,
@@ -233,15 +146,15 @@ class Mover:
         )
         judged = self._judge(order, seen)
         LOG.info('%s: resumed by %s, %s left', request_id, actor, len(left))
-        return Plan(
+        return move_plan.Plan(
             order,
             [
-                _as_planned_before(now, before)
+                move_plan.as_planned_before(now, before)
                 for now, before in zip(judged, left, strict=True)
             ],
         )
 
-    def refuse(self, plan: Plan) -> None:
+    def refuse(self, plan: move_plan.Plan) -> None:
         """Give up the nodes of a stored plan that a gate refuses now."""
         details = {n.node.uuid: n.node.detail or '' for n in plan.refused}
         if details:
@@ -249,7 +162,7 @@ class Mover:
 
     def carry_out(
         self,
-        plan: Plan,
+        plan: move_plan.Plan,
         *,
         progress: Progress = lambda done, total: None,
         stopping: Callable[[], bool] = lambda: False,
@@ -281,52 +194,8 @@ class Mover:
         return Result(_in_order(plan, results), len(results) < len(todo))
 
 
-def _planned(
-    uuid: str,
-    destination: str,
-    moment: move_gates.Moment,
-    gates: move_gates.Gates,
-) -> PlannedNode:
-    record = moment.records.get(uuid)
-    if record is None:
-        node = port.NodeMove(uuid, None)
-    else:
-        owner = moment.services.get(record.host or '')
-        node = port.NodeMove(
-            uuid,
-            record.host,
-            owner.epoch if owner else None,
-            record.instance_uuid,
-        )
-    name = record.name if record else None
-    if record is not None and record.host == destination:
-        node = dataclasses.replace(node, state=UNCHANGED)
-        return PlannedNode(node, name, judged=False)
-    failures = gates.failures(uuid)
-    blocking = [f for f in failures if not f.overridden]
-    said = '; '.join(f'{f.gate}: {f.detail}' for f in blocking or failures)
-    if blocking:
-        node = dataclasses.replace(node, state=REFUSED, detail=said)
-    elif failures:
-        node = dataclasses.replace(node, detail=f'overridden: {said}')
-    return PlannedNode(node, name, failures)
-
-
-def _as_planned_before(now: PlannedNode, before: port.NodeMove) -> PlannedNode:
-    """Keep from whom a node was to be taken when its plan was made."""
-    if now.node.state is REFUSED and now.node.source == before.source:
-        return now
-    return dataclasses.replace(
-        now,
-        node=dataclasses.replace(
-            now.node, source=before.source, state=PLANNED
-        ),
-        failures=now.failures if now.node.source == before.source else (),
-    )
-
-
 def _in_order(
-    plan: Plan, results: Sequence[port.NodeMove]
+    plan: move_plan.Plan, results: Sequence[port.NodeMove]
 ) -> list[port.NodeMove]:
     by_uuid = {node.uuid: node for node in results}
     return [by_uuid.get(n.node.uuid, n.node) for n in plan.nodes]

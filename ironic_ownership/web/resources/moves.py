@@ -11,6 +11,7 @@ from ironic_ownership.engine import access, names
 from ironic_ownership.engine.moving import (
     move_gates,
     move_order,
+    move_plan,
     move_selection,
     moves,
 )
@@ -71,7 +72,7 @@ def _make(asked: asking.Asked) -> Answer:
     """Plan a move, and carry it out if no gate forbids it."""
     body = asked.body
     ports = asked.behind.ports_of(asked.request_id)
-    order = moves.Order(
+    order = move_plan.Order(
         asked.request_id,
         model.canonical_host(body['service']),
         asked.actor,
@@ -111,7 +112,7 @@ def _resume(asked: asking.Asked) -> Answer:
 def _carried_out(
     asked: asking.Asked,
     mover: moves.Mover,
-    plan: moves.Plan,
+    plan: move_plan.Plan,
     ports: access.Ports,
     *,
     resumed: bool,
@@ -151,7 +152,7 @@ def _selection(asked: asking.Asked) -> move_selection.Selection:
     )
 
 
-def _planned(plan: moves.Plan) -> dict[str, Any]:
+def _planned(plan: move_plan.Plan) -> dict[str, Any]:
     return {
         'request_id': plan.order.request_id,
         'nodes': _rows(plan, every=True),
@@ -159,7 +160,7 @@ def _planned(plan: moves.Plan) -> dict[str, Any]:
     }
 
 
-def _rows(plan: moves.Plan, *, every: bool) -> list[dict[str, Any]]:
+def _rows(plan: move_plan.Plan, *, every: bool) -> list[dict[str, Any]]:
     return [
         shape.cells(
             columns.PLAN,
@@ -175,7 +176,7 @@ def _rows(plan: moves.Plan, *, every: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _refused(plan: moves.Plan) -> errors.GatesFailedError:
+def _refused(plan: move_plan.Plan) -> errors.GatesFailedError:
     return errors.GatesFailedError(
         f'{len(plan.refused)} of {len(plan.nodes)} nodes are refused by a '
         f'gate, nothing was moved: {"; ".join(plan.summary())}',
@@ -186,7 +187,7 @@ def _refused(plan: moves.Plan) -> errors.GatesFailedError:
 
 
 def _done(
-    plan: moves.Plan,
+    plan: move_plan.Plan,
     nodes: Sequence[port.NodeMove],
     warnings: Sequence[str],
 ) -> dict[str, Any]:

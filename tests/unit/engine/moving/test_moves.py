@@ -10,7 +10,11 @@ from ironic_ownership.contracts import records as records_port
 from ironic_ownership.db import moves as sql_moves
 from ironic_ownership.db import records as sql
 from ironic_ownership.engine import access, request
-from ironic_ownership.engine.moving import move_selection, move_verification
+from ironic_ownership.engine.moving import (
+    move_plan,
+    move_selection,
+    move_verification,
+)
 from ironic_ownership.engine.moving import moves as engine
 from ironic_ownership.engine.placement import inventory_plan
 from ironic_ownership.testing import inventory, placement
@@ -54,8 +58,8 @@ class MovesTest(sqlite.SqliteCase):
         )
         self.mover = engine.Mover(self.ports, self.moves)
 
-    def plan(self, **selection) -> engine.Plan:
-        order = engine.Order(request.new_id(), 'new', 'operator')
+    def plan(self, **selection) -> move_plan.Plan:
+        order = move_plan.Order(request.new_id(), 'new', 'operator')
         selection.setdefault('source', 'old')
         plan = self.mover.plan(order, move_selection.Selection(**selection))
         self.mover.store(plan)
@@ -108,7 +112,7 @@ class MovesTest(sqlite.SqliteCase):
         plan = self.plan()
         third = self.records.register('third', world.ALL)
         self.assertEqual(1, third)
-        order = engine.Order(request.new_id(), 'third', 'operator')
+        order = move_plan.Order(request.new_id(), 'third', 'operator')
         self.moves.plan(
             moves.Move(order.request_id, 'third', 'operator'),
             [plan.nodes[0].node],
