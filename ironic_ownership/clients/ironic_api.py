@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
-from ironic_ownership.clients import ironic_faults, ironic_versions, session
+from ironic_ownership.clients import (
+    ironic_faults,
+    ironic_versions,
+    session,
+    wording,
+)
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -188,13 +193,13 @@ class IronicAPI:
             raise ironic_faults.connection_error(exc) from exc
         except ksa.ClientException as exc:
             raise exceptions.IronicError(
-                f'Ironic cannot be asked: {ironic_faults.one_line(exc)}',
+                f'Ironic cannot be asked: {wording.one_line(exc)}',
                 hint='Check auth_type, the credentials and '
                 'endpoint_override in [ironic]',
             ) from exc
         except OSError as exc:
             raise exceptions.IronicError(
-                f'Ironic cannot be asked: {ironic_faults.one_line(exc)}',
+                f'Ironic cannot be asked: {wording.one_line(exc)}',
                 hint='Check cafile, certfile and keyfile in [ironic]',
             ) from exc
         LOG.debug(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ironic_ownership.clients import wording
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def status_error(answer: requests.Response) -> exceptions.IronicError:
     if 300 <= status < 400:
         place = answer.headers.get('Location', 'nowhere')
         return exceptions.IronicError(
-            f'{_url(answer)} redirects to {place}', hint=ENDPOINT_HINT
+            f'{wording.url(answer)} redirects to {place}', hint=ENDPOINT_HINT
         )
     if status == 403 and answer.request.method != 'GET':
         return exceptions.IronicError(message, hint=_WRITER_HINT)
@@ -84,10 +85,8 @@ def status_error(answer: requests.Response) -> exceptions.IronicError:
 
 def not_ironic(answer: requests.Response, what: str) -> exceptions.IronicError:
     """Return the error for an answer that Ironic would not give."""
-    kind = answer.headers.get('Content-Type', 'unknown type')
     return exceptions.IronicError(
-        f'The answer to {_asked(answer)} is {what} but '
-        f'{len(answer.content)} bytes of {kind}',
+        f'The answer to {_asked(answer)} is {what} but {wording.kind(answer)}',
         hint=ENDPOINT_HINT,
     )
 
@@ -98,26 +97,13 @@ def connection_error(exc: Exception) -> exceptions.IronicError:
 
     if isinstance(exc, ksa.SSLError):
         return exceptions.IronicError(
-            f'No secure connection to Ironic: {one_line(exc)}',
+            f'No secure connection to Ironic: {wording.one_line(exc)}',
             hint='Let [ironic] cafile name the certificate of its authority',
         )
-    what = one_line(exc).split(': ')[0].split('?')[0]
-    cause: BaseException = exc
-    while deeper := cause.__cause__ or cause.__context__:
-        cause = deeper
     return exceptions.IronicUnavailableError(
-        f'Ironic does not answer: {what}: {cause}'
+        f'Ironic does not answer: {wording.unanswered(exc)}'
     )
 
 
-def one_line(exc: Exception) -> str:
-    """Return the text of an error on one line, not too long."""
-    return ' '.join(str(exc).split())[:300]
-
-
 def _asked(answer: requests.Response) -> str:
-    return f'{answer.request.method or "GET"} {_url(answer)}'
-
-
-def _url(answer: requests.Response) -> str:
-    return str(answer.url).partition('?')[0]
+    return f'{answer.request.method or "GET"} {wording.url(answer)}'

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
-from ironic_ownership.clients import session
+from ironic_ownership.clients import session, wording
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -94,13 +94,13 @@ class PlacementAPI:
             raise _connection_error(exc) from exc
         except ksa.ClientException as exc:
             raise exceptions.PlacementError(
-                f'Placement cannot be asked: {_one_line(exc)}',
+                f'Placement cannot be asked: {wording.one_line(exc)}',
                 hint='Check auth_type, the credentials and '
                 'endpoint_override in [placement]',
             ) from exc
         except OSError as exc:
             raise exceptions.PlacementError(
-                f'Placement cannot be asked: {_one_line(exc)}',
+                f'Placement cannot be asked: {wording.one_line(exc)}',
                 hint='Check cafile, certfile and keyfile in [placement]',
             ) from exc
         LOG.debug('%s %s: %s', method, path, answer.status_code)
@@ -125,8 +125,8 @@ def _judged(answer: requests.Response, about: str | None) -> dict[str, Any]:
         raise _status_error(answer, about)
     if not _is_signed(answer):
         raise exceptions.PlacementError(
-            f'What answers to {_url(answer)} is not Placement: it does not '
-            'name its API version',
+            f'What answers to {wording.url(answer)} is not Placement: it does '
+            'not name its API version',
             hint=ENDPOINT_HINT,
         )
     if not answer.content:
@@ -147,7 +147,7 @@ def _status_error(
     code, text = _fault(answer)
     message = (
         f'Placement answered {status} to {answer.request.method} '
-        f'{_url(answer)}: {(text or answer.reason or "")[:300]}'
+        f'{wording.url(answer)}: {(text or answer.reason or "")[:300]}'
     )
     if status >= 500 or status in _MAY_PASS:
         return exceptions.PlacementUnavailableError(message)
@@ -195,10 +195,9 @@ def _fault(answer: requests.Response) -> tuple[str, str]:
 
 
 def _not_placement(answer: requests.Response) -> exceptions.PlacementError:
-    kind = answer.headers.get('Content-Type', 'unknown type')
     return exceptions.PlacementError(
-        f'The answer to {_url(answer)} is no JSON object but '
-        f'{len(answer.content)} bytes of {kind}',
+        f'The answer to {wording.url(answer)} is no JSON object but '
+        f'{wording.kind(answer)}',
         hint=ENDPOINT_HINT,
     )
 
@@ -208,22 +207,10 @@ def _connection_error(exc: Exception) -> exceptions.PlacementError:
 
     if isinstance(exc, ksa.SSLError):
         return exceptions.PlacementError(
-            f'No secure connection to Placement: {_one_line(exc)}',
+            f'No secure connection to Placement: {wording.one_line(exc)}',
             hint='Let [placement] cafile name the certificate of its '
             'authority',
         )
-    what = _one_line(exc).split(': ')[0].split('?')[0]
-    cause: BaseException = exc
-    while deeper := cause.__cause__ or cause.__context__:
-        cause = deeper
     return exceptions.PlacementUnavailableError(
-        f'Placement does not answer: {what}: {cause}'
+        f'Placement does not answer: {wording.unanswered(exc)}'
     )
-
-
-def _one_line(exc: Exception) -> str:
-    return ' '.join(str(exc).split())[:300]
-
-
-def _url(answer: requests.Response) -> str:
-    return str(answer.url).partition('?')[0]
