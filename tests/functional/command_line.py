@@ -14,10 +14,13 @@ from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts import records as records_
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db import records as sql
-from tests.functional import databases
+from tests.functional import databases, warm
 
 PROGRAM = pathlib.Path(sys.executable).parent / 'ironic-ownership'
-Done = subprocess.CompletedProcess[str]
+Done = warm.Done
+
+TIMEOUT = 180.0
+"""Seconds that one run may take."""
 
 ALL = model.MemberSettings((model.PolicySettings('all'),))
 
@@ -128,12 +131,18 @@ class Deployment:
 
 
 def run(*words: str, env: dict[str, str] | None = None) -> Done:
-    """Run the installed program, away from the checkout."""
+    """Run the installed program, away from the checkout.
+
+    :param env: variables to add, of which the interpreter may be to know.
+    """
+    argv = [str(PROGRAM), *words]
+    if env is None:
+        return warm.run(argv, TIMEOUT)
     return subprocess.run(
-        [str(PROGRAM), *words],
+        argv,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=TIMEOUT,
         cwd='/',
-        env={**os.environ, **(env or {})},
+        env={**os.environ, **env},
     )
