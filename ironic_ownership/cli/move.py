@@ -299,18 +299,17 @@ class ShowMove(command.ShowOne):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Show the move."""
-        moves = self.wiring.ready_moves()
-        move = moves.find(parsed_args.request_id)
-        if move is None:
-            known = [m.request_id for m in moves.moves()]
-            raise failures.unknown('move', parsed_args.request_id, known)
+        from ironic_ownership.engine.moving import moves
+
+        stored = self.wiring.ready_moves()
+        move = moves.find(stored, parsed_args.request_id)
         keys = columns.keys(move_columns.MOVE)
         cells = columns.row(move_columns.MOVE, move)
         if not parsed_args.nodes:
             return keys, cells
         nodes = [
             move_columns.node_cell(node)
-            for node in moves.nodes(move.request_id)
+            for node in stored.nodes(move.request_id)
         ]
         return (*keys, 'nodes'), (*cells, nodes)
 
@@ -338,10 +337,11 @@ class ResumeMove(moving.Moving):
 
         asked = parsed_args
         self.check_terminal(asked)
-        ports = self.ports_of(asked.request_id)
         stored = self.wiring.ready_moves()
+        move = moves.find(stored, asked.request_id)
+        ports = self.ports_of(asked.request_id)
         mover = moves.Mover(ports, stored)
-        plan = mover.plan_rest(asked.request_id, writing.actor(), self.sharded)
+        plan = mover.plan_rest(move, writing.actor(), self.sharded)
         if not plan.nodes:
             self.say(f'{asked.request_id}: nothing is left to do')
             return self.table(move_columns.NODE, [])

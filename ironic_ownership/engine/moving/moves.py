@@ -15,7 +15,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts import moves as port
-from ironic_ownership.engine import access
+from ironic_ownership.engine import access, names
 from ironic_ownership.engine.moving import (
     move_gates,
     move_plan,
@@ -47,6 +47,18 @@ class Result:
     def count(self, state: port.NodeState) -> int:
         """Return the number of nodes in a state."""
         return sum(n.state is state for n in self.nodes)
+
+
+def find(moves: port.Moves, request_id: str) -> port.Move:
+    """Return the move of that id.
+
+    :raises NotFoundError: if there is none, naming those that are near.
+    """
+    found = moves.find(request_id)
+    if found is None:
+        known = [move.request_id for move in moves.moves()]
+        raise names.unknown('move', request_id, known)
+    return found
 
 
 class Mover:
@@ -113,7 +125,7 @@ class Mover:
         )
 
     def plan_rest(
-        self, request_id: str, actor: str, sharded: bool
+        self, move: port.Move, actor: str, sharded: bool
     ) -> move_plan.Plan:
         """Judge the gates anew for what is left of a stored move.
 
@@ -121,14 +133,8 @@ class Mover:
         its turn comes, and does not keep the others.
 
         :param actor: who resumes it.
-        :raises NotFoundError: if there is no such move.
         """
-        move = self._moves.find(request_id)
-        if move is None:
-            raise exceptions.NotFoundError(
-                f'move {request_id!r} is not known',
-                hint='"move list" shows the moves',
-            )
+        request_id = move.request_id
         order = move_plan.Order(
             request_id,
             move.destination,

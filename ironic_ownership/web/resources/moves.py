@@ -51,12 +51,7 @@ def _marker(move: port.Move) -> str:
 
 
 def _named(asked: asking.Asked) -> port.Move:
-    stored, request_id = asked.behind.moves, asked.path['request_id']
-    move = stored.find(request_id)
-    if move is None:
-        known = [m.request_id for m in stored.moves()]
-        raise names.unknown('move', request_id, known)
-    return move
+    return moves.find(asked.behind.moves, asked.path['request_id'])
 
 
 def _show(asked: asking.Asked) -> Answer:
@@ -98,10 +93,10 @@ def _make(asked: asking.Asked) -> Answer:
 
 def _resume(asked: asking.Asked) -> Answer:
     """Finish a move that was interrupted, its gates judged anew."""
-    request_id = _named(asked).request_id
-    ports = asked.behind.ports_of(request_id)
+    move = _named(asked)
+    ports = asked.behind.ports_of(move.request_id)
     mover = moves.Mover(ports, asked.behind.moves)
-    plan = mover.plan_rest(request_id, asked.actor, asked.behind.sharded)
+    plan = mover.plan_rest(move, asked.actor, asked.behind.sharded)
     if asked.body.get('dry_run', False):
         return Answer(_planned(plan))
     if plan.refused and not asked.body.get('skip_invalid', False):

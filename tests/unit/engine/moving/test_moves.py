@@ -65,6 +65,10 @@ class MovesTest(sqlite.SqliteCase):
         self.mover.store(plan)
         return plan
 
+    def plan_rest(self, plan: move_plan.Plan) -> move_plan.Plan:
+        move = engine.find(self.moves, plan.order.request_id)
+        return self.mover.plan_rest(move, 'other', False)
+
     def scanned(self) -> list[model.Scope]:
         return [what for name, what in self.ironic.calls if name == 'scan']
 
@@ -101,11 +105,11 @@ class MovesTest(sqlite.SqliteCase):
             result = self.mover.carry_out(plan, stopping=lambda: next(answers))
         self.assertTrue(result.interrupted)
         self.assertEqual(14, result.count(MOVED))
-        rest = self.mover.plan_rest(plan.order.request_id, 'other', False)
+        rest = self.plan_rest(plan)
         self.assertEqual(16, len(rest.nodes))
         result = self.mover.carry_out(rest)
         self.assertEqual(16, result.count(MOVED))
-        rest = self.mover.plan_rest(plan.order.request_id, 'other', False)
+        rest = self.plan_rest(plan)
         self.assertEqual([], list(rest.nodes))
 
     def test_node_that_went_elsewhere_does_not_keep_the_rest(self) -> None:
@@ -118,7 +122,7 @@ class MovesTest(sqlite.SqliteCase):
             [plan.nodes[0].node],
         )
         self.moves.carry_out(order.request_id, [plan.nodes[0].node])
-        rest = self.mover.plan_rest(plan.order.request_id, 'other', False)
+        rest = self.plan_rest(plan)
         self.assertEqual([], list(rest.refused))
         result = self.mover.carry_out(rest)
         self.assertEqual(29, result.count(MOVED))
