@@ -51,6 +51,10 @@ heartbeat_timeout = 86400
 # It would look at node after node, all the time, and with ten thousand of
 # them take a processor from whatever is tested or measured.
 sync_power_state_interval = 0
+# Deployed nodes that were written into its database have no conductor. It
+# would take them over, each of them locked for a moment, and what is tested
+# refuses a node that a conductor works on.
+sync_local_state_interval = 0
 [oslo_concurrency]
 lock_path = {directory}/lock
 """
