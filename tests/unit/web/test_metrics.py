@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from prometheus_client import parser
 
@@ -85,7 +86,7 @@ class GaugesTest(sites.SiteCase):
             read.append(clock.now)
             return self.behind.overview()
 
-        found = gauges.Gauges(overview, world.interpret, 60, clock)
+        found = gauges.Gauges(overview, world.interpret, 60, clock=clock)
         for seconds, times in ((0, 1), (59, 1), (1, 2), (59, 2), (61, 3)):
             clock.elapse(seconds)
             found.families()
@@ -120,5 +121,46 @@ class GaugesTest(sites.SiteCase):
             return self.behind.overview()
 
         found = gauges.Gauges(overview, world.interpret, 1000)
-        self.assertRaises(ValueError, found.families)
+        with self.assertLogs('ironic_ownership', 'ERROR'):
+            self.assertRaises(ValueError, found.families)
         self.assertTrue(found.families())
+
+    def test_slow_look_is_not_waited_for_where_there_is_an_older_one(
+        self,
+    ) -> None:
+        clock, go_on, read = fakes.FakeClock(), threading.Event(), []
+        self.addCleanup(go_on.set)
+
+        def overview():
+            read.append(1)
+            if len(read) > 1:
+                go_on.wait(60)
+            return self.behind.overview()
+
+        found = gauges.Gauges(
+            overview, world.interpret, 60, patience=0.01, clock=clock
+        )
+        self.assertEqual(0, self.age(found))
+        clock.elapse(60)
+        self.assertEqual(60, self.age(found))
+        clock.elapse(10)
+        self.assertEqual(70, self.age(found))
+        self.assertEqual([1, 1], read)
+        go_on.set()
+        gives_up = time.monotonic() + 60
+        while self.age(found):
+            self.assertLess(time.monotonic(), gives_up)
+        self.assertEqual([1, 1], read)
+
+    def test_first_look_is_waited_for_however_slow(self) -> None:
+        def overview():
+            time.sleep(0.05)
+            return self.behind.overview()
+
+        found = gauges.Gauges(overview, world.interpret, 60, patience=0.001)
+        self.assertTrue(found.families())
+
+    def age(self, found: gauges.Gauges) -> float:
+        families = {family.name: family for family in found.families()}
+        ((_, age),) = families[f'{metrics.PREFIX}_metrics_age_seconds'].samples
+        return age
