@@ -5,6 +5,7 @@ Of its own, because memory and imports of one would show in the next.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 
@@ -22,17 +23,29 @@ _BENCHMARKS = (
 )
 
 
-def main(names: list[str]) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run some benchmarks, or all.
 
-    :param names: which ones; none means all.
     :returns: an exit code: 0 if every target was met, else 1.
     """
-    unknown = set(names) - set(_BENCHMARKS)
+    parser = argparse.ArgumentParser(
+        prog='python -m benchmarks',
+        description='Measure, each benchmark in a process of its own; "python '
+        '-m benchmarks.NAME --help" tells what one of them takes.',
+    )
+    parser.add_argument(
+        'names',
+        nargs='*',
+        metavar='NAME',
+        help=f'which ones (default: all): {", ".join(_BENCHMARKS)}',
+    )
+    names = parser.parse_args(argv).names
+    unknown = sorted(set(names) - set(_BENCHMARKS))
     if unknown:
-        print(f'no such benchmark: {", ".join(sorted(unknown))}')
-        print(f'there are: {", ".join(_BENCHMARKS)}')
-        return 2
+        parser.error(
+            f'no such benchmark: {", ".join(unknown)}; there are: '
+            f'{", ".join(_BENCHMARKS)}'
+        )
     failed = [
         name
         for name in names or _BENCHMARKS
@@ -46,4 +59,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
