@@ -1,4 +1,4 @@
-"""Names in sentences: many of them, and those that do not exist.
+"""Names in sentences: many of them, how many, and those that do not exist.
 
 Shared by all edges, so that a name is corrected in the same words everywhere.
 """
@@ -45,3 +45,8 @@ def listed(names: Sequence[str]) -> str:
     more = len(names) - _LISTED
     shown = ', '.join(names[:_LISTED])
     return f'{shown} and {more} more' if more > 0 else shown
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things: "1 node", "2 nodes"."""
+    return f'{number} {noun}' if number == 1 else f'{number} {noun}s'

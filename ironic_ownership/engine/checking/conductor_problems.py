@@ -98,11 +98,10 @@ def _out_of_service(
             else 'Start a conductor there that enables it, or correct driver '
             'and conductor group of the nodes'
         )
-    number = len(findings)
     return Problem(
         'out_of_service' if owned else 'out_of_service_unowned',
         Severity.WARNING if supported else Severity.ERROR,
-        f'{number} {"node" if number == 1 else "nodes"} '
+        f'{names.counted(len(findings), "node")} '
         f'{"" if owned else "that nobody owns "}out of service: {why}',
         Kind.NODE,
         tuple(sorted(f.uuid for f in findings)),

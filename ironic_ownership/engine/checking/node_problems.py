@@ -290,8 +290,7 @@ def _nodes(
 
 
 def _count(uuids: Iterable[str]) -> str:
-    number = len(tuple(uuids))
-    return f'{number} node' if number == 1 else f'{number} nodes'
+    return names.counted(len(tuple(uuids)), 'node')
 
 
 def _hosts(owners: Iterable[str | None]) -> _Hosts:

@@ -9,6 +9,7 @@ import collections
 from collections.abc import Iterator
 
 from ironic_ownership.contracts import model
+from ironic_ownership.engine import names
 from ironic_ownership.engine.checking.problem import (
     Facts,
     Kind,
@@ -22,12 +23,12 @@ def behind(facts: Facts) -> Iterator[Problem]:
     """Find nodes of which Placement does not know the latest."""
     for host, made in _plans(facts):
         if made.steps:
-            count = len(made.steps)
+            nodes = names.counted(len(made.steps), 'node')
             yield Problem(
                 'placement_behind',
                 Severity.WARNING,
-                f'Placement does not know the latest of {count} '
-                f'{"node" if count == 1 else "nodes"} owned by {host}',
+                f'Placement does not know the latest of {nodes} owned by '
+                f'{host}',
                 Kind.NODE,
                 tuple(sorted(step.uuid for step in made.steps)),
                 (host,),
@@ -41,13 +42,12 @@ def without_class(facts: Facts) -> Iterator[Problem]:
     """Find nodes that have nothing in Placement for want of a class."""
     for host, made in _plans(facts):
         if made.without_class:
-            count = len(made.without_class)
+            nodes = names.counted(len(made.without_class), 'node')
             yield Problem(
                 'no_resource_class',
                 Severity.WARNING,
-                f'{count} {"node" if count == 1 else "nodes"} owned by '
-                f'{host} without a resource class: nothing is reported to '
-                'Placement',
+                f'{nodes} owned by {host} without a resource class: nothing '
+                'is reported to Placement',
                 Kind.NODE,
                 tuple(sorted(made.without_class)),
                 (host,),

@@ -9,6 +9,7 @@ import collections
 from collections.abc import Iterator
 
 from ironic_ownership.contracts import reservations
+from ironic_ownership.engine import names
 from ironic_ownership.engine.checking.problem import (
     Facts,
     Kind,
@@ -28,11 +29,10 @@ def left(facts: Facts) -> Iterator[Problem]:
         if not lives and _wants_its_service(one):
             waiting[one.host].append(one.id)
     for host in sorted(waiting):
-        count = len(waiting[host])
         yield Problem(
             'reservation_left',
             Severity.WARNING,
-            f'{count} reservation{"" if count == 1 else "s"} of {host}, '
+            f'{names.counted(len(waiting[host]), "reservation")} of {host}, '
             'which is dead: half-way, or to expire one day, and nobody '
             'settles that',
             Kind.RESERVATION,
