@@ -15,24 +15,12 @@ from lab import ironic_api, process, venvs
 HEARTBEAT_TIMEOUT = 15
 """Seconds after which Ironic takes a silent conductor for dead."""
 
-_CONFIGURATION = """\
-[DEFAULT]
-auth_strategy = noauth
+_CONFIGURATION = (
+    ironic_api.CONFIGURATION
+    + """\
 rpc_transport = json-rpc
-my_ip = 127.0.0.1
-enabled_bios_interfaces = fake,no-bios
 enabled_boot_interfaces = fake,pxe
-enabled_console_interfaces = fake,no-console
 enabled_deploy_interfaces = fake,direct
-enabled_firmware_interfaces = fake,no-firmware
-enabled_inspect_interfaces = fake,no-inspect
-enabled_management_interfaces = fake,noop
-enabled_network_interfaces = noop
-enabled_power_interfaces = fake
-enabled_raid_interfaces = fake,no-raid
-enabled_rescue_interfaces = fake,no-rescue
-enabled_storage_interfaces = noop
-enabled_vendor_interfaces = fake,no-vendor
 state_path = {directory}
 [database]
 connection = {url}?charset=utf8mb4
@@ -50,6 +38,7 @@ heartbeat_timeout = {timeout}
 [oslo_concurrency]
 lock_path = {directory}/lock
 """
+)
 _OF_ONE = """\
 [DEFAULT]
 host = 127.0.0.1

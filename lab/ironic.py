@@ -17,26 +17,14 @@ from typing import Any
 
 from lab import ironic_api, process, venvs
 
-_CONFIGURATION = """\
-[DEFAULT]
-auth_strategy = noauth
+_CONFIGURATION = (
+    ironic_api.CONFIGURATION
+    + """\
 rpc_transport = none
 host = conductor-1
-my_ip = 127.0.0.1
 enabled_hardware_types = fake-hardware
-enabled_bios_interfaces = fake,no-bios
 enabled_boot_interfaces = fake
-enabled_console_interfaces = fake,no-console
 enabled_deploy_interfaces = fake
-enabled_firmware_interfaces = fake,no-firmware
-enabled_inspect_interfaces = fake,no-inspect
-enabled_management_interfaces = fake,noop
-enabled_network_interfaces = noop
-enabled_power_interfaces = fake
-enabled_raid_interfaces = fake,no-raid
-enabled_rescue_interfaces = fake,no-rescue
-enabled_storage_interfaces = noop
-enabled_vendor_interfaces = fake,no-vendor
 state_path = {directory}
 [database]
 connection = sqlite:///{directory}/ironic.db
@@ -58,6 +46,7 @@ sync_local_state_interval = 0
 [oslo_concurrency]
 lock_path = {directory}/lock
 """
+)
 
 
 class Ironic(ironic_api.IronicAPI):

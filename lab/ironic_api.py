@@ -13,6 +13,24 @@ if TYPE_CHECKING:
 REQUIREMENTS = ('ironic==39.0.0', 'PyMySQL>=1.1.0')
 MICROVERSION = '1.82'
 
+CONFIGURATION = """\
+[DEFAULT]
+auth_strategy = noauth
+my_ip = 127.0.0.1
+enabled_bios_interfaces = fake,no-bios
+enabled_console_interfaces = fake,no-console
+enabled_firmware_interfaces = fake,no-firmware
+enabled_inspect_interfaces = fake,no-inspect
+enabled_management_interfaces = fake,noop
+enabled_network_interfaces = noop
+enabled_power_interfaces = fake
+enabled_raid_interfaces = fake,no-raid
+enabled_rescue_interfaces = fake,no-rescue
+enabled_storage_interfaces = noop
+enabled_vendor_interfaces = fake,no-vendor
+"""
+"""How the file of every Ironic begins: no users, and fake hardware."""
+
 
 class IronicAPI(service.Service, abc.ABC):
     """The API of an Ironic."""

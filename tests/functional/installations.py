@@ -7,10 +7,38 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
+import unittest
+from typing import ClassVar
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 _GIT_CONFIG = pathlib.Path(__file__).with_name('gitconfig')
 _TIMEOUT = 900
+
+
+class InstalledCase(unittest.TestCase):
+    """Tests of what is installed in an environment of its own.
+
+    :cvar root: a directory that goes with the tests.
+    :cvar bin: the environment's programs; made by :meth:`setUpClass` of the
+        tests.
+    """
+
+    root: ClassVar[pathlib.Path]
+    bin: ClassVar[pathlib.Path]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.root = pathlib.Path(tempfile.mkdtemp(prefix='installed-'))
+        cls.addClassCleanup(shutil.rmtree, cls.root)
+
+    @classmethod
+    def run_program(
+        cls, program: str, *words: object, cwd: pathlib.Path | None = None
+    ) -> str:
+        """Run a program of the environment and return what it prints."""
+        return run(cls.bin / program, *words, cwd=cwd or cls.root)
 
 
 def run(*argv: object, cwd: pathlib.Path) -> str:

@@ -36,20 +36,15 @@ def _files(directory: pathlib.Path) -> dict[str, bytes]:
     }
 
 
-class FreshPluginTest(unittest.TestCase):
+class FreshPluginTest(installations.InstalledCase):
     """One environment, with our wheel and a wheel of each kind of plugin.
 
     As a stranger has it: nothing in it comes from the checkout.
     """
 
-    root: pathlib.Path
-    bin: pathlib.Path
-
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.root = pathlib.Path(tempfile.mkdtemp(prefix='plugin-new-'))
-        cls.addClassCleanup(shutil.rmtree, cls.root)
         cls.bin = installations.fresh_environment(
             cls.root / 'venv',
             *(installations.own_wheel(cls.root), 'stestr', 'pytest'),
@@ -71,15 +66,6 @@ class FreshPluginTest(unittest.TestCase):
     def source(cls, name: str) -> pathlib.Path:
         """Return the directory that was written."""
         return cls.root / f'ironic-ownership-{name.replace("_", "-")}'
-
-    @classmethod
-    def run_program(
-        cls, program: str, *words: object, cwd: pathlib.Path | None = None
-    ) -> str:
-        """Run a program of the environment and return what it prints."""
-        return installations.run(
-            cls.bin / program, *words, cwd=cwd or cls.root
-        )
 
     def without_source(self, name: str) -> pathlib.Path:
         """Return a directory with the tests, away from the source."""

@@ -55,20 +55,16 @@ def _metadata(name: str) -> dict[str, str]:
     return project
 
 
-class ContribTest(hosts.HostsTestCase):
+class ContribTest(installations.InstalledCase, hosts.HostsTestCase):
     """One environment with all of them, one ZooKeeper, one Ironic."""
 
     rings = frozenset({'bounded_ring'})
-    root: pathlib.Path
-    bin: pathlib.Path
     zookeeper: zookeeper.ZooKeeper
     long_check: process.Process
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.root = pathlib.Path(tempfile.mkdtemp(prefix='plugins-contrib-'))
-        cls.addClassCleanup(shutil.rmtree, cls.root)
         wheels = [installations.own_wheel(cls.root)]
         for name in _NAMES:
             # setuptools leaves its files beside what it builds.
@@ -100,15 +96,6 @@ class ContribTest(hosts.HostsTestCase):
             cwd=cls.root,
         ).start()
         cls.addClassCleanup(cls.long_check.kill)
-
-    @classmethod
-    def run_program(
-        cls, program: str, *words: object, cwd: pathlib.Path | None = None
-    ) -> str:
-        """Run a program of the environment and return what it prints."""
-        return installations.run(
-            cls.bin / program, *words, cwd=cwd or cls.root
-        )
 
     def only_tests(self, name: str) -> pathlib.Path:
         """Return a directory with the tests of a package and nothing else."""
