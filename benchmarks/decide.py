@@ -24,7 +24,7 @@ from tooz import hashring
 from benchmarks import table
 from ironic_ownership import wiring
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.deciding import decide, roster
+from ironic_ownership.engine.decision import decide, peer_groups
 
 TARGET = 0.2
 _SETTINGS = model.MemberSettings(
@@ -108,7 +108,7 @@ def _decide(
     view = model.View.of(
         model.Member(host, host, settings=_SETTINGS) for host in hosts
     )
-    services = roster.Roster.of(view, (), wiring.interpret)
+    services = peer_groups.Roster.of(view, (), wiring.interpret)
     return decide.decide(nodes, records, services)
 
 

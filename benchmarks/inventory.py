@@ -28,15 +28,14 @@ from collections.abc import Callable, Sequence
 from oslo_config import cfg
 
 from benchmarks import table
-from ironic_ownership.clients import placement as client
-from ironic_ownership.clients import placement_options
+from ironic_ownership.clients.placement import client, options
 from ironic_ownership.contracts import availability, model, reasons
-from ironic_ownership.contracts import records as port
+from ironic_ownership.contracts.records import Change, Claim, Update
 from ironic_ownership.db import connection, records, schema
-from ironic_ownership.engine import notices
-from ironic_ownership.engine.hosting import refreshed
-from ironic_ownership.engine.members import fence
-from ironic_ownership.engine.placement import inventory_plan, inventory_report
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.host import refresh_result
+from ironic_ownership.engine.membership import fence
+from ironic_ownership.engine.placement import inventory_diff, inventory_report
 from lab import placement
 
 OVERHEAD = 1.3
@@ -83,16 +82,14 @@ class Service:
 
     def own(self, nodes: Sequence[model.Node]) -> None:
         """Put nodes on record."""
-        self._apply(
-            [port.Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes]
-        )
+        self._apply([Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes])
 
     def judge(self, nodes: Sequence[model.Node]) -> None:
         """Let nodes leave scheduling."""
         verdict = availability.Verdict(availability.Unavailable.MAINTENANCE)
-        self._apply([port.Update(node, verdict) for node in nodes])
+        self._apply([Update(node, verdict) for node in nodes])
 
-    def _apply(self, changes: Sequence[port.Change]) -> None:
+    def _apply(self, changes: Sequence[Change]) -> None:
         for start in range(0, len(changes), _BATCH):
             self._records.apply(
                 HOST, self._epoch, changes[start : start + _BATCH]
@@ -105,7 +102,7 @@ class Service:
             self._records,
             open_client(self._server),
             self._fence,
-            notices.Notices(),
+            conditions.Conditions(),
         )
 
     def tell(
@@ -116,7 +113,9 @@ class Service:
         """Report a refresh."""
         return timed(
             self._log,
-            lambda: process.tell(refreshed.Refreshed(nodes), lambda: False),
+            lambda: process.tell(
+                refresh_result.RefreshResult(nodes), lambda: False
+            ),
         )
 
     def close(self) -> None:
@@ -144,7 +143,7 @@ def open_client(server: placement.Placement) -> client.PlacementClient:
     path.write_text('\n'.join(['[placement]', *lines, '']))
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[str(path)], default_config_dirs=[])
-    opened = placement_options.open_placement(conf)
+    opened = options.open_placement(conf)
     assert opened is not None
     return opened
 
@@ -165,7 +164,7 @@ def make_nodes(count: int) -> list[model.Node]:
 
 def bare_names(server: placement.Placement, node: model.Node) -> None:
     """Create the custom names that a node's provider has."""
-    wanted = inventory_plan.wanted(node, None)
+    wanted = inventory_diff.wanted(node, None)
     for name in wanted.resources:
         server.request('PUT', f'/resource_classes/{name}')
     for trait in wanted.traits:
@@ -177,7 +176,7 @@ def bare_report(
     server: placement.Placement, nodes: Sequence[model.Node]
 ) -> None:
     """Send the requests that are needed at the least."""
-    wanted = inventory_plan.wanted(nodes[0], None)
+    wanted = inventory_diff.wanted(nodes[0], None)
     (name,) = wanted.resources
     inventories = {name: dataclasses.asdict(wanted.resources[name])}
     for node in nodes:
@@ -209,7 +208,7 @@ def bare_change(
     server: placement.Placement, nodes: Sequence[model.Node]
 ) -> None:
     """Reserve nodes that are known: one read and one write each."""
-    wanted = inventory_plan.wanted(nodes[0], 'maintenance')
+    wanted = inventory_diff.wanted(nodes[0], 'maintenance')
     (name,) = wanted.resources
     for node in nodes:
         path = f'/resource_providers/{node.uuid}/inventories'

@@ -34,12 +34,7 @@ from tooz import coordination
 from benchmarks import stores, table
 from ironic_ownership.backends import db
 from ironic_ownership.backends.tooz import backend as tooz_backend
-from ironic_ownership.contracts import (
-    backend,
-    capabilities,
-    exceptions,
-    model,
-)
+from ironic_ownership.contracts import backend, capabilities, exceptions, model
 from ironic_ownership.db import connection, schema
 from lab import postgresql
 

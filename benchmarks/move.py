@@ -28,20 +28,18 @@ from oslo_config import cfg
 from benchmarks import table
 from ironic_ownership import wiring
 from ironic_ownership.backends import db as backend_db
-from ironic_ownership.clients import ironic as client
+from ironic_ownership.clients.ironic import client
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts import moves as moves_port
-from ironic_ownership.contracts import records as records_port
+from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema
-from ironic_ownership.db import moves as sql_moves
-from ironic_ownership.engine import access, request
-from ironic_ownership.engine.hosting import writer
-from ironic_ownership.engine.moving import (
-    move_plan,
-    move_selection,
-    move_verification,
-    moves,
-)
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.engine import request_id
+from ironic_ownership.engine.host import writer
+from ironic_ownership.engine.moves import executor, selection
+from ironic_ownership.engine.moves.plan import Order
+from ironic_ownership.engine.moves.verification import Verification
+from ironic_ownership.engine.ports import Ports
 from lab import enrolment, ironic, postgresql
 
 RATE = 1000
@@ -129,7 +127,7 @@ def _measure(endpoint: str, url: str, size: int) -> Timing:
     """Move all nodes of an Ironic from one service to another."""
     opened = connection.open_database(url)
     schema.upgrade(opened)
-    stored, kept = records.SqlRecords(opened), sql_moves.SqlMoves(opened)
+    stored, kept = records.SqlRecords(opened), SqlMoves(opened)
     inventory = _inventory(endpoint)
     epoch = stored.register('old', _SETTINGS)
     stored.register('new', _SETTINGS)
@@ -139,7 +137,7 @@ def _measure(endpoint: str, url: str, size: int) -> Timing:
         {'connection': url}, member_ttl=3600, call_timeout=30
     )
     backend.join('new', 'benchmark', _SETTINGS)
-    ports = access.Ports(stored, inventory, backend, wiring.interpret)
+    ports = Ports(stored, inventory, backend, wiring.interpret)
     try:
         return _move(ports, kept, size)
     finally:
@@ -155,25 +153,23 @@ def _claim(
             'old',
             epoch,
             [
-                records_port.Claim(node, reasons.Reason.EXCLUSIVE)
+                Claim(node, reasons.Reason.EXCLUSIVE)
                 for node in nodes[start : start + writer.BATCH]
             ],
         )
 
 
-def _move(ports: access.Ports, kept: sql_moves.SqlMoves, size: int) -> Timing:
-    mover = moves.Mover(ports, kept)
-    order = move_plan.Order(request.new_id(), 'new', 'benchmark')
+def _move(ports: Ports, kept: SqlMoves, size: int) -> Timing:
+    mover = executor.Mover(ports, kept)
+    order = Order(request_id.new_id(), 'new', 'benchmark')
     started = time.perf_counter()
-    plan = mover.plan(order, move_selection.Selection(source='old'))
+    plan = mover.plan(order, selection.Selection(source='old'))
     judged = time.perf_counter()
     mover.store(plan)
     result = mover.carry_out(plan)
     carried_out = time.perf_counter()
-    moved = [n for n in result.nodes if n.state is moves_port.NodeState.MOVED]
-    verification = move_verification.Verification(
-        ports, kept, None, sharded=False
-    )
+    moved = [n for n in result.nodes if n.state is NodeState.MOVED]
+    verification = Verification(ports, kept, None, sharded=False)
     findings = verification.compare('new', moved)
     verified = time.perf_counter()
     if len(moved) != size or findings:

@@ -25,7 +25,7 @@ from tooz import hashring
 from benchmarks import table
 from ironic_ownership import wiring
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.deciding import preview, whatif
+from ironic_ownership.engine.decision import preview, scenario
 
 LIMIT = 1.0
 """Seconds of CPU that a preview may take."""
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     hosts = [f'host-{number:03}' for number in range(args.members)]
     nodes = [_node(number) for number in range(args.nodes)]
     records = _records(nodes, hosts)
-    now = whatif.Situation(
+    now = scenario.Situation(
         model.View.of(
             model.Member(host, 'one', float(place), _RING)
             for place, host in enumerate(hosts)
@@ -124,13 +124,13 @@ def _owner(ring: Any, node: model.Node) -> str:
 def _ours(
     nodes: Sequence[model.Node],
     records: Mapping[str, model.ComputeNode],
-    now: whatif.Situation,
+    now: scenario.Situation,
 ) -> _Ways:
     found = preview.compare(
         nodes,
         records,
         now.roster(wiring.interpret),
-        whatif.without(now, [LOST]).roster(wiring.interpret),
+        scenario.without(now, [LOST]).roster(wiring.interpret),
     )
     return {
         (str(flow.before), str(flow.after)): flow.nodes

@@ -36,11 +36,11 @@ import tenacity
 from benchmarks import table
 from ironic_ownership import conf, wiring
 from ironic_ownership.backends import db as backend_db
-from ironic_ownership.clients import reserving as clients
+from ironic_ownership.clients.ironic import allocation_factory as clients
 from ironic_ownership.contracts import allocations, exceptions, model
-from ironic_ownership.contracts import reservation_request as request_
+from ironic_ownership.contracts.reservation_request import Request
 from ironic_ownership.db import connection, schema
-from ironic_ownership.engine.reservations import reserving
+from ironic_ownership.engine.reservations import reserver
 from lab import conductors, mariadb
 
 RATIO = 1.2
@@ -272,12 +272,12 @@ def _bare(
 
 def _ours(
     crowd: Crowd,
-    reservers: Sequence[reserving.Reserver],
+    reservers: Sequence[reserver.Reserver],
     hosts: Sequence[str],
 ) -> float:
     """Reserve nodes for all services."""
     wanted = [
-        request_.Request(
+        Request(
             str(uuid_.uuid4()),
             hosts[number % len(hosts)],
             resource_class=_CLASS,
@@ -285,7 +285,7 @@ def _ours(
         for number in range(crowd.count)
     ]
 
-    def reserver_of(number: int) -> reserving.Reserver:
+    def reserver_of(number: int) -> reserver.Reserver:
         return reservers[number % len(reservers)]
 
     def reserve(number: int) -> str:

@@ -28,8 +28,8 @@ from typing import Any
 from oslo_config import cfg
 
 from benchmarks import table
-from ironic_ownership.clients import ironic as client
-from ironic_ownership.clients import ironic_nodes
+from ironic_ownership.clients.ironic import client
+from ironic_ownership.clients.ironic.nodes import FIELDS
 from ironic_ownership.contracts import model
 from lab import enrolment, ironic
 
@@ -161,7 +161,7 @@ def _sdk_scan(endpoint: str) -> Callable[[], Sequence[Any]]:
         auth={'endpoint': endpoint},
     )
     list(connection.baremetal.nodes(limit=1, paginated=False))
-    fields = list(ironic_nodes.FIELDS)
+    fields = list(FIELDS)
     return lambda: list(
         connection.baremetal.nodes(details=False, fields=fields)
     )

@@ -26,8 +26,8 @@ from typing import Any, TypeVar
 
 from benchmarks import table
 from ironic_ownership.contracts import model, reservation_request
+from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.reservations import requirements, selection
-from ironic_ownership.engine.scheduling import availability
 
 BUDGET = 0.1
 """Seconds of CPU that a choice among 100,000 nodes may take."""
@@ -135,13 +135,13 @@ def _request(wish: Mapping[str, Any]) -> reservation_request.Request:
     )
 
 
-_FLEET = availability.Fleet.of(
+_FLEET = evaluation.Fleet.of(
     [model.Conductor('conductor-1', drivers=frozenset(('redfish',)))]
 )
 
 
 def _judge(node: model.Node) -> str | None:
-    return availability.judge(node, _FLEET).code
+    return evaluation.judge(node, _FLEET).code
 
 
 def _ours(

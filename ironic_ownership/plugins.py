@@ -18,8 +18,8 @@ import stevedore
 from ironic_ownership.contracts import (
     backend,
     exceptions,
+    plugin_validation,
     policy,
-    shape,
 )
 
 POLICIES = 'ironic_ownership.policies'
@@ -176,6 +176,6 @@ def _distributions_of(entry: importlib.metadata.EntryPoint) -> set[str]:
 
 
 _VALIDATORS: dict[str, Callable[[object], str | None]] = {
-    POLICIES: shape.policy_fault,
-    BACKENDS: shape.backend_fault,
+    POLICIES: plugin_validation.policy_fault,
+    BACKENDS: plugin_validation.backend_fault,
 }

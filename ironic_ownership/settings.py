@@ -15,11 +15,11 @@ from oslo_config import cfg
 from ironic_ownership import plugins
 from ironic_ownership.conf import database, default, membership, ownership
 from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import backend as backend_
 from ironic_ownership.contracts import exceptions, model, options, policy
-from ironic_ownership.engine.deciding import policy_trial
+from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.engine.decision import policy_validation
 
-Backend = tuple[type[backend_.MembershipBackend], Mapping[str, model.Value]]
+Backend = tuple[type[MembershipBackend], Mapping[str, model.Value]]
 
 
 _LOOKS = 20
@@ -100,7 +100,7 @@ def _watch_interval(core: Mapping[str, Any]) -> float:
 
 
 def _remarks(
-    configured: str, host: str, policies: Iterable[policy_trial.Tried]
+    configured: str, host: str, policies: Iterable[policy_validation.Tried]
 ) -> Iterable[str]:
     if configured.strip() != host:
         yield (
@@ -197,10 +197,10 @@ def _policies(
     configured: Sequence[str],
     host: str | None,
     faults: list[str],
-) -> dict[str, policy_trial.Tried]:
+) -> dict[str, policy_validation.Tried]:
     """Build the policies; check them for a host, if one is to run them."""
     names = [name.strip() for name in configured]
-    selected: dict[str, policy_trial.Tried] = {}
+    selected: dict[str, policy_validation.Tried] = {}
     if not names:
         faults.append(
             '[ownership] policies is empty: add "policies = all", or remove '
@@ -217,7 +217,9 @@ def _policies(
                 built = target(values)
                 if host is not None:
                     built.check_host(host)
-                selected[name] = policy_trial.try_out(built, plugins.origin)
+                selected[name] = policy_validation.try_out(
+                    built, plugins.origin
+                )
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))
         except Exception as exc:  # noqa: BLE001 - a stranger's code

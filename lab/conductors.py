@@ -10,7 +10,8 @@ import functools
 import pathlib
 from collections.abc import Sequence
 
-from lab import ironic_api, process, venvs
+from lab import ironic_api, venvs
+from lab.process import LabError, Process, free_port
 
 HEARTBEAT_TIMEOUT = 15
 """Seconds after which Ironic takes a silent conductor for dead."""
@@ -60,11 +61,11 @@ class Conductor:
         self.hostname = f'127.0.0.1:{port}'
         self._argv = argv
         self._log = log
-        self._process: process.Process | None = None
+        self._process: Process | None = None
 
     def start(self) -> None:
         """Start it, for the first time or again, and return at once."""
-        self._process = process.Process(self._argv, self._log).start()
+        self._process = Process(self._argv, self._log).start()
 
     def stop(self) -> None:
         """End it in good order: Ironic knows at once."""
@@ -77,10 +78,10 @@ class Conductor:
             self._process.kill()
 
     @property
-    def process(self) -> process.Process:
+    def process(self) -> Process:
         """What runs."""
         if self._process is None:
-            raise process.LabError(f'{self.hostname} was not started')
+            raise LabError(f'{self.hostname} was not started')
         return self._process
 
 
@@ -98,7 +99,7 @@ class Conductors(ironic_api.IronicAPI):
         self._url = url
         self._conductors: list[Conductor] = []
 
-    def _prepare(self) -> process.Process:
+    def _prepare(self) -> Process:
         config = self.directory / 'ironic.conf'
         config.write_text(
             _CONFIGURATION.format(
@@ -108,15 +109,13 @@ class Conductors(ironic_api.IronicAPI):
                 timeout=HEARTBEAT_TIMEOUT,
             )
         )
-        schema = process.Process(
+        schema = Process(
             [*self._command('ironic-dbsync'), 'create_schema'],
             self.directory / 'dbsync.log',
         ).start()
         if schema.wait():
-            raise process.LabError(f'Ironic has no schema: {schema.tail()}')
-        return process.Process(
-            self._command('ironic-api'), self.directory / 'api.log'
-        )
+            raise LabError(f'Ironic has no schema: {schema.tail()}')
+        return Process(self._command('ironic-api'), self.directory / 'api.log')
 
     def _works(self) -> bool:
         return True  # without a conductor there is nothing more to ask
@@ -127,7 +126,7 @@ class Conductors(ironic_api.IronicAPI):
         :param drivers: its hardware types.
         :param group: its conductor group.
         """
-        port = process.free_port()
+        port = free_port()
         config = self.directory / f'conductor-{port}.conf'
         config.write_text(
             _OF_ONE.format(drivers=','.join(drivers), port=port, group=group)

@@ -11,13 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
 from ironic_ownership.backends import deadline
-from ironic_ownership.contracts import (
-    backend,
-    capabilities,
-    exceptions,
-    model,
-    options,
-)
+from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.contracts.capabilities import Capability
+from ironic_ownership.contracts.options import Option, OptionType
 from ironic_ownership.db import connection, heartbeats, schema, url
 
 T = TypeVar('T')
@@ -34,17 +30,17 @@ class DatabaseBackend(backend.MembershipBackend):
     """
 
     contract_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[capabilities.Capability]] = frozenset(
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {
-            capabilities.Capability.SHARED,
-            capabilities.Capability.PERSISTENT,
-            capabilities.Capability.STORE_CLOCK,
+            Capability.SHARED,
+            Capability.PERSISTENT,
+            Capability.STORE_CLOCK,
         }
     )
-    options: ClassVar[tuple[options.Option, ...]] = (
-        options.Option(
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
             'connection',
-            options.OptionType.STRING,
+            OptionType.STRING,
             'URL of the database that holds the heartbeat rows. By default '
             'it is the database of the records, [database] connection. '
             'Every host has to use the same one.',
@@ -66,7 +62,7 @@ class DatabaseBackend(backend.MembershipBackend):
         if url.is_file(str(settings['connection'])):
             # The class tells of servers, which many machines reach.
             vars(self)['capabilities'] = self.capabilities - {
-                capabilities.Capability.SHARED
+                Capability.SHARED
             }
         self._opening = threading.Lock()
         self._database: connection.Database | None = None

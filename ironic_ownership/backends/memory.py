@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from ironic_ownership.contracts import backend, capabilities, exceptions, model
+from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.contracts.capabilities import Capability
 
 _Key = tuple[str, str]
 """Host and incarnation."""
@@ -70,8 +71,8 @@ class MemoryBackend(backend.MembershipBackend):
     """
 
     contract_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[capabilities.Capability]] = frozenset(
-        {capabilities.Capability.STORE_CLOCK}
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.STORE_CLOCK}
     )
 
     def __init__(
@@ -153,8 +154,8 @@ class MemoryBackend(backend.MembershipBackend):
 class WatchedMemoryBackend(MemoryBackend):
     """A memory backend that tells of changes, expiries included."""
 
-    capabilities: ClassVar[frozenset[capabilities.Capability]] = frozenset(
-        {*MemoryBackend.capabilities, capabilities.Capability.WATCH}
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {*MemoryBackend.capabilities, Capability.WATCH}
     )
 
     _told: str | None = None

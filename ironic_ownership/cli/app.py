@@ -15,9 +15,9 @@ from typing import Any
 
 from cliff import app, command
 
-from ironic_ownership import wiring
-from ironic_ownership.cli import failures, registry
+from ironic_ownership.cli import command_manager, errors
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.wiring import Wiring
 
 _DESCRIPTION = """\
 Show who owns each bare-metal node, which services are alive, and why a
@@ -26,11 +26,11 @@ changes something can be tried with --dry-run, and asks before it acts.
 """
 _EPILOG = f"""\
 examples:
-  {failures.PROG} check
-  {failures.PROG} compute node list --state orphan contested
-  {failures.PROG} compute node explain rack1-node7
-  {failures.PROG} --config-file shard.conf service list -f json
-  {failures.PROG} help compute node list
+  {errors.PROG} check
+  {errors.PROG} compute node list --state orphan contested
+  {errors.PROG} compute node explain rack1-node7
+  {errors.PROG} --config-file shard.conf service list -f json
+  {errors.PROG} help compute node list
 
 exit codes:
   0  done
@@ -42,7 +42,7 @@ exit codes:
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
 
 AddArguments = Callable[[argparse.ArgumentParser], None]
-Wire = Callable[[argparse.Namespace], wiring.Wiring]
+Wire = Callable[[argparse.Namespace], Wiring]
 
 
 class App(app.App):
@@ -52,8 +52,8 @@ class App(app.App):
     :param wire: reads the configuration that these options name.
     """
 
-    NAME = failures.PROG
-    LOG = logging.getLogger(failures.PROG)
+    NAME = errors.PROG
+    LOG = logging.getLogger(errors.PROG)
 
     options: argparse.Namespace
 
@@ -64,11 +64,14 @@ class App(app.App):
         self._wire = wire
         self._failure: BaseException | None = None
         super().__init__(
-            _DESCRIPTION, version, registry.Registry(), deferred_help=True
+            _DESCRIPTION,
+            version,
+            command_manager.Registry(),
+            deferred_help=True,
         )
 
     @functools.cached_property
-    def wiring(self) -> wiring.Wiring:
+    def wiring(self) -> Wiring:
         """The objects behind the commands, by the configuration.
 
         :raises cfg.Error: if the configuration can't be read.
@@ -137,7 +140,7 @@ class App(app.App):
         root = logging.getLogger()
         root.setLevel(level)
         console = logging.StreamHandler(self.stderr)
-        console.setFormatter(failures.Formatter())
+        console.setFormatter(errors.Formatter())
         root.addHandler(console)
         if self.options.log_file:
             file = _log_file(self.options.log_file)
@@ -151,7 +154,7 @@ class App(app.App):
         """
         result = super().run(argv)
         if self._failure is not None:
-            return failures.exit_code(self._failure)
+            return errors.exit_code(self._failure)
         return result
 
     def run_subcommand(self, argv: list[str]) -> int:
@@ -165,10 +168,10 @@ class App(app.App):
             # "help" itself lists the commands that begin with a word.
             if not helping or not self._beginning_with(words[0]):
                 self._fail(self._unknown(words))
-                return failures.ExitCode.USAGE
+                return errors.ExitCode.USAGE
         except Exception as exc:  # noqa: BLE001 - a stranger's command
             self._fail(exc)
-            return failures.ExitCode.ERROR
+            return errors.ExitCode.ERROR
         return super().run_subcommand(argv)
 
     def clean_up(
@@ -183,7 +186,7 @@ class App(app.App):
     def interact(self) -> None:
         """Refuse to run without a command: there is no shell of our own."""
         self._fail(
-            failures.UsageError(
+            errors.UsageError(
                 'no command', hint=f'{self.NAME} --help lists them'
             )
         )
@@ -192,7 +195,7 @@ class App(app.App):
         self._failure = error
         self.LOG.error(error, exc_info=error if self.options.debug else None)
 
-    def _unknown(self, argv: list[str]) -> failures.UsageError:
+    def _unknown(self, argv: list[str]) -> errors.UsageError:
         words = list(
             itertools.takewhile(lambda word: not word.startswith('-'), argv)
         )
@@ -201,11 +204,11 @@ class App(app.App):
         hint = (
             f'Did you mean {" or ".join(near)}?'
             if near
-            else failures.nearest(
+            else errors.nearest(
                 said, [name for name, _ in self.command_manager]
             )
         )
-        return failures.UsageError(
+        return errors.UsageError(
             f'{said!r} is not a command. {hint}',
             hint=f'{self.NAME} --help lists them',
         )

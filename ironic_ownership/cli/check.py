@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership import wiring
-from ironic_ownership.cli import command, failures
-from ironic_ownership.engine.checking import check
-from ironic_ownership.engine.inspecting import overview
+from ironic_ownership.cli import base, errors
+from ironic_ownership.engine.checks import runner
+from ironic_ownership.engine.queries import deployment_snapshot
 from ironic_ownership.observe import problem
 
 
-class Check(command.Lister):
+class Check(base.Lister):
     """Check that every node is owned by one service, and say what is wrong.
 
     Reads Ironic, the records and the members, and changes nothing.
@@ -41,17 +41,17 @@ shard; nodes without a shard are then counted, and not judged."""
         """Put a cell of a table into words, in narrow columns."""
         return problem.readable(cell)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Check the deployment."""
         sources = dataclasses.replace(
             self.sources, reservations=self.wiring.ready_reservations
         )
-        seen = overview.read(sources, sharded=self.sharded)
-        found = check.check(
+        seen = deployment_snapshot.read(sources, sharded=self.sharded)
+        found = runner.check(
             seen, wiring.interpret, reporting=self.wiring.reports_inventory
         )
         if found:
-            self.exit_code = failures.ExitCode.DEGRADED
+            self.exit_code = errors.ExitCode.DEGRADED
         shown = problem.LONG if parsed_args.long else problem.SHORT
         return self.table(shown, found)
 

@@ -12,22 +12,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership import wiring
-from ironic_ownership.cli import command, failures
+from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.deciding import preview as preview_
-from ironic_ownership.engine.deciding import whatif
-from ironic_ownership.engine.inspecting import overview
-from ironic_ownership.observe import preview
+from ironic_ownership.engine.decision import scenario
+from ironic_ownership.engine.decision.preview import Preview, compare
+from ironic_ownership.engine.queries import deployment_snapshot
+from ironic_ownership.observe import preview as observe_preview
 
 LOG = logging.getLogger(__name__)
 
 _WHOLE = frozenset(('json', 'yaml'))
 
 
-class Comparison(command.Lister):
+class Comparison(base.Lister):
     """A command that shows which nodes would change owner."""
 
-    _outcome: preview_.Preview
+    _outcome: Preview
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
@@ -40,15 +40,15 @@ class Comparison(command.Lister):
         )
         return parser
 
-    def read(self) -> overview.Overview:
+    def read(self) -> deployment_snapshot.Overview:
         """Read everything; what may not be listed makes it degraded.
 
         :raises OwnershipError: if any of it can't be read.
         """
-        seen = overview.read(self.sources, sharded=self.sharded)
+        seen = deployment_snapshot.read(self.sources, sharded=self.sharded)
         seen.require()
         if seen.nodes is not None and seen.nodes.unlisted:
-            self.exit_code = failures.ExitCode.DEGRADED
+            self.exit_code = errors.ExitCode.DEGRADED
             LOG.warning(
                 '%s nodes without a shard are left out: with a shard key '
                 'set they may not be listed',
@@ -58,24 +58,26 @@ class Comparison(command.Lister):
 
     def compared(
         self,
-        seen: overview.Overview,
+        seen: deployment_snapshot.Overview,
         records: Mapping[str, model.ComputeNode],
-        before: whatif.Situation,
-        after: whatif.Situation,
+        before: scenario.Situation,
+        after: scenario.Situation,
         *,
         nodes: bool,
-    ) -> command.Table:
+    ) -> base.Table:
         """Return the table of what would change."""
         listed = seen.nodes.listed if seen.nodes else ()
-        self._outcome = preview_.compare(
+        self._outcome = compare(
             listed,
             records,
             before.roster(wiring.interpret),
             after.roster(wiring.interpret),
         )
         if nodes:
-            return self.table(preview.NODE, preview.changes(self._outcome))
-        return self.table(preview.FLOW, self._outcome.flows())
+            return self.table(
+                observe_preview.NODE, observe_preview.changes(self._outcome)
+            )
+        return self.table(observe_preview.FLOW, self._outcome.flows())
 
     def produce_output(
         self,
@@ -86,7 +88,9 @@ class Comparison(command.Lister):
         """Show one object, or a table and the sums below it."""
         stdout = self.app.stdout
         if parsed_args.formatter in _WHOLE and not parsed_args.columns:
-            whole = preview.whole(self._outcome, nodes=parsed_args.nodes)
+            whole = observe_preview.whole(
+                self._outcome, nodes=parsed_args.nodes
+            )
             formatter: Any = self.formatter
             formatter.emit_one(
                 list(whole), list(whole.values()), stdout, parsed_args
@@ -94,5 +98,5 @@ class Comparison(command.Lister):
             return 0
         code = super().produce_output(parsed_args, column_names, data)
         if parsed_args.formatter == 'table':
-            stdout.write(f'{preview.summary(self._outcome)}\n')
+            stdout.write(f'{observe_preview.summary(self._outcome)}\n')
         return code

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.cli import command, node
-from ironic_ownership.engine.inspecting import node_listing, survey
+from ironic_ownership.cli import base, node_lookup
+from ironic_ownership.engine.queries import node_listing, node_status
 from ironic_ownership.observe import columns, compute_node, event
 
 _STATES = """\
@@ -31,7 +31,7 @@ Records of the shard whose node is not in the list are looked up one by one,
 and shown as Ironic describes them now, so that an orphan is really gone."""
 
 
-class ListComputeNode(command.Lister):
+class ListComputeNode(base.Lister):
     """List compute nodes: who owns each node of Ironic, and why."""
 
     notes = f'{_STATES}\n\n{_SCOPE}'
@@ -67,11 +67,11 @@ class ListComputeNode(command.Lister):
             '--state',
             nargs='+',
             action='extend',
-            choices=[*survey.State, *survey.Availability],
+            choices=[*node_status.State, *node_status.Availability],
             metavar='STATE',
             help='only nodes in one of these states: '
-            f'{", ".join(sorted(survey.State))}, '
-            f'{", ".join(survey.Availability)}; may be repeated',
+            f'{", ".join(sorted(node_status.State))}, '
+            f'{", ".join(node_status.Availability)}; may be repeated',
         )
         parser.add_argument(
             '--long',
@@ -82,7 +82,7 @@ class ListComputeNode(command.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List the compute nodes that the options ask for."""
         asked = node_listing.Asked(
             parsed_args.service,
@@ -98,11 +98,11 @@ class ListComputeNode(command.Lister):
         shown = compute_node.LONG if parsed_args.long else compute_node.SHORT
         return self.table(
             shown,
-            [f for f in found if not states or survey.is_in(f, states)],
+            [f for f in found if not states or node_status.is_in(f, states)],
         )
 
 
-class ShowComputeNode(command.ShowOne):
+class ShowComputeNode(base.ShowOne):
     """Show one compute node: its record, Ironic's node, the decision.
 
     The node is asked for by its uuid, without any filter. A name is looked
@@ -137,8 +137,8 @@ class ShowComputeNode(command.ShowOne):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Show the compute node."""
-        uuid = node.uuid_of(self, parsed_args.node)
-        finding = node.explained(self, uuid).finding
+        uuid = node_lookup.uuid_of(self, parsed_args.node)
+        finding = node_lookup.explained(self, uuid).finding
         events = (
             self.ports.records.events(node_uuid=uuid, limit=parsed_args.events)
             if parsed_args.events

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership import wiring
-from ironic_ownership.cli import command, failures, writing
+from ironic_ownership.cli import base, confirmation, errors
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine import request
+from ironic_ownership.engine.request_id import new_id
 from ironic_ownership.observe import deletion as shown
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine.removing import removal
+    from ironic_ownership.engine.deletion.remover import Batch, Remover
 
 LOG = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ gates, every one of them judged for every node:
 A gate that cannot be judged has failed. They cannot be overridden."""
 
 
-class _Deletion(command.Lister):
+class _Deletion(base.Lister):
     """A command about records whose nodes are gone."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -49,17 +49,17 @@ class _Deletion(command.Lister):
     @functools.cached_property
     def request_id(self) -> str:
         """The id that Ironic and Placement write into their logs."""
-        return request.new_id()
+        return new_id()
 
     @functools.cached_property
-    def remover(self) -> removal.Remover:
+    def remover(self) -> Remover:
         """What judges and deletes one record."""
-        from ironic_ownership.engine.removing import removal
+        from ironic_ownership.engine.deletion.remover import Remover
 
         records = self.wiring.ready_records()
         placement = self.wiring.placement_of(self.request_id)
         source = self.wiring.inventory_of(self.request_id)
-        return removal.Remover(records, source, placement)
+        return Remover(records, source, placement)
 
     def records_of(self, asked: Iterable[str]) -> list[model.ComputeNode]:
         """Return the records that are asked for, each of them once.
@@ -83,17 +83,17 @@ class _Deletion(command.Lister):
 
     def rounds(
         self, records: Iterable[model.ComputeNode]
-    ) -> dict[str | None, removal.Round]:
+    ) -> dict[str | None, Batch]:
         """Judge what the nodes of each owner have in common."""
-        from ironic_ownership.engine.removing import owner_loss
+        from ironic_ownership.engine.deletion import mass_loss
 
         everyone = self.wiring.ready_records().compute_nodes()
         limits = wiring.tuning_of(self.wiring.settings).limits
         source = self.wiring.inventory_of(self.request_id)
-        rounds: dict[str | None, removal.Round] = {}
+        rounds: dict[str | None, Batch] = {}
         for host in {record.host for record in records}:
             owned = [record for record in everyone if record.host == host]
-            rounds[host] = owner_loss.judge(
+            rounds[host] = mass_loss.judge(
                 source, limits, self.wiring.scope, owned
             )
         return rounds
@@ -115,9 +115,9 @@ def _find(
                 hint=f'Name one of them by its uuid: {uuids}',
             ) from None
         names = {r.name for r in by_uuid.values() if r.name}
-        raise failures.unknown('compute node', text, names) from None
+        raise errors.unknown('compute node', text, names) from None
     if uuid not in by_uuid:
-        raise failures.unknown('compute node', uuid, by_uuid)
+        raise errors.unknown('compute node', uuid, by_uuid)
     return by_uuid[uuid]
 
 
@@ -133,21 +133,21 @@ class CheckDeleteComputeNode(_Deletion):
         'compute node check-delete rack1-node7 -f json',
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Judge the gates of the nodes."""
-        from ironic_ownership.engine.removing import deletion
+        from ironic_ownership.engine.deletion import gates
 
         records = self.records_of(parsed_args.nodes)
         rounds = self.rounds(records)
         judged = [
             shown.Judged(record, judgement)
             for record in records
-            for judgement in deletion.judge(
+            for judgement in gates.judge(
                 self.remover.examine(record, rounds[record.host])
             )
         ]
         if not all(j.judgement.passed for j in judged):
-            self.exit_code = failures.ExitCode.REFUSED
+            self.exit_code = errors.ExitCode.REFUSED
         return self.table(shown.GATES, judged)
 
 
@@ -169,10 +169,10 @@ class DeleteComputeNode(_Deletion):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
         parser = super().get_parser(prog_name)
-        writing.add_arguments(parser)
+        confirmation.add_arguments(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Delete the nodes whose gates are all passed."""
         records = self.records_of(parsed_args.nodes)
         epochs = {
@@ -189,7 +189,7 @@ class DeleteComputeNode(_Deletion):
                 for result in results
             ]
         if any(r.result == shown.REFUSED for r in results):
-            self.exit_code = failures.ExitCode.REFUSED
+            self.exit_code = errors.ExitCode.REFUSED
         return self.table(shown.RESULTS, results)
 
     def _confirm(
@@ -198,15 +198,13 @@ class DeleteComputeNode(_Deletion):
         one = passed[0].record
         rest = f' and {len(passed) - 1} more' if len(passed) > 1 else ''
         what = f'delete compute node {one.name or one.uuid}{rest}'
-        writing.confirm(args, f'{what[0].upper()}{what[1:]}')
-        writing.announce(self.request_id, what)
+        confirmation.confirm(args, f'{what[0].upper()}{what[1:]}')
+        confirmation.announce(self.request_id, what)
 
-    def _judged(
-        self, record: model.ComputeNode, round_: removal.Round
-    ) -> shown.Result:
-        from ironic_ownership.engine.removing import deletion
+    def _judged(self, record: model.ComputeNode, batch: Batch) -> shown.Result:
+        from ironic_ownership.engine.deletion import gates
 
-        judgements = deletion.judge(self.remover.examine(record, round_))
+        judgements = gates.judge(self.remover.examine(record, batch))
         passed = all(j.passed for j in judgements)
         return shown.Result(
             record,
@@ -217,7 +215,7 @@ class DeleteComputeNode(_Deletion):
     def _deleted(
         self,
         judged: shown.Result,
-        round_: removal.Round,
+        batch: Batch,
         epochs: dict[str, int],
     ) -> shown.Result:
         """Delete one node, whose gates are judged once more."""
@@ -231,11 +229,11 @@ class DeleteComputeNode(_Deletion):
                 record.uuid,
                 seen_host=record.host,
                 seen_epoch=epochs.get(record.host or ''),
-                actor=writing.actor(),
+                actor=confirmation.actor(),
             )
 
         outcome = self.remover.remove(
-            record, round_, may_act=lambda: None, forget=forget
+            record, batch, may_act=lambda: None, forget=forget
         )
         if outcome.deleted:
             LOG.info('%s: deleted %s', self.request_id, record.uuid)

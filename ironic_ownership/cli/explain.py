@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.cli import command, node
+from ironic_ownership.cli import base, node_lookup
 from ironic_ownership.observe import columns, explanation
 
 
-class ExplainComputeNode(command.ShowOne):
+class ExplainComputeNode(base.ShowOne):
     """Explain who owns a node: inputs, members, policies, rule, record.
 
     The answer depends on Ironic, the records and the members, and on nothing
@@ -45,7 +45,7 @@ first, as by "compute node show"."""
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Explain the node."""
-        uuid = node.uuid_of(self, parsed_args.node)
-        said = node.explained(self, uuid)
+        uuid = node_lookup.uuid_of(self, parsed_args.node)
+        said = node_lookup.explained(self, uuid)
         shown = explanation.COLUMNS
         return columns.keys(shown), columns.row(shown, said)

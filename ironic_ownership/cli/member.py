@@ -6,14 +6,14 @@ import argparse
 import logging
 
 from ironic_ownership import wiring
-from ironic_ownership.cli import command, failures
-from ironic_ownership.engine.members import memberships
+from ironic_ownership.cli import base, errors
+from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.observe import service
 
 LOG = logging.getLogger(__name__)
 
 
-class ListMember(command.Lister):
+class ListMember(base.Lister):
     """List the members: live processes, as they advertise themselves.
 
     Asks the membership backend, and the records for who is active.
@@ -28,13 +28,13 @@ program decides. If the records do not answer, "role" is "unknown" and the
 exit code is 4."""
     examples = ('member list', 'member list -f json')
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List the members."""
         wired = self.wiring
-        found = memberships.take(
+        found = member_listing.take(
             wired.ready_records, wired.backend, wiring.interpret
         )
         for doubt in found.doubts:
             LOG.warning('%s', ' '.join(doubt.split()))
-            self.exit_code = failures.ExitCode.DEGRADED
+            self.exit_code = errors.ExitCode.DEGRADED
         return self.table(service.MEMBER, found.readings)

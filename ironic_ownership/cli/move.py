@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.cli import (
-    command,
-    failures,
-    move_input,
-    moving,
-    writing,
+    base,
+    confirmation,
+    errors,
+    node_arguments,
+    operation_command,
 )
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import access, request
+from ironic_ownership.engine import request_id
+from ironic_ownership.engine.ports import Ports
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import move as move_columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine.moving import move_selection
+    from ironic_ownership.engine.moves import selection
 
 _GATES = """\
 gates, every one of them judged for every node:
@@ -38,7 +39,7 @@ gates, every one of them judged for every node:
 Those with (*) can be overridden. A gate that cannot be judged has failed."""
 
 
-class MoveComputeNode(moving.Moving):
+class MoveComputeNode(operation_command.Moving):
     """Move compute nodes, and the instances on them, to another service.
 
     Compute node and instance change their service in one transaction, in
@@ -56,7 +57,7 @@ class MoveComputeNode(moving.Moving):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
-        from ironic_ownership.engine.moving import move_gates
+        from ironic_ownership.engine.moves import gates
 
         parser = super().get_parser(prog_name)
         add = parser.add_argument
@@ -100,7 +101,7 @@ class MoveComputeNode(moving.Moving):
             '--override',
             action='append',
             default=[],
-            choices=[gate.value for gate in move_gates.OVERRIDABLE],
+            choices=[gate.value for gate in gates.OVERRIDABLE],
             metavar='GATE',
             help='move although this gate fails; needs --reason, may be '
             'repeated',
@@ -108,38 +109,35 @@ class MoveComputeNode(moving.Moving):
         add('--reason', metavar='TEXT', help='why; stored with the move')
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Move the nodes that the options name."""
-        from ironic_ownership.engine.moving import (
-            move_gates,
-            move_plan,
-            moves,
-        )
+        from ironic_ownership.engine.moves import executor, gates
+        from ironic_ownership.engine.moves.plan import Order
 
         asked = parsed_args
         _check_usage(asked)
         self.check_terminal(asked)
-        order = move_plan.Order(
-            request.new_id(),
+        order = Order(
+            request_id.new_id(),
             model.canonical_host(asked.service),
-            writing.actor(),
+            confirmation.actor(),
             asked.reason,
-            frozenset(map(move_gates.Gate, asked.override)),
+            frozenset(map(gates.Gate, asked.override)),
         )
         ports = self.ports_of(order.request_id)
-        mover = moves.Mover(ports, self.wiring.ready_moves())
+        mover = executor.Mover(ports, self.wiring.ready_moves())
         plan = mover.plan(order, self._selection(asked, ports))
         return self.execute(
             asked, mover, ports, plan, lambda: mover.store(plan)
         )
 
     def _selection(
-        self, asked: argparse.Namespace, ports: access.Ports
-    ) -> move_selection.Selection:
-        from ironic_ownership.engine.moving import move_selection
+        self, asked: argparse.Namespace, ports: Ports
+    ) -> selection.Selection:
+        from ironic_ownership.engine.moves import selection
 
         if asked.file is not None or asked.nodes:
-            return move_selection.Selection(
+            return selection.Selection(
                 self._named(asked, ports), sharded=self.sharded
             )
         source = None
@@ -147,33 +145,33 @@ class MoveComputeNode(moving.Moving):
             source = model.canonical_host(asked.source)
             hosts = [service.host for service in ports.records.services()]
             if source not in hosts:
-                raise failures.unknown('service', asked.source, hosts)
-        return move_selection.Selection(
+                raise errors.unknown('service', asked.source, hosts)
+        return selection.Selection(
             source=source,
-            scope=move_selection.place(
+            scope=selection.place(
                 asked.shard, asked.conductor_group, self.wiring.scope
             ),
             sharded=self.sharded,
         )
 
-    def _named(
-        self, asked: argparse.Namespace, ports: access.Ports
-    ) -> Sequence[str]:
+    def _named(self, asked: argparse.Namespace, ports: Ports) -> Sequence[str]:
         """Return the uuids of the nodes that are named.
 
         :raises UsageError: if entries are wrong and are not to be skipped;
             each has been reported then.
         """
         if asked.file is not None:
-            named = move_input.resolve(move_input.read_file(asked.file), None)
+            named = node_arguments.resolve(
+                node_arguments.read_file(asked.file), None
+            )
             named = _without_unknown(named, asked.file, ports)
         else:
-            words = move_input.of_words(asked.nodes)
-            named = move_input.resolve(words, _names(words, ports))
+            words = node_arguments.of_words(asked.nodes)
+            named = node_arguments.resolve(words, _names(words, ports))
         for fault in named.faults:
             self.say(fault)
         if named.faults and not asked.skip_invalid:
-            raise failures.UsageError(
+            raise errors.UsageError(
                 f'{len(named.faults)} nodes are named wrongly, each has a '
                 'line above; nothing was moved',
                 hint='Correct them, or add --skip-invalid',
@@ -195,31 +193,31 @@ def _check_usage(asked: argparse.Namespace) -> None:
     ]
     if len(ways) != 1:
         said = f'{" and ".join(ways)} together' if ways else 'no nodes'
-        raise failures.UsageError(
+        raise errors.UsageError(
             f'{said}: it is not clear what to move',
             hint='Name nodes, or give --file, or --all with --from, or '
             '--shard and --conductor-group',
         )
     if asked.all and asked.source is None:
-        raise failures.UsageError(
+        raise errors.UsageError(
             '--all needs --from', hint='All nodes of which service?'
         )
     if asked.source is not None and not (asked.all or placed):
-        raise failures.UsageError(
+        raise errors.UsageError(
             '--from needs --all, --shard or --conductor-group'
         )
     if asked.shard == '':
-        raise failures.UsageError('a shard has a name')
+        raise errors.UsageError('a shard has a name')
     if asked.override and not (asked.reason or '').strip():
-        raise failures.UsageError('--override needs --reason')
+        raise errors.UsageError('--override needs --reason')
 
 
 def _names(
-    words: Sequence[move_input.Entry], ports: access.Ports
+    words: Sequence[node_arguments.Entry], ports: Ports
 ) -> dict[str, list[str]]:
     """Return uuids by name; nothing is read if no word is a name."""
     names: dict[str, list[str]] = {}
-    if any(not move_input.is_uuid(word.text) for word in words):
+    if any(not node_arguments.is_uuid(word.text) for word in words):
         for record in ports.records.compute_nodes():
             if record.name:
                 names.setdefault(record.name, []).append(record.uuid)
@@ -227,8 +225,8 @@ def _names(
 
 
 def _without_unknown(
-    named: move_input.Named, path: str, ports: access.Ports
-) -> move_input.Named:
+    named: node_arguments.Named, path: str, ports: Ports
+) -> node_arguments.Named:
     """Take out what no compute node is on record for, as faults."""
     known = {r.uuid for r in ports.records.compute_nodes_by_uuid(named.uuids)}
     unknown = [
@@ -237,7 +235,7 @@ def _without_unknown(
         if uuid not in known
     ]
     faults = sorted([*named.faults, *unknown], key=_line_number)
-    return move_input.Named(
+    return node_arguments.Named(
         [uuid for uuid in named.uuids if uuid in known],
         [f'{path}: {fault}' for fault in faults],
     )
@@ -247,7 +245,7 @@ def _line_number(fault: str) -> int:
     return int(fault.partition(':')[0].split()[-1])
 
 
-class ListMove(command.Lister):
+class ListMove(base.Lister):
     """List the moves that operators made, newest first."""
 
     examples = ('move list --unfinished', 'move list -f json')
@@ -269,7 +267,7 @@ class ListMove(command.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List the moves."""
         found = self.wiring.ready_moves().moves(
             unfinished=parsed_args.unfinished, limit=parsed_args.limit
@@ -277,7 +275,7 @@ class ListMove(command.Lister):
         return self.table(move_columns.MOVE, found)
 
 
-class ShowMove(command.ShowOne):
+class ShowMove(base.ShowOne):
     """Show one move: who, when, why, and how many nodes in each state."""
 
     examples = ('move show req-... --nodes -f json',)
@@ -299,10 +297,10 @@ class ShowMove(command.ShowOne):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Show the move."""
-        from ironic_ownership.engine.moving import moves
+        from ironic_ownership.engine.moves import executor
 
         stored = self.wiring.ready_moves()
-        move = moves.find(stored, parsed_args.request_id)
+        move = executor.find(stored, parsed_args.request_id)
         keys = columns.keys(move_columns.MOVE)
         cells = columns.row(move_columns.MOVE, move)
         if not parsed_args.nodes:
@@ -314,7 +312,7 @@ class ShowMove(command.ShowOne):
         return (*keys, 'nodes'), (*cells, nodes)
 
 
-class ResumeMove(moving.Moving):
+class ResumeMove(operation_command.Moving):
     """Finish a move that was interrupted, with every gate judged anew.
 
     Nodes that have their result already are not touched. One that a gate
@@ -331,17 +329,17 @@ class ResumeMove(moving.Moving):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Finish the move."""
-        from ironic_ownership.engine.moving import moves
+        from ironic_ownership.engine.moves import executor
 
         asked = parsed_args
         self.check_terminal(asked)
         stored = self.wiring.ready_moves()
-        move = moves.find(stored, asked.request_id)
+        move = executor.find(stored, asked.request_id)
         ports = self.ports_of(asked.request_id)
-        mover = moves.Mover(ports, stored)
-        plan = mover.plan_rest(move, writing.actor(), self.sharded)
+        mover = executor.Mover(ports, stored)
+        plan = mover.plan_rest(move, confirmation.actor(), self.sharded)
         if not plan.nodes:
             self.say(f'{asked.request_id}: nothing is left to do')
             return self.table(move_columns.NODE, [])

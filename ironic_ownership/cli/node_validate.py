@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ironic_ownership import wiring
-from ironic_ownership.cli import command, failures, file_input
+from ironic_ownership.cli import base, errors, node_file
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.checking import enrolment
-from ironic_ownership.engine.deciding import roster
-from ironic_ownership.engine.inspecting import overview
-from ironic_ownership.observe import enrolment as shown
+from ironic_ownership.engine.checks import node_validation
+from ironic_ownership.engine.decision import peer_groups
+from ironic_ownership.engine.queries import deployment_snapshot
+from ironic_ownership.observe import node_validation as shown
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ and the one that is only a warning:
 The exit code is 0 if no node is refused, else 3. Nothing is changed."""
 
 
-class ValidateNode(command.Lister):
+class ValidateNode(base.Lister):
     """Judge nodes in a file before they are enrolled in Ironic."""
 
     notes = _HELD
@@ -54,21 +54,23 @@ class ValidateNode(command.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Judge the nodes of the file."""
-        entries = enrolment.entries_of(file_input.read(parsed_args.file))
+        entries = node_validation.entries_of(node_file.read(parsed_args.file))
         if not entries:
-            raise failures.UsageError(
+            raise errors.UsageError(
                 f'{parsed_args.file} has no nodes',
                 hint='It has to hold a list of nodes, or a mapping with '
                 '"nodes" as for "openstack baremetal create"',
             )
-        found = enrolment.validate(entries, self._surroundings())
+        found = node_validation.validate(entries, self._surroundings())
         refused = {
-            f.place for f in found if f.severity is enrolment.Severity.REFUSED
+            f.place
+            for f in found
+            if f.severity is node_validation.Severity.REFUSED
         }
         if refused:
-            self.exit_code = failures.ExitCode.REFUSED
+            self.exit_code = errors.ExitCode.REFUSED
             LOG.error('%s of %s nodes refused', len(refused), len(entries))
         self._judged = len(entries)
         return self.table(shown.COLUMNS, found)
@@ -86,16 +88,16 @@ class ValidateNode(command.Lister):
             return 0
         return super().produce_output(parsed_args, column_names, rows)
 
-    def _surroundings(self) -> enrolment.Surroundings:
+    def _surroundings(self) -> node_validation.Surroundings:
         """Read what the nodes would come into.
 
         :raises OwnershipError: if Ironic does not show its nodes or its
             conductors; without the services it can be judged, too.
         """
-        seen = overview.read(self.sources, sharded=self.sharded)
+        seen = deployment_snapshot.read(self.sources, sharded=self.sharded)
         nodes = seen.nodes
         if nodes is None:
-            raise seen.unread[overview.Part.IRONIC]
+            raise seen.unread[deployment_snapshot.Part.IRONIC]
         if nodes.fleet is None:
             raise nodes.unshown or exceptions.IronicError('no conductors')
         if nodes.unlisted:
@@ -104,7 +106,7 @@ class ValidateNode(command.Lister):
                 'be listed with a shard key set',
                 nodes.unlisted,
             )
-        return enrolment.Surroundings(
+        return node_validation.Surroundings(
             nodes.fleet,
             {node.uuid for node in nodes.listed},
             {node.name for node in nodes.listed if node.name},
@@ -113,13 +115,13 @@ class ValidateNode(command.Lister):
 
 
 def _admits(
-    seen: overview.Overview,
+    seen: deployment_snapshot.Overview,
 ) -> Callable[[model.Node], bool] | None:
     if seen.view is None or seen.services is None:
         for error in seen.unread.values():
             LOG.warning('not judged who admits the nodes: %s', error)
         return None
-    groups = roster.Roster.of(
+    groups = peer_groups.Roster.of(
         seen.view, seen.services, wiring.interpret
     ).groups
 

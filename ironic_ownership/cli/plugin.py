@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Collection, Iterable, Sequence
 
 from ironic_ownership import plugins
-from ironic_ownership.cli import command
+from ironic_ownership.cli import base
 from ironic_ownership.contracts import policy
 from ironic_ownership.observe import columns
 
@@ -93,13 +93,13 @@ deprecated or broken, and "remark" says what to use instead, or why it cannot
 be loaded."""
 
 
-class ListPolicy(command.Lister):
+class ListPolicy(base.Lister):
     """List the installed ownership policies, and where they come from."""
 
     notes = NOTES
     examples = ('policy list', 'policy list -f json')
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List the policies."""
         selected = [name.strip() for name in self.wiring.policy_names]
         return self.table(
@@ -107,13 +107,13 @@ class ListPolicy(command.Lister):
         )
 
 
-class ListBackend(command.Lister):
+class ListBackend(base.Lister):
     """List the installed membership backends, and where they come from."""
 
     notes = NOTES
     examples = ('backend list', 'backend list -f json')
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List the membership backends."""
         return self.table(
             _columns([self.wiring.backend_name]),

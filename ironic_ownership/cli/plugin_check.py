@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership import plugins
-from ironic_ownership.cli import command, failures
-from ironic_ownership.cli import given as given_
+from ironic_ownership.cli import base, errors
+from ironic_ownership.cli import plugin_options as cli_plugin_options
 from ironic_ownership.contracts import backend, exceptions, model, options
 from ironic_ownership.observe import columns
 
@@ -70,7 +70,7 @@ def option(words: str) -> Given:
     return Given(plugin, name, text.strip())
 
 
-class CheckPlugin(command.Lister):
+class CheckPlugin(base.Lister):
     """Run the contract suite on an installed policy or backend.
 
     Prints one row for each law, and exits with 1 if one is broken.
@@ -125,7 +125,7 @@ author."""
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Check the plugins."""
         chosen = _chosen(parsed_args.name, parsed_args.group)
         _check_options(parsed_args.options, chosen)
@@ -133,7 +133,7 @@ author."""
             row for plugin in chosen for row in self._rows(plugin, parsed_args)
         ]
         if not all(row.passed for row in rows):
-            self.exit_code = failures.ExitCode.ERROR
+            self.exit_code = errors.ExitCode.ERROR
         return self.table(_COLUMNS, rows)
 
     def _rows(
@@ -195,16 +195,16 @@ def _chosen(name: str, group: str | None) -> Sequence[plugins.Plugin]:
     known = [plugin for one in groups for plugin in plugins.installed(one)]
     named = [plugin for plugin in known if plugin.name == name]
     if len(named) > 1:
-        raise failures.UsageError(
+        raise errors.UsageError(
             f'{name!r} is a policy and a backend',
             hint='Say which by --group policies or --group backends',
         )
     brought = [plugin for plugin in known if _dist(name) in _bringers(plugin)]
     if not named and not brought:
         names = {plugin.name for plugin in known}
-        raise failures.UsageError(
+        raise errors.UsageError(
             f'no plugin and no distribution with plugins is called {name!r}',
-            hint=failures.nearest(name, names),
+            hint=errors.nearest(name, names),
         )
     return named or brought
 
@@ -232,13 +232,13 @@ def _check_options(
             for plugin in chosen
             if plugin.target is not None and one.plugin in ('', plugin.name)
             for declared in plugin.target.options
-            for name in given_.names(declared)
+            for name in cli_plugin_options.names(declared)
         }
         loaded = all(plugin.target is not None for plugin in chosen)
         if loaded and one.name not in names:
-            raise failures.UsageError(
+            raise errors.UsageError(
                 f'no plugin that is checked has the option {one.name!r}',
-                hint=failures.nearest(one.name, names),
+                hint=errors.nearest(one.name, names),
             )
 
 
@@ -254,10 +254,11 @@ def _settings(
     missing = []
     for declared in plugin.target.options:
         for one in given:
-            if one.plugin in ('', plugin.name) and one.name in given_.names(
-                declared
-            ):
-                found[declared.name] = given_.read(
+            if one.plugin in (
+                '',
+                plugin.name,
+            ) and one.name in cli_plugin_options.names(declared):
+                found[declared.name] = cli_plugin_options.read(
                     declared, one.name, one.text
                 )
         if declared.name not in found and _has_to_be_given(declared):

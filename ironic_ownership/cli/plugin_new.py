@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership import plugins
-from ironic_ownership.cli import command, failures
+from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.templates import package
 
@@ -31,7 +31,7 @@ Then make {source} and its tests your own, and:
 """
 
 
-class NewPlugin(command.ShowOne):
+class NewPlugin(base.ShowOne):
     """Write a package with a new policy or membership backend.
 
     What is written works, and passes its own tests: the contract suite of
@@ -121,12 +121,12 @@ def _package(args: argparse.Namespace) -> package.Package:
     :raises OwnershipError: if an installed plugin is called so.
     """
     if args.role == 'backend' and args.kind:
-        raise failures.UsageError(
+        raise errors.UsageError(
             '--kind is for policies', hint='A backend has no kinds'
         )
     fault = package.fault_of(args.name)
     if fault:
-        raise failures.UsageError(
+        raise errors.UsageError(
             f'the name {args.name!r} {fault}', hint='Such as: rack_affinity'
         )
     kind = package.Kind(args.kind or package.Kind.FILTER)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ironic_ownership import plugins, settings
-from ironic_ownership.cli import command, failures, plugin
+from ironic_ownership.cli import base, errors, plugin
 from ironic_ownership.contracts import options
 from ironic_ownership.observe import columns
 
@@ -74,7 +74,7 @@ def _in_words(option: dict[str, Any]) -> str:
     )
 
 
-class _ShowPlugin(command.ShowOne):
+class _ShowPlugin(base.ShowOne):
     """What both kinds have in common."""
 
     group = ''
@@ -105,7 +105,7 @@ class _ShowPlugin(command.ShowOne):
         known = {p.name: p for p in plugins.installed(self.group)}
         shown = known.get(parsed_args.name)
         if shown is None:
-            raise failures.unknown(self.word, parsed_args.name, set(known))
+            raise errors.unknown(self.word, parsed_args.name, set(known))
         selected = self.selected()
         all_columns = (
             *plugin.identity(selected),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from ironic_ownership.cli import command, comparison, hypothetical
+from ironic_ownership.cli import base, comparison, policy_options
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.deciding import whatif
+from ironic_ownership.engine.decision import scenario
 
 
 class ComparePolicy(comparison.Comparison):
@@ -41,7 +41,7 @@ told apart by POLICY. before the name."""
         parser.add_argument(
             '--option',
             dest='options',
-            type=hypothetical.option,
+            type=policy_options.option,
             action='append',
             default=[],
             metavar='[HOST:][POLICY.]NAME=VALUE',
@@ -50,23 +50,27 @@ told apart by POLICY. before the name."""
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Compare two lists of policies."""
         given = parsed_args.options
         lists = [
-            hypothetical.policies(words)
+            policy_options.policies(words)
             for words in (parsed_args.a, parsed_args.b)
         ]
         seen = self.read()
-        now = whatif.Situation(seen.view or model.View(), seen.services or ())
-        hypothetical.check_options(
+        now = scenario.Situation(
+            seen.view or model.View(), seen.services or ()
+        )
+        policy_options.check_options(
             given, {**lists[0], **lists[1]}, now.view.hosts
         )
         before, after = (
-            whatif.all_running(
+            scenario.all_running(
                 now,
                 {
-                    member.host: hypothetical.settings(member, classes, given)
+                    member.host: policy_options.settings(
+                        member, classes, given
+                    )
                     for member in now.view.members
                 },
             )

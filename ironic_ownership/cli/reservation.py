@@ -8,19 +8,14 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.cli import (
-    command,
-    failures,
-    reservation_input,
-    writing,
-)
+from ironic_ownership.cli import base, confirmation, errors, reservation_input
 from ironic_ownership.contracts import model, reservations
-from ironic_ownership.engine import request
+from ironic_ownership.engine.request_id import new_id
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import reservation as shown
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine.reservations import reserving
+    from ironic_ownership.engine.reservations.reserver import Reserver
 
 LOG = logging.getLogger(__name__)
 
@@ -39,16 +34,16 @@ def _details(one: reservations.Reservation) -> One:
     return columns.keys(shown.DETAILS), columns.row(shown.DETAILS, one)
 
 
-class _Reserving(command.ShowOne):
+class _Reserving(base.ShowOne):
     """A command about one reservation."""
 
     @functools.cached_property
     def request_id(self) -> str:
         """The id that Ironic writes into its log."""
-        return request.new_id()
+        return new_id()
 
     @functools.cached_property
-    def reserver(self) -> reserving.Reserver:
+    def reserver(self) -> Reserver:
         """What makes, confirms and deletes reservations."""
         return self.wiring.reserver(self.request_id)
 
@@ -82,7 +77,7 @@ class CreateReservation(_Reserving):
         """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         reservation_input.add_arguments(parser)
-        writing.add_arguments(parser)
+        confirmation.add_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
@@ -91,7 +86,7 @@ class CreateReservation(_Reserving):
         if parsed_args.dry_run:
             choice = self.reserver.preview(wanted)
             if not choice.candidates:
-                self.exit_code = failures.ExitCode.REFUSED
+                self.exit_code = errors.ExitCode.REFUSED
             return (
                 columns.keys(shown.CHOICE),
                 columns.row(shown.CHOICE, choice),
@@ -100,12 +95,14 @@ class CreateReservation(_Reserving):
             f'reserve a node for instance {wanted.instance_uuid} of '
             f'{wanted.service}'
         )
-        writing.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
-        writing.announce(self.request_id, what)
-        return _details(self.reserver.create(wanted, actor=writing.actor()))
+        confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
+        confirmation.announce(self.request_id, what)
+        return _details(
+            self.reserver.create(wanted, actor=confirmation.actor())
+        )
 
 
-class ListReservation(command.Lister):
+class ListReservation(base.Lister):
     """List reservations, oldest first: the open ones, or all."""
 
     examples = (
@@ -139,7 +136,7 @@ class ListReservation(command.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List what the options name."""
         states = reservations.OPEN
         if parsed_args.all:
@@ -177,7 +174,7 @@ class _Changing(_Reserving):
         """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         _add_key(parser)
-        writing.add_arguments(parser)
+        confirmation.add_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
@@ -186,8 +183,8 @@ class _Changing(_Reserving):
         if parsed_args.dry_run:
             return _details(found)
         what = f'{self.verb} reservation {found.id}'
-        writing.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
-        writing.announce(self.request_id, what)
+        confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
+        confirmation.announce(self.request_id, what)
         return _details(self.change(found.id))
 
     verb = ''
@@ -224,7 +221,7 @@ class DeleteReservation(_Changing):
 
     def change(self, reservation_id: str) -> reservations.Reservation:
         """Delete it."""
-        return self.reserver.delete(reservation_id, actor=writing.actor())
+        return self.reserver.delete(reservation_id, actor=confirmation.actor())
 
 
 def _positive(text: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ironic_ownership.cli import file_input
+from ironic_ownership.cli import node_file
 from ironic_ownership.contracts import reservation_request
 
 _TEXTS = (
@@ -70,7 +70,7 @@ def read(args: argparse.Namespace) -> reservation_request.Request:
     :raises UsageError: if the file cannot be read.
     :raises RequestError: naming all that is wrong with the request.
     """
-    data = file_input.read(args.request) if args.request else {}
+    data = node_file.read(args.request) if args.request else {}
     if not isinstance(data, dict):
         return reservation_request.Request.from_mapping(data)
     given = vars(args)

@@ -7,16 +7,20 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ironic_ownership import wiring
-from ironic_ownership.cli import command, comparison, failures
+from ironic_ownership.cli import base, comparison, errors
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.deciding import roster, settings_text, whatif
-from ironic_ownership.engine.inspecting import balance
+from ironic_ownership.engine.decision import (
+    peer_groups,
+    scenario,
+    settings_diff,
+)
+from ironic_ownership.engine.queries import balance
 from ironic_ownership.observe import ring
 
 LOG = logging.getLogger(__name__)
 
 
-class ShowRing(command.Lister):
+class ShowRing(base.Lister):
     """Show the peer groups: services that share nodes, and their shares.
 
     From the records and the members only; works while Ironic is down.
@@ -40,20 +44,20 @@ members whose settings cannot be read here, are in no ring."""
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Show the rings."""
         records = self.wiring.ready_records()
         services = records.services()
         counts = records.counts()
         view = self.wiring.backend.view()
-        found = roster.Roster.of(view, services, wiring.interpret)
+        found = peer_groups.Roster.of(view, services, wiring.interpret)
         shown = ring.LONG if parsed_args.long else ring.SHORT
         owned = {host: nodes for host, (nodes, _) in counts.items()}
         return self.table(shown, _peers(found, owned))
 
 
 def _peers(
-    found: roster.Roster, owned: dict[str | None, int]
+    found: peer_groups.Roster, owned: dict[str | None, int]
 ) -> Iterator[ring.Peer]:
     for number, group in enumerate(found.groups, start=1):
         hosts = sorted(group.peers)
@@ -74,8 +78,8 @@ def _peers(
             )
 
 
-def _assigner(group: roster.PeerGroup) -> str | None:
-    return settings_text.assigner(group.settings, wiring.interpret)
+def _assigner(group: peer_groups.PeerGroup) -> str | None:
+    return settings_diff.assigner(group.settings, wiring.interpret)
 
 
 class PreviewRing(comparison.Comparison):
@@ -120,22 +124,22 @@ settings, unless --like says otherwise."""
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Compare the services as they are with what they would be."""
         gone = list(map(model.canonical_host, parsed_args.gone))
         new = list(map(model.canonical_host, parsed_args.new))
         _check_question(gone, new, parsed_args.like)
         seen = self.read()
-        before = whatif.Situation(
+        before = scenario.Situation(
             seen.view or model.View(), seen.services or ()
         )
         for host in gone:
             if host not in before.view.hosts:
-                raise failures.unknown('member', host, before.view.hosts)
+                raise errors.unknown('member', host, before.view.hosts)
         after = before
         for host in new:
             after = _joined(before, after, host, parsed_args.like)
-        after = whatif.without(after, gone)
+        after = scenario.without(after, gone)
         return self.compared(
             seen,
             {record.uuid: record for record in seen.records or ()},
@@ -149,24 +153,24 @@ def _check_question(
     gone: Collection[str], new: Collection[str], like: str | None
 ) -> None:
     if not gone and not new:
-        raise failures.UsageError(
+        raise errors.UsageError(
             'nothing to preview', hint='Name services: --without or --with'
         )
     if like is not None and not new:
-        raise failures.UsageError('--like is about --with, which is missing')
+        raise errors.UsageError('--like is about --with, which is missing')
     for host in sorted(set(gone) & set(new)):
-        raise failures.UsageError(f'{host} cannot both leave and join')
+        raise errors.UsageError(f'{host} cannot both leave and join')
     for host in new:
         if not host:
-            raise failures.UsageError('a service has a name')
+            raise errors.UsageError('a service has a name')
 
 
 def _joined(
-    before: whatif.Situation,
-    so_far: whatif.Situation,
+    before: scenario.Situation,
+    so_far: scenario.Situation,
     host: str,
     like: str | None,
-) -> whatif.Situation:
+) -> scenario.Situation:
     """Return the situation with one more member.
 
     :raises OwnershipError: if it is a member, or nobody knows what it runs.
@@ -185,15 +189,15 @@ def _joined(
     if like is not None:
         like = model.canonical_host(like)
         if like not in before.view.hosts:
-            raise failures.unknown('member', like, before.view.hosts)
+            raise errors.unknown('member', like, before.view.hosts)
     elif row is not None and row.settings.policies:
-        return whatif.joined_by(so_far, host, row.settings)
+        return scenario.joined_by(so_far, host, row.settings)
     else:
         like = _only_ring(before.roster(wiring.interpret).groups)
-    return whatif.joined_like(so_far, host, like)
+    return scenario.joined_like(so_far, host, like)
 
 
-def _only_ring(groups: Sequence[roster.PeerGroup]) -> str:
+def _only_ring(groups: Sequence[peer_groups.PeerGroup]) -> str:
     """Return a host of the one ring that there is.
 
     :raises OwnershipError: if there is none, or more than one.
@@ -211,5 +215,5 @@ def _only_ring(groups: Sequence[roster.PeerGroup]) -> str:
     )
 
 
-def _firsts(groups: Iterable[roster.PeerGroup]) -> str:
+def _firsts(groups: Iterable[peer_groups.PeerGroup]) -> str:
     return ', '.join(sorted(group.hosts[0] for group in groups))

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership import wiring
-from ironic_ownership.cli import command, failures
+from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.inspecting import standings
+from ironic_ownership.engine.queries import service_status
 from ironic_ownership.observe import columns, service
 
 LOG = logging.getLogger(__name__)
@@ -39,17 +39,19 @@ all services without one."""
 class _Services:
     """Reads all services, with or without an answer of the membership."""
 
-    exit_code: failures.ExitCode
+    exit_code: errors.ExitCode
 
-    def told(self, found: standings.Found) -> Sequence[standings.Standing]:
+    def told(
+        self, found: service_status.Found
+    ) -> Sequence[service_status.Standing]:
         """Return the services; warn of what is not known about them."""
         for doubt in found.doubts:
             LOG.warning('%s', ' '.join(doubt.split()))
-            self.exit_code = failures.ExitCode.DEGRADED
+            self.exit_code = errors.ExitCode.DEGRADED
         return found.standings
 
 
-class ListService(_Services, command.Lister):
+class ListService(_Services, base.Lister):
     """List the compute services: alive or not, and how much they own."""
 
     notes = f'{_NOTES}\n\n{_LONG_NOTES}'
@@ -67,20 +69,20 @@ class ListService(_Services, command.Lister):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List the services."""
         wired = self.wiring
-        found = standings.take(wired.ready_records(), wired.backend)
+        found = service_status.take(wired.ready_records(), wired.backend)
         if not parsed_args.long:
             return self.table(service.SHORT, self.told(found))
-        from ironic_ownership.engine.inspecting import overview
+        from ironic_ownership.engine.queries import deployment_snapshot
 
-        seen = overview.read(self.sources, sharded=self.sharded)
-        weighed = standings.weigh(found, seen, wiring.interpret)
+        seen = deployment_snapshot.read(self.sources, sharded=self.sharded)
+        weighed = service_status.weigh(found, seen, wiring.interpret)
         return self.table(service.LONG, self.told(weighed))
 
 
-class ShowService(_Services, command.ShowOne):
+class ShowService(_Services, base.ShowOne):
     """Show one compute service: row, membership, settings, nodes owned."""
 
     notes = _NOTES
@@ -101,11 +103,11 @@ class ShowService(_Services, command.ShowOne):
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Show the service."""
         wired = self.wiring
-        all_ = standings.take(wired.ready_records(), wired.backend)
+        all_ = service_status.take(wired.ready_records(), wired.backend)
         by_host = {s.row.host: s for s in self.told(all_)}
         found = by_host.get(model.canonical_host(parsed_args.host))
         if found is None:
-            raise failures.unknown('service', parsed_args.host, by_host)
+            raise errors.unknown('service', parsed_args.host, by_host)
         return columns.keys(service.DETAILS), columns.row(
             service.DETAILS, found
         )

@@ -12,10 +12,10 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ironic_ownership.cli import command, failures, writing
+from ironic_ownership.cli import base, confirmation, errors
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine import request
-from ironic_ownership.engine.removing import service_gates
+from ironic_ownership.engine.deletion import service_gates
+from ironic_ownership.engine.request_id import new_id
 from ironic_ownership.observe import columns, service_change
 
 LOG = logging.getLogger(__name__)
@@ -39,11 +39,11 @@ def known(asked: str, services: Collection[str]) -> str:
     """
     host = model.canonical_host(asked)
     if host not in services:
-        raise failures.unknown('service', asked, services)
+        raise errors.unknown('service', asked, services)
     return host
 
 
-class SetService(command.ShowOne):
+class SetService(base.ShowOne):
     """Enable or disable a service, or force it down.
 
     A disabled service is given no nodes and keeps those that it has. One
@@ -87,7 +87,7 @@ class SetService(command.ShowOne):
             metavar='TEXT',
             help='why it is disabled, for others to read (with --disable)',
         )
-        writing.add_arguments(parser)
+        confirmation.add_arguments(parser)
         return parser
 
     def take_action(
@@ -96,9 +96,9 @@ class SetService(command.ShowOne):
         """Set what the options say."""
         asked = parsed_args
         if asked.disable_reason is not None and not asked.disabled:
-            raise failures.UsageError('--disable-reason goes with --disable')
+            raise errors.UsageError('--disable-reason goes with --disable')
         if asked.disabled is None and asked.forced_down is None:
-            raise failures.UsageError(
+            raise errors.UsageError(
                 'nothing to set',
                 hint='Say --disable, --enable, --down or --up',
             )
@@ -114,7 +114,7 @@ class SetService(command.ShowOne):
             before,
             before.decided(**wanted),
             asked.dry_run,
-            request.new_id(),
+            new_id(),
         )
         if change.changed and not asked.dry_run:
             change = self._carry_out(change, wanted, asked)
@@ -129,15 +129,15 @@ class SetService(command.ShowOne):
     ) -> service_change.Change:
         host = change.before.host
         what = f'set {", ".join(change.changed)} of service {host}'
-        writing.confirm(asked, f'{what[0].upper()}{what[1:]}')
-        writing.announce(change.request_id, what)
+        confirmation.confirm(asked, f'{what[0].upper()}{what[1:]}')
+        confirmation.announce(change.request_id, what)
         after = self.wiring.records.set_service(
-            host, actor=writing.actor(), **wanted
+            host, actor=confirmation.actor(), **wanted
         )
         return dataclasses.replace(change, after=after)
 
 
-class DeleteService(command.Lister):
+class DeleteService(base.Lister):
     """Delete a service that owns nothing any more and does not run.
 
     All gates are shown, and with them what is left of the service. If one is
@@ -153,16 +153,16 @@ class DeleteService(command.Lister):
         """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         add_host(parser)
-        writing.add_arguments(parser)
+        confirmation.add_arguments(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Delete the service, if every gate is passed."""
         verdicts = self._judge(parsed_args.host)
         host = model.canonical_host(parsed_args.host)
         failed = [v.gate.value for v in verdicts if not v.passed]
         if failed:
-            self.exit_code = failures.ExitCode.REFUSED
+            self.exit_code = errors.ExitCode.REFUSED
             LOG.error(
                 'service %s is not deleted, refused by: %s',
                 host,
@@ -178,7 +178,7 @@ class DeleteService(command.Lister):
         try:
             view = self.wiring.backend.view()
         except exceptions.MembershipError as exc:
-            LOG.warning('who is alive is unknown: %s', failures.line(exc))
+            LOG.warning('who is alive is unknown: %s', errors.line(exc))
             view = None
         owned = [
             node
@@ -190,19 +190,21 @@ class DeleteService(command.Lister):
         return service_gates.judge(service_gates.Evidence(host, owned, view))
 
     def _carry_out(self, host: str, asked: argparse.Namespace) -> None:
-        request_id = request.new_id()
-        writing.confirm(asked, f'Delete service {host}')
-        writing.announce(request_id, f'delete service {host}')
+        request_id = new_id()
+        confirmation.confirm(asked, f'Delete service {host}')
+        confirmation.announce(request_id, f'delete service {host}')
         try:
             self._take_from_placement(host, request_id)
-            self.wiring.records.delete_service(host, actor=writing.actor())
+            self.wiring.records.delete_service(
+                host, actor=confirmation.actor()
+            )
         except (
             # Something was given to it since the gates were judged.
             exceptions.ServiceInUseError,
             exceptions.ProviderInUseError,
         ) as exc:
-            self.exit_code = failures.ExitCode.REFUSED
-            LOG.error('%s: %s', request_id, failures.line(exc))
+            self.exit_code = errors.ExitCode.REFUSED
+            LOG.error('%s: %s', request_id, errors.line(exc))
 
     def _take_from_placement(self, host: str, request_id: str) -> None:
         # First: while the service is there, the command can be repeated.

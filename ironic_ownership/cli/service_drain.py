@@ -12,18 +12,20 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.cli import (
-    command,
-    failures,
-    moving,
+    base,
+    confirmation,
+    errors,
+    operation_command,
     service_change,
-    writing,
 )
-from ironic_ownership.contracts import moves as port
-from ironic_ownership.engine import access, request
+from ironic_ownership.contracts.moves import NodeMove, NodeState
+from ironic_ownership.engine import request_id
+from ironic_ownership.engine.ports import Ports
 from ironic_ownership.observe import move as columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine.moving import drain, move_plan, moves
+    from ironic_ownership.engine.moves import drain, executor
+    from ironic_ownership.engine.moves.plan import Plan
 
 _HOMELESS = (
     'destination_admits',
@@ -32,7 +34,7 @@ _HOMELESS = (
 _GONE = 'node_exists', 'Ironic answers 404 for its uuid'
 
 
-class DrainService(moving.Moving):
+class DrainService(operation_command.Moving):
     """Empty a service: move each of its nodes to a service that admits it.
 
     Only live and enabled services are given nodes; where several admit a
@@ -52,65 +54,68 @@ class DrainService(moving.Moving):
         service_change.add_host(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> command.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Move everything that the service owns."""
-        from ironic_ownership.engine.moving import moves
+        from ironic_ownership.engine.moves import executor
 
         asked = parsed_args
         self.check_terminal(asked)
-        ports = self.ports_of(request.new_id())
+        ports = self.ports_of(request_id.new_id())
         services = [row.host for row in ports.records.services()]
         host = service_change.known(asked.host, services)
         planned = self._plan(host, ports)
         stays = _stays(host, planned)
-        mover = moves.Mover(ports, self.wiring.ready_moves())
+        mover = executor.Mover(ports, self.wiring.ready_moves())
         plans = self._judge(host, planned, mover)
         blocked = bool(stays) or any(plan.refused for plan in plans)
         if blocked:
-            self.exit_code = failures.ExitCode.REFUSED
+            self.exit_code = errors.ExitCode.REFUSED
         if asked.dry_run or (blocked and not asked.skip_invalid):
             return self._shown(host, asked, plans, stays)
-        if not any(plan.count(port.NodeState.PLANNED) for plan in plans):
+        if not any(plan.count(NodeState.PLANNED) for plan in plans):
             self.say(f'service {host}: nothing to move')
         else:
             self._confirm_all(host, asked, plans)
         return self._carried_out(asked, mover, ports, plans, stays)
 
-    def _plan(self, host: str, ports: access.Ports) -> drain.Drain:
+    def _plan(self, host: str, ports: Ports) -> drain.Drain:
         from ironic_ownership.contracts import model
-        from ironic_ownership.engine.deciding import roster
-        from ironic_ownership.engine.moving import drain, move_selection
+        from ironic_ownership.engine.decision import peer_groups
+        from ironic_ownership.engine.moves import drain, selection
 
         services = ports.records.services()
         near = ports.records.compute_nodes_near(
             host, model.Scope(nothing=True)
         )
         owned = {r.uuid: r for r in near if r.host == host}
-        nodes = move_selection.look_up(
+        nodes = selection.look_up(
             ports.source, list(owned), owned.values(), self.sharded
         )
         return drain.plan(
             host,
             owned,
             [node for node in nodes.values() if node is not None],
-            roster.Roster.of(ports.backend.view(), services, ports.interpret),
+            peer_groups.Roster.of(
+                ports.backend.view(), services, ports.interpret
+            ),
             ports.records.counts(),
         )
 
     def _judge(
-        self, host: str, planned: drain.Drain, mover: moves.Mover
-    ) -> list[move_plan.Plan]:
-        from ironic_ownership.engine.moving import move_plan, move_selection
+        self, host: str, planned: drain.Drain, mover: executor.Mover
+    ) -> list[Plan]:
+        from ironic_ownership.engine.moves import selection
+        from ironic_ownership.engine.moves.plan import Order
 
         return [
             mover.plan(
-                move_plan.Order(
-                    request.new_id(),
+                Order(
+                    request_id.new_id(),
                     destination,
-                    writing.actor(),
+                    confirmation.actor(),
                     f'drain of {host}',
                 ),
-                move_selection.Selection(uuids, sharded=self.sharded),
+                selection.Selection(uuids, sharded=self.sharded),
             )
             for destination, uuids in planned.moves.items()
         ]
@@ -119,9 +124,9 @@ class DrainService(moving.Moving):
         self,
         host: str,
         asked: argparse.Namespace,
-        plans: Iterable[move_plan.Plan],
+        plans: Iterable[Plan],
         stays: Sequence[columns.Row],
-    ) -> command.Table:
+    ) -> base.Table:
         keys, _ = self.table(columns.PLAN, ())
         rows: list[Sequence[Any]] = []
         for plan in plans:
@@ -139,28 +144,28 @@ class DrainService(moving.Moving):
         self,
         host: str,
         asked: argparse.Namespace,
-        plans: Iterable[move_plan.Plan],
+        plans: Iterable[Plan],
     ) -> None:
         numbers = ', '.join(
-            f'{plan.count(port.NodeState.PLANNED)} to {plan.order.destination}'
+            f'{plan.count(NodeState.PLANNED)} to {plan.order.destination}'
             for plan in plans
         )
-        writing.confirm(asked, f'Move from {host}: {numbers}')
+        confirmation.confirm(asked, f'Move from {host}: {numbers}')
         # That was one answer for all of the moves.
         asked.yes = True
 
     def _carried_out(
         self,
         asked: argparse.Namespace,
-        mover: moves.Mover,
-        ports: access.Ports,
-        plans: Iterable[move_plan.Plan],
+        mover: executor.Mover,
+        ports: Ports,
+        plans: Iterable[Plan],
         stays: Sequence[columns.Row],
-    ) -> command.Table:
+    ) -> base.Table:
         keys, _ = self.table(columns.NODE, ())
         rows: list[Sequence[Any]] = []
         for plan in plans:
-            if self.exit_code == failures.ExitCode.INTERRUPTED:
+            if self.exit_code == errors.ExitCode.INTERRUPTED:
                 self.say(
                     f'nothing was moved to {plan.order.destination}: repeat '
                     'the command to go on'
@@ -179,10 +184,10 @@ def _stays(host: str, planned: drain.Drain) -> list[columns.Row]:
         columns.Row(
             '',
             '',
-            port.NodeMove(
+            NodeMove(
                 uuid,
                 host,
-                state=port.NodeState.REFUSED,
+                state=NodeState.REFUSED,
                 detail=f'{gate}: {detail}',
             ),
             None,

@@ -10,17 +10,17 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.cli import command, failures, service_change, writing
+from ironic_ownership.cli import base, confirmation, errors, service_change
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import request
-from ironic_ownership.engine.members import failover
+from ironic_ownership.engine.membership import failover
+from ironic_ownership.engine.request_id import new_id
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import failover as shown
 
 LOG = logging.getLogger(__name__)
 
 
-class FailoverService(command.ShowOne):
+class FailoverService(base.ShowOne):
     """Make a standby the active process of its service.
 
     The process that is active loses its right to write at once, and stands
@@ -48,7 +48,7 @@ process that was active registers again by itself."""
             help='the process that takes over, as in "member list", or how '
             'its incarnation begins; needed if several stand by',
         )
-        writing.add_arguments(parser)
+        confirmation.add_arguments(parser)
         return parser
 
     def take_action(
@@ -65,7 +65,7 @@ process that was active registers again by itself."""
             host, services, self.wiring.backend.view(), asked.to
         )
         after = switch.service
-        request_id = request.new_id()
+        request_id = new_id()
         if switch.refused:
             self._refuse(switch)
         elif not asked.dry_run:
@@ -76,7 +76,7 @@ process that was active registers again by itself."""
         return columns.keys(shown.FAILOVER), columns.row(shown.FAILOVER, row)
 
     def _refuse(self, switch: failover.Switch) -> None:
-        self.exit_code = failures.ExitCode.REFUSED
+        self.exit_code = errors.ExitCode.REFUSED
         for gate, why in switch.refused:
             LOG.error('refused by %s: %s', gate, why)
 
@@ -89,13 +89,13 @@ process that was active registers again by itself."""
         assert switch.target is not None
         host, target = switch.service.host, switch.target
         what = f'hand {host} over to incarnation {target}'
-        writing.confirm(asked, f'{what[0].upper()}{what[1:]}')
-        writing.announce(request_id, what)
+        confirmation.confirm(asked, f'{what[0].upper()}{what[1:]}')
+        confirmation.announce(request_id, what)
         records = self.wiring.records
-        records.fail_over(host, incarnation=target, actor=writing.actor())
+        records.fail_over(host, incarnation=target, actor=confirmation.actor())
         after = failover.wait(switch, records)
         if after.fenced or after.incarnation != target:
-            self.exit_code = failures.ExitCode.DEGRADED
+            self.exit_code = errors.ExitCode.DEGRADED
             LOG.warning(
                 '%s did not take over: %s is served by %s',
                 target,

@@ -69,16 +69,16 @@ def _build(files: Sequence[str]) -> tuple[cfg.ConfigOpts, WSGIApplication]:
     from ironic_ownership.contracts import exceptions
 
     try:
-        from ironic_ownership.web import configured
+        from ironic_ownership.web import deploy
     except ModuleNotFoundError as exc:
         raise exceptions.ConfigurationError(
             [f'the HTTP service needs {exc.name}, which is not installed'],
             hint='The extra "api" brings it: pip install '
             "'ironic-ownership[api]'",
         ) from exc
-    conf = configured.configure(files)
+    conf = deploy.configure(files)
     check_address(conf)
-    return conf, configured.build(conf)
+    return conf, deploy.build(conf)
 
 
 def _serve(files: Sequence[str]) -> None:

@@ -67,11 +67,11 @@ def _run(words: list[str]) -> int:
 
 def _wire(options: argparse.Namespace) -> wiring.Wiring:
     from ironic_ownership import conf, wiring
-    from ironic_ownership.cli import failures
+    from ironic_ownership.cli import errors
     from ironic_ownership.cmd import config_files
 
     return wiring.Wiring(
-        conf.new(config_files.chosen(options), failures.PROG, logs=False)
+        conf.new(config_files.chosen(options), errors.PROG, logs=False)
     )
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
-from ironic_ownership import conf as conf_
-from ironic_ownership import version as version_
+from ironic_ownership import version as ironic_ownership_version
 from ironic_ownership.cmd import config_files
+from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, schema
 
@@ -55,7 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument('--version', action='version', version=version_.text())
+    parser.add_argument(
+        '--version', action='version', version=ironic_ownership_version.text()
+    )
     config_files.add_arguments(parser)
     commands = parser.add_subparsers(
         title='commands', dest='command', required=True, metavar='COMMAND'
@@ -81,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(args: argparse.Namespace) -> int:
-    conf = conf_.new(config_files.chosen(args), PROG)
+    conf = new(config_files.chosen(args), PROG)
     database = connection.open_database(
         conf.database.connection,
         **connection.engine_options(conf.database),

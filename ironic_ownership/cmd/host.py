@@ -26,9 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     # One that comes this early is answered as soon as the host serves.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     files = _parse(argv)
-    from ironic_ownership.cmd import serving
+    from ironic_ownership.cmd import host_main
 
-    return serving.run(files, PROG)
+    return host_main.run(files, PROG)
 
 
 def _parse(argv: Sequence[str] | None) -> list[str]:

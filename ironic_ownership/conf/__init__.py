@@ -12,13 +12,7 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from ironic_ownership.conf import (
-    api,
-    database,
-    default,
-    membership,
-    ownership,
-)
+from ironic_ownership.conf import api, database, default, membership, ownership
 from ironic_ownership.contracts import exceptions
 
 PROJECT = 'ironic-ownership'

@@ -20,9 +20,9 @@ import abc
 from collections.abc import Mapping
 from typing import ClassVar
 
-from ironic_ownership.contracts import capabilities as capabilities_
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts import options as options_
+from ironic_ownership.contracts.capabilities import Capability
+from ironic_ownership.contracts.options import Option
 
 
 class MembershipBackend(abc.ABC):
@@ -31,10 +31,10 @@ class MembershipBackend(abc.ABC):
     contract_version: ClassVar[int]
     """The contract the plugin was written for; declare it as a number."""
 
-    options: ClassVar[tuple[options_.Option, ...]] = ()
+    options: ClassVar[tuple[Option, ...]] = ()
     """The options that the backend brings."""
 
-    capabilities: ClassVar[frozenset[capabilities_.Capability]] = frozenset()
+    capabilities: ClassVar[frozenset[Capability]] = frozenset()
     """The guarantees that the backend gives."""
 
     def __init__(

@@ -11,7 +11,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-from ironic_ownership.contracts import reservation_values as values
+from ironic_ownership.contracts import reservation_validation as values
 
 AMOUNTS = {'VCPU': 'vcpus', 'MEMORY_MB': 'memory_mb', 'DISK_GB': 'disk_gb'}
 """Standard resource classes that say anew what the flavor's fields say."""

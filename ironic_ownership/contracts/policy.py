@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts import options as options_
+from ironic_ownership.contracts.options import Option
 
 ON_REQUEST = frozenset({'extra'})
 """Fields of :class:`Node` that are empty unless a policy asks for them:
@@ -40,7 +40,7 @@ class Policy(abc.ABC):
     contract_version: ClassVar[int]
     """The contract the plugin was written for; declare it as a number."""
 
-    options: ClassVar[tuple[options_.Option, ...]] = ()
+    options: ClassVar[tuple[Option, ...]] = ()
     """The options that the policy brings."""
 
     deprecated: ClassVar[str] = ''

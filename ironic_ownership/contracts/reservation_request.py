@@ -10,14 +10,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from ironic_ownership.contracts import (
-    exceptions,
-    flavor_specs,
-    model,
-)
-from ironic_ownership.contracts import (
-    reservation_values as values,
-)
+from ironic_ownership.contracts import exceptions, flavor_specs, model
+from ironic_ownership.contracts import reservation_validation as values
 
 AMOUNTS = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap')
 WITHOUT_EFFECT = ('vcpu_weight', 'rxtx_factor')

@@ -15,8 +15,8 @@ from oslo_db import api as db_api
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import engines
 
-from ironic_ownership.db import errors, sessions
-from ironic_ownership.db import url as url_
+from ironic_ownership.db import connection_setup, errors
+from ironic_ownership.db.url import SQLITE, read_url
 
 T = TypeVar('T')
 Work = Callable[[sqlalchemy.Connection], T]
@@ -64,7 +64,9 @@ class Database:
 
     def __init__(self, engine: sqlalchemy.Engine, *, patience: float) -> None:
         self.engine = engine
-        self._writer = engine.execution_options(**{sessions.WRITES: True})
+        self._writer = engine.execution_options(
+            **{connection_setup.WRITES: True}
+        )
         self._patience = patience
 
     @property
@@ -76,7 +78,7 @@ class Database:
     @property
     def is_file(self) -> bool:
         """Whether this is SQLite: a file that nobody administers."""
-        return self.engine.dialect.name == url_.SQLITE
+        return self.engine.dialect.name == SQLITE
 
     def read(self, work: Work[T]) -> T:
         """Run a transaction that only reads.
@@ -139,17 +141,19 @@ def open_database(
     :param options: oslo.db's engine options, see :func:`engine_options`.
     :raises RecordsError: if the URL cannot work.
     """
-    url = sessions.with_timeouts(
-        url_.read_url(connection),
+    url = connection_setup.with_timeouts(
+        read_url(connection),
         connect=connect_timeout,
         statement=statement_timeout,
     )
     options.setdefault('mysql_sql_mode', 'TRADITIONAL')
-    if url.get_backend_name() == url_.SQLITE:
+    if url.get_backend_name() == SQLITE:
         # Files have no pool, and oslo.db hands this one on all the same.
         options.pop('pool_timeout', None)
     engine = engines.create_engine(
         url, sqlite_fk=True, max_retries=0, **options
     )
-    sessions.prepare(engine, statement=statement_timeout, idle=idle_timeout)
+    connection_setup.prepare(
+        engine, statement=statement_timeout, idle=idle_timeout
+    )
     return Database(engine, patience=statement_timeout)

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import moves, reasons
-from ironic_ownership.db import ledger, queries, tables, transaction
+from ironic_ownership.db import change_set, queries, tables, transaction
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -232,10 +232,10 @@ def _write(
         conn.execute(
             sa.insert(tables.events),
             [
-                ledger.event(
+                change_set.event(
                     now,
                     move.actor,
-                    ledger.NODE_MOVED,
+                    change_set.NODE_MOVED,
                     node_uuid=node.uuid,
                     from_host=node.source,
                     to_host=move.destination,
@@ -265,10 +265,10 @@ def _fence(
         )
         conn.execute(
             sa.insert(tables.events).values(
-                **ledger.event(
+                **change_set.event(
                     now,
                     move.actor,
-                    ledger.SERVICE_FENCED,
+                    change_set.SERVICE_FENCED,
                     from_host=host,
                     reason=move.request_id,
                 )

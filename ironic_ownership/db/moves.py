@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts import moves as port
+from ironic_ownership.contracts.moves import Move, Moves, NodeMove, NodeState
 from ironic_ownership.db import (
     connection,
     move_transaction,
@@ -27,7 +27,7 @@ _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 
 
-class SqlMoves(port.Moves):
+class SqlMoves(Moves):
     """Moves in the database of the records.
 
     :param database: an open database with this release's schema.
@@ -36,7 +36,7 @@ class SqlMoves(port.Moves):
     def __init__(self, database: connection.Database) -> None:
         self._database = database
 
-    def plan(self, move: port.Move, nodes: Sequence[port.NodeMove]) -> None:
+    def plan(self, move: Move, nodes: Sequence[NodeMove]) -> None:
         """Store a move and its nodes as one transaction."""
 
         def work(conn: sa.Connection) -> None:
@@ -70,11 +70,11 @@ class SqlMoves(port.Moves):
         self._database.write(work)
 
     def carry_out(
-        self, request_id: str, nodes: Sequence[port.NodeMove]
-    ) -> Sequence[port.NodeMove]:
+        self, request_id: str, nodes: Sequence[NodeMove]
+    ) -> Sequence[NodeMove]:
         """Move some planned nodes as one transaction."""
 
-        def work(conn: sa.Connection) -> Sequence[port.NodeMove]:
+        def work(conn: sa.Connection) -> Sequence[NodeMove]:
             move = _find(conn, request_id)
             if move is None:
                 raise exceptions.NotFoundError(
@@ -95,10 +95,10 @@ class SqlMoves(port.Moves):
                     .where(
                         _node_moves.request_id == request_id,
                         _node_moves.node_uuid == uuid,
-                        _node_moves.state == port.NodeState.PLANNED.value,
+                        _node_moves.state == NodeState.PLANNED.value,
                     )
                     .values(
-                        state=port.NodeState.REFUSED.value,
+                        state=NodeState.REFUSED.value,
                         detail=detail,
                         updated_at=now,
                     )
@@ -108,7 +108,7 @@ class SqlMoves(port.Moves):
 
     def moves(
         self, *, unfinished: bool = False, limit: int = 100
-    ) -> Sequence[port.Move]:
+    ) -> Sequence[Move]:
         """Return the newest moves, newest first."""
         statement = (
             sa.select(tables.moves).order_by(_moves.id.desc()).limit(limit)
@@ -117,23 +117,23 @@ class SqlMoves(port.Moves):
             statement = statement.where(
                 _moves.request_id.in_(
                     sa.select(_node_moves.request_id).where(
-                        _node_moves.state == port.NodeState.PLANNED.value
+                        _node_moves.state == NodeState.PLANNED.value
                     )
                 )
             )
 
-        def work(conn: sa.Connection) -> list[port.Move]:
+        def work(conn: sa.Connection) -> list[Move]:
             return _with_counts(conn, conn.execute(statement).all())
 
         return self._database.read(work)
 
-    def find(self, request_id: str) -> port.Move | None:
+    def find(self, request_id: str) -> Move | None:
         """Return one move, or ``None`` if there is no such one."""
         return self._database.read(lambda conn: _find(conn, request_id))
 
     def nodes(
-        self, request_id: str, *, state: port.NodeState | None = None
-    ) -> Sequence[port.NodeMove]:
+        self, request_id: str, *, state: NodeState | None = None
+    ) -> Sequence[NodeMove]:
         """Return the nodes of a move in the order of its plan."""
         statement = (
             sa.select(tables.node_moves)
@@ -143,7 +143,7 @@ class SqlMoves(port.Moves):
         if state is not None:
             statement = statement.where(_node_moves.state == state.value)
 
-        def work(conn: sa.Connection) -> list[port.NodeMove]:
+        def work(conn: sa.Connection) -> list[NodeMove]:
             return list(
                 map(move_transaction.node_move, conn.execute(statement))
             )
@@ -195,7 +195,7 @@ class SqlMoves(port.Moves):
         return self._database.read(work)
 
 
-def _find(conn: sa.Connection, request_id: str) -> port.Move | None:
+def _find(conn: sa.Connection, request_id: str) -> Move | None:
     found = conn.execute(
         sa.select(tables.moves).where(_moves.request_id == request_id)
     ).all()
@@ -203,8 +203,8 @@ def _find(conn: sa.Connection, request_id: str) -> port.Move | None:
     return whole[0] if whole else None
 
 
-def _with_counts(conn: sa.Connection, rows: Sequence[Any]) -> list[port.Move]:
-    counts: dict[str, dict[port.NodeState, int]] = {}
+def _with_counts(conn: sa.Connection, rows: Sequence[Any]) -> list[Move]:
+    counts: dict[str, dict[NodeState, int]] = {}
     for some in queries.parts([row.request_id for row in rows]):
         for request_id, state, number in conn.execute(
             sa.select(
@@ -214,9 +214,9 @@ def _with_counts(conn: sa.Connection, rows: Sequence[Any]) -> list[port.Move]:
             .group_by(_node_moves.request_id, _node_moves.state)
         ):
             of_move = counts.setdefault(request_id, {})
-            of_move[port.NodeState(state)] = number
+            of_move[NodeState(state)] = number
     return [
-        port.Move(
+        Move(
             request_id=row.request_id,
             destination=row.destination,
             actor=row.actor,

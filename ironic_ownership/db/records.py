@@ -16,7 +16,7 @@ from ironic_ownership.db import (
     queries,
     registration,
     rows,
-    services,
+    service_admin,
     tables,
     transaction,
 )
@@ -73,14 +73,16 @@ class SqlRecords(records.Records):
     ) -> model.Service:
         """Change what an operator decides about a service."""
         return self._database.write(
-            lambda conn: services.change(
+            lambda conn: service_admin.change(
                 conn, host, actor, disabled, disabled_reason, forced_down
             )
         )
 
     def delete_service(self, host: str, *, actor: str) -> None:
         """Delete a service that nothing names any more."""
-        self._database.write(lambda conn: services.delete(conn, host, actor))
+        self._database.write(
+            lambda conn: service_admin.delete(conn, host, actor)
+        )
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings

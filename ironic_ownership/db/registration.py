@@ -12,7 +12,7 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.db import ledger, service_rows, tables, transaction
+from ironic_ownership.db import change_set, service_rows, tables, transaction
 
 EPOCH = 'epoch '
 """How the event of a deletion begins to say the last epoch."""
@@ -58,7 +58,9 @@ def register(
         )
     else:
         service_rows.update(conn, host, values)
-    service_rows.tell(conn, host, ledger.SERVICE_REGISTERED, now, to_host=host)
+    service_rows.tell(
+        conn, host, change_set.SERVICE_REGISTERED, now, to_host=host
+    )
     return epoch
 
 
@@ -87,7 +89,7 @@ def retire(conn: sa.Connection, host: str, epoch: int, grace: float) -> None:
     service_rows.tell(
         conn,
         host,
-        ledger.SERVICE_RETIRED,
+        change_set.SERVICE_RETIRED,
         now,
         from_host=host,
         reason=f'restart_grace={grace:g}' if grace > 0 else None,
@@ -115,7 +117,7 @@ def fail_over(
     service_rows.tell(
         conn,
         actor,
-        ledger.SERVICE_FAILED_OVER,
+        change_set.SERVICE_FAILED_OVER,
         transaction.now_of(conn),
         from_host=host,
         to_host=host,
@@ -135,7 +137,8 @@ def _last_epoch(conn: sa.Connection, host: str) -> int:
     said = conn.execute(
         sa.select(_events.reason)
         .where(
-            _events.kind == ledger.SERVICE_DELETED, _events.from_host == host
+            _events.kind == change_set.SERVICE_DELETED,
+            _events.from_host == host,
         )
         .order_by(_events.id.desc())
         .limit(1)

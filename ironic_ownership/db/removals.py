@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import reasons, removals
-from ironic_ownership.db import connection, ledger, tables, transaction
+from ironic_ownership.db import change_set, connection, tables, transaction
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
@@ -87,10 +87,10 @@ def _mark_deleted(
     )
     conn.execute(
         sa.insert(tables.events).values(
-            **ledger.event(
+            **change_set.event(
                 now,
                 actor,
-                ledger.NODE_FORGOTTEN,
+                change_set.NODE_FORGOTTEN,
                 node_uuid=uuid,
                 from_host=host,
                 reason=reason.value,

@@ -14,20 +14,23 @@ from ironic_ownership.contracts import (
     exceptions,
     reservation_request,
 )
-from ironic_ownership.contracts import reservations as port
+from ironic_ownership.contracts.reservations import (
+    Reservation,
+    ReservationState,
+)
 
 Row = dict[str, Any]
 
 
-def reservation(row: Any) -> port.Reservation:
+def reservation(row: Any) -> Reservation:
     """Build a reservation from a row of ``reservations``."""
-    return port.Reservation(
+    return Reservation(
         id=row.id,
         instance_uuid=row.instance_uuid,
         host=row.host,
         request=_request(row),
         method=allocations.Method(row.method),
-        state=port.ReservationState(row.state),
+        state=ReservationState(row.state),
         node_uuid=row.node_uuid,
         created_at=row.created_at,
         updated_at=row.updated_at,
@@ -38,7 +41,7 @@ def reservation(row: Any) -> port.Reservation:
 
 
 def new_row(
-    reservation: port.Reservation, now: float, lifetime: float | None
+    reservation: Reservation, now: float, lifetime: float | None
 ) -> Row:
     """Return the row of a reservation that begins.
 

@@ -13,9 +13,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts import reservations as port
+from ironic_ownership.contracts.reservations import (
+    Reservation,
+    ReservationState,
+)
 from ironic_ownership.db import (
-    ledger,
+    change_set,
     reservation_rows,
     tables,
     transaction,
@@ -26,8 +29,8 @@ _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 _rows = tables.reservations.c
 
-PENDING, ACTIVE = port.ReservationState.PENDING, port.ReservationState.ACTIVE
-CLOSED = port.ReservationState.CLOSED
+PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
+CLOSED = ReservationState.CLOSED
 
 
 def unknown(reservation_id: str) -> exceptions.NotFoundError:
@@ -37,7 +40,7 @@ def unknown(reservation_id: str) -> exceptions.NotFoundError:
     )
 
 
-def locked(conn: sa.Connection, reservation_id: str) -> port.Reservation:
+def locked(conn: sa.Connection, reservation_id: str) -> Reservation:
     """Lock a reservation until the end of the transaction.
 
     :raises NotFoundError: if there is no such reservation.
@@ -76,7 +79,7 @@ def check_writer(conn: sa.Connection, host: str, epoch: int | None) -> None:
 
 def activate(
     conn: sa.Connection,
-    before: port.Reservation,
+    before: Reservation,
     node: model.Node,
     epoch: int,
     actor: str,
@@ -111,7 +114,7 @@ def activate(
 
 def close(
     conn: sa.Connection,
-    before: port.Reservation,
+    before: Reservation,
     detail: str,
     epoch: int | None,
     actor: str,
@@ -156,7 +159,7 @@ def _check_may_own(conn: sa.Connection, host: str, epoch: int) -> None:
     state = (
         None
         if row is None
-        else ledger.ServiceState(row.epoch, bool(row.fenced))
+        else change_set.ServiceState(row.epoch, bool(row.fenced))
     )
     transaction.check_right(host, epoch, state)
     if row is not None and row.disabled:
@@ -166,7 +169,7 @@ def _check_may_own(conn: sa.Connection, host: str, epoch: int) -> None:
         )
 
 
-def _lock_node(conn: sa.Connection, uuid: str) -> ledger.Row | None:
+def _lock_node(conn: sa.Connection, uuid: str) -> change_set.Row | None:
     row = conn.execute(
         sa.select(tables.compute_nodes)
         .where(_nodes.uuid == uuid)
@@ -192,7 +195,7 @@ def _open_instance(conn: sa.Connection, uuid: str) -> str | None:
 
 def _check_free(
     uuid: str,
-    reservation: port.Reservation,
+    reservation: Reservation,
     owner: str | None,
     instance: str | None,
 ) -> None:
@@ -212,9 +215,9 @@ def _check_free(
 
 def _take(
     conn: sa.Connection,
-    reservation: port.Reservation,
+    reservation: Reservation,
     node: model.Node,
-    record: ledger.Row | None,
+    record: change_set.Row | None,
     instance: str | None,
     actor: str,
 ) -> None:
@@ -257,7 +260,7 @@ def _take(
         conn,
         now,
         actor,
-        ledger.NODE_RESERVED,
+        change_set.NODE_RESERVED,
         node.uuid,
         to_host=reservation.host,
         instance_uuid=reservation.instance_uuid,
@@ -267,8 +270,8 @@ def _take(
 
 def _give_back(
     conn: sa.Connection,
-    reservation: port.Reservation,
-    record: ledger.Row,
+    reservation: Reservation,
+    record: change_set.Row,
     actor: str,
 ) -> None:
     """Release the node, unless it has become somebody else's."""
@@ -299,7 +302,7 @@ def _give_back(
         conn,
         now,
         actor,
-        ledger.NODE_RELEASED,
+        change_set.NODE_RELEASED,
         uuid,
         from_host=owner,
         instance_uuid=instance,
@@ -315,5 +318,5 @@ def _tell(
     node_uuid: str,
     **values: str | None,
 ) -> None:
-    row = ledger.event(now, actor, kind, node_uuid=node_uuid, **values)
+    row = change_set.event(now, actor, kind, node_uuid=node_uuid, **values)
     conn.execute(sa.insert(tables.events).values(**row))

@@ -13,7 +13,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts import reservations as port
+from ironic_ownership.contracts.reservations import (
+    OPEN,
+    Reservation,
+    Reservations,
+    ReservationState,
+)
 from ironic_ownership.db import (
     connection,
     reservation_rows,
@@ -24,10 +29,10 @@ from ironic_ownership.db import (
 
 _rows = tables.reservations.c
 
-DELETING, CLOSED = port.ReservationState.DELETING, port.ReservationState.CLOSED
+DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 
-class SqlReservations(port.Reservations):
+class SqlReservations(Reservations):
     """Reservations in the database of the records.
 
     :param database: an open database with this release's schema.
@@ -37,11 +42,11 @@ class SqlReservations(port.Reservations):
         self._database = database
 
     def begin(
-        self, reservation: port.Reservation, *, lifetime: float | None = None
-    ) -> port.Reservation:
+        self, reservation: Reservation, *, lifetime: float | None = None
+    ) -> Reservation:
         """Store a reservation, unless its instance has an open one."""
 
-        def work(conn: sa.Connection) -> port.Reservation:
+        def work(conn: sa.Connection) -> Reservation:
             # Who is slower by a moment fails to insert, and begins again.
             there = _of_instance(conn, reservation.instance_uuid)
             if there is not None:
@@ -65,10 +70,10 @@ class SqlReservations(port.Reservations):
         *,
         epoch: int,
         actor: str | None = None,
-    ) -> port.Reservation:
+    ) -> Reservation:
         """Record that Ironic gave the node, as one transaction."""
 
-        def work(conn: sa.Connection) -> port.Reservation:
+        def work(conn: sa.Connection) -> Reservation:
             before = _known(conn, reservation_id)
             reservation_transaction.activate(
                 conn, before, node, epoch, actor or before.host
@@ -77,12 +82,12 @@ class SqlReservations(port.Reservations):
 
         return self._database.write(work)
 
-    def confirm(self, reservation_id: str) -> port.Reservation:
+    def confirm(self, reservation_id: str) -> Reservation:
         """Record that it is used, so that it does not expire any more."""
 
-        def work(conn: sa.Connection) -> port.Reservation:
+        def work(conn: sa.Connection) -> Reservation:
             before = reservation_transaction.locked(conn, reservation_id)
-            if before.state is not port.ReservationState.ACTIVE:
+            if before.state is not ReservationState.ACTIVE:
                 raise exceptions.ReservationConflictError(
                     f'reservation {reservation_id} is {before.state}, so it '
                     'cannot be confirmed'
@@ -100,12 +105,12 @@ class SqlReservations(port.Reservations):
         reservation_id: str,
         detail: str,
         *,
-        seen: port.Reservation | None = None,
+        seen: Reservation | None = None,
         epoch: int | None = None,
-    ) -> port.Reservation:
+    ) -> Reservation:
         """Record that it is not wanted any more."""
 
-        def work(conn: sa.Connection) -> port.Reservation:
+        def work(conn: sa.Connection) -> Reservation:
             host = _known(conn, reservation_id).host
             reservation_transaction.check_writer(conn, host, epoch)
             before = reservation_transaction.locked(conn, reservation_id)
@@ -124,17 +129,17 @@ class SqlReservations(port.Reservations):
 
         return self._database.write(work)
 
-    def keep(self, reservation_id: str, detail: str) -> port.Reservation:
+    def keep(self, reservation_id: str, detail: str) -> Reservation:
         """Take a deletion back: Ironic did not let go of the node."""
 
-        def work(conn: sa.Connection) -> port.Reservation:
+        def work(conn: sa.Connection) -> Reservation:
             before = reservation_transaction.locked(conn, reservation_id)
             if before.state is not DELETING or before.node_uuid is None:
                 return before
             return self._change(
                 conn,
                 reservation_id,
-                state=port.ReservationState.ACTIVE.value,
+                state=ReservationState.ACTIVE.value,
                 confirmed=True,
                 expires_at=None,
                 detail=detail,
@@ -149,10 +154,10 @@ class SqlReservations(port.Reservations):
         *,
         epoch: int | None = None,
         actor: str | None = None,
-    ) -> port.Reservation:
+    ) -> Reservation:
         """Record that Ironic holds no node for it, as one transaction."""
 
-        def work(conn: sa.Connection) -> port.Reservation:
+        def work(conn: sa.Connection) -> Reservation:
             before = _known(conn, reservation_id)
             reservation_transaction.close(
                 conn, before, detail, epoch, actor or before.host
@@ -161,11 +166,11 @@ class SqlReservations(port.Reservations):
 
         return self._database.write(work)
 
-    def find(self, reservation_id: str) -> port.Reservation | None:
+    def find(self, reservation_id: str) -> Reservation | None:
         """Return one reservation, or ``None`` if there is no such one."""
         return self._database.read(lambda conn: _find(conn, reservation_id))
 
-    def of_instance(self, instance_uuid: str) -> port.Reservation | None:
+    def of_instance(self, instance_uuid: str) -> Reservation | None:
         """Return the open reservation of an instance, if it has one."""
         return self._database.read(
             lambda conn: _of_instance(conn, instance_uuid)
@@ -175,10 +180,10 @@ class SqlReservations(port.Reservations):
         self,
         *,
         host: str | None = None,
-        states: Collection[port.ReservationState] = port.OPEN,
+        states: Collection[ReservationState] = OPEN,
         limit: int | None = None,
         marker: str | None = None,
-    ) -> Sequence[port.Reservation]:
+    ) -> Sequence[Reservation]:
         """Return reservations, oldest first."""
         statement = (
             sa.select(tables.reservations)
@@ -192,7 +197,7 @@ class SqlReservations(port.Reservations):
             after = sa.select(_rows.number).where(_rows.id == marker)
             statement = statement.where(_rows.number > after.scalar_subquery())
 
-        def work(conn: sa.Connection) -> list[port.Reservation]:
+        def work(conn: sa.Connection) -> list[Reservation]:
             return list(
                 map(reservation_rows.reservation, conn.execute(statement))
             )
@@ -206,25 +211,25 @@ class SqlReservations(port.Reservations):
     @staticmethod
     def _change(
         conn: sa.Connection, reservation_id: str, **values: Any
-    ) -> port.Reservation:
+    ) -> Reservation:
         reservation_transaction.change(conn, reservation_id, values)
         return _known(conn, reservation_id)
 
 
 def _change_of(
-    reservation: port.Reservation,
-) -> tuple[port.ReservationState, bool, float | None]:
+    reservation: Reservation,
+) -> tuple[ReservationState, bool, float | None]:
     return reservation.state, reservation.confirmed, reservation.updated_at
 
 
-def _find(conn: sa.Connection, reservation_id: str) -> port.Reservation | None:
+def _find(conn: sa.Connection, reservation_id: str) -> Reservation | None:
     row = conn.execute(
         sa.select(tables.reservations).where(_rows.id == reservation_id)
     ).first()
     return None if row is None else reservation_rows.reservation(row)
 
 
-def _known(conn: sa.Connection, reservation_id: str) -> port.Reservation:
+def _known(conn: sa.Connection, reservation_id: str) -> Reservation:
     found = _find(conn, reservation_id)
     if found is None:
         raise reservation_transaction.unknown(reservation_id)
@@ -233,7 +238,7 @@ def _known(conn: sa.Connection, reservation_id: str) -> port.Reservation:
 
 def _of_instance(
     conn: sa.Connection, instance_uuid: str
-) -> port.Reservation | None:
+) -> Reservation | None:
     row = conn.execute(
         sa.select(tables.reservations).where(
             _rows.open_instance_uuid == instance_uuid

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, turns
+from ironic_ownership.db import connection, schema_lock
 
 if TYPE_CHECKING:
     import alembic.config
@@ -73,7 +73,7 @@ def upgrade(
     def work(conn: sa.Connection) -> None:
         import alembic.command
 
-        with turns.taken(conn):
+        with schema_lock.taken(conn):
             found = _version(conn)
             _check_known(database, found)
             if found is None:
@@ -95,7 +95,7 @@ def stamp(database: connection.Database, revision: str = 'head') -> str | None:
     def work(conn: sa.Connection) -> None:
         import alembic.command
 
-        with turns.taken(conn):
+        with schema_lock.taken(conn):
             alembic.command.stamp(_config(conn), revision, purge=True)
 
     _check_target(revision)

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.db import ledger, queries, rows, tables
+from ironic_ownership.db import change_set, queries, rows, tables
 
 _services = tables.services.c
 
@@ -56,6 +56,6 @@ def tell(
     """
     conn.execute(
         sa.insert(tables.events).values(
-            **ledger.event(now, actor, kind, **values)
+            **change_set.event(now, actor, kind, **values)
         )
     )

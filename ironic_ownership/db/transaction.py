@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, records
-from ironic_ownership.db import clock, ledger, queries, tables
+from ironic_ownership.db import change_set, clock, queries, tables
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -43,7 +43,7 @@ def apply(
 
 
 def check_right(
-    host: str, epoch: int, service: ledger.ServiceState | None
+    host: str, epoch: int, service: change_set.ServiceState | None
 ) -> None:
     """Refuse a writer that is not the last one registered for its host.
 
@@ -73,7 +73,9 @@ def _fenced(host: str, what: str) -> exceptions.FencedError:
     )
 
 
-def lock_service(conn: sa.Connection, host: str) -> ledger.ServiceState | None:
+def lock_service(
+    conn: sa.Connection, host: str
+) -> change_set.ServiceState | None:
     """Lock the row of one service until the end of the transaction."""
     return _lock_services(conn, {host}).get(host)
 
@@ -95,7 +97,7 @@ def _without_repeats(
 
 def _lock_services(
     conn: sa.Connection, hosts: Collection[str | None]
-) -> dict[str, ledger.ServiceState]:
+) -> dict[str, change_set.ServiceState]:
     found = conn.execute(
         sa.select(
             _services.host,
@@ -109,7 +111,7 @@ def _lock_services(
         .with_for_update()
     )
     return {
-        row.host: ledger.ServiceState(
+        row.host: change_set.ServiceState(
             row.epoch, bool(row.fenced), bool(row.forced_down), row.away_until
         )
         for row in found
@@ -119,10 +121,10 @@ def _lock_services(
 def _open_ledger(
     conn: sa.Connection,
     host: str,
-    services: Mapping[str, ledger.ServiceState],
+    services: Mapping[str, change_set.ServiceState],
     batch: Sequence[records.Change],
-) -> ledger.Ledger:
-    nodes: dict[str, ledger.Row] = {}
+) -> change_set.Ledger:
+    nodes: dict[str, change_set.Row] = {}
     open_instances: dict[str, str] = {}
     for uuids in queries.parts(sorted(change.uuid for change in batch)):
         rows = conn.execute(
@@ -140,7 +142,7 @@ def _open_ledger(
         ):
             open_instances[node_uuid] = uuid
     now = now_of(conn)
-    return ledger.Ledger(host, now, services, nodes, open_instances)
+    return change_set.Ledger(host, now, services, nodes, open_instances)
 
 
 def now_of(conn: sa.Connection) -> float:
@@ -148,7 +150,7 @@ def now_of(conn: sa.Connection) -> float:
     return float(conn.execute(sa.select(clock.EpochSeconds())).scalar_one())
 
 
-def _write(conn: sa.Connection, book: ledger.Ledger) -> None:
+def _write(conn: sa.Connection, book: change_set.Ledger) -> None:
     writes, now = book.writes, book.now
     for hosts in queries.parts(writes.fenced):
         conn.execute(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts import reservations as reservations_
+from ironic_ownership.contracts.reservations import Reservation
 
 PREFIX = 'ironic_ownership'
 NOBODY = ''
@@ -158,7 +158,7 @@ def problems(found: Iterable[Problem]) -> Family:
     )
 
 
-def reservations(found: Iterable[reservations_.Reservation]) -> Family:
+def reservations(found: Iterable[Reservation]) -> Family:
     """Count the open reservations."""
     return Family(
         f'{PREFIX}_reservations',

@@ -21,7 +21,7 @@ from ironic_ownership.osc import plugin
 if TYPE_CHECKING:
     from importlib import metadata
 
-    from ironic_ownership import wiring
+    from ironic_ownership.wiring import Wiring
 
 COMMANDS = 'ironic_ownership.cli'
 LOG = logging.getLogger(__name__)
@@ -36,13 +36,13 @@ class UnderOpenStack(command.Command):
     only a part of the nodes, and without a word."""
 
     @functools.cached_property
-    def wiring(self) -> wiring.Wiring:
+    def wiring(self) -> Wiring:
         """The objects behind the command, by the configuration."""
         return plugin.wire(self.app.options)
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; the exit codes are those of our own program."""
-        from ironic_ownership.cli import failures
+        from ironic_ownership.cli import errors
 
         try:
             return super().run(parsed_args)
@@ -50,10 +50,8 @@ class UnderOpenStack(command.Command):
             raise
         except Exception as exc:
             debug = self.app.options.debug
-            LOG.error(
-                '%s', failures.line(exc), exc_info=exc if debug else None
-            )
-            return failures.exit_code(exc)
+            LOG.error('%s', errors.line(exc), exc_info=exc if debug else None)
+            return errors.exit_code(exc)
         finally:
             opened = self.__dict__.get('wiring')
             if opened is not None:

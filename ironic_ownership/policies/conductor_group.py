@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ironic_ownership.contracts import model, options, policy
+from ironic_ownership.contracts import model, policy
+from ironic_ownership.contracts.options import Option, OptionType
 
 
 class ConductorGroupPolicy(policy.FilterPolicy):
@@ -19,9 +20,9 @@ class ConductorGroupPolicy(policy.FilterPolicy):
 
     contract_version = 1
     options = (
-        options.Option(
+        Option(
             'conductor_group',
-            options.OptionType.STRING,
+            OptionType.STRING,
             'Conductor group whose nodes this service owns, whatever the '
             'case; the empty string is the default group. Adds up with '
             'shard_key. Needs the policy "conductor_group" in [ownership] '

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import exceptions, model, options, policy
+from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts.options import Option, OptionType
 from ironic_ownership.policies import ring
 
 
@@ -25,9 +26,9 @@ class PeerListPolicy(policy.AssignerPolicy):
     node_by_node = True
     deprecated = 'use shards instead: [ironic] shard_key'
     options = (
-        options.Option(
+        Option(
             'peer_list',
-            options.OptionType.LIST,
+            OptionType.LIST,
             'Deprecated in favour of shard_key. Hosts of the services that '
             'share the nodes of this service, this one included, whatever '
             'the case. Empty: all live services with the same settings. '

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import exceptions, model, options, policy
+from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts.options import Option, OptionType
 
 FALLBACKS = ('', 'instance_uuid')
 """What ``fallback`` may be."""
@@ -24,9 +25,9 @@ class ReservationPolicy(policy.AssignerPolicy):
     node_by_node = True
     releases_free = True
     options = (
-        options.Option(
+        Option(
             'fallback',
-            options.OptionType.STRING,
+            OptionType.STRING,
             'How a node is reserved where Ironic has no allocations, which '
             'came with API version 1.52. Empty: a service with the policy '
             '"reservation" does not start there. "instance_uuid": the '
@@ -36,9 +37,9 @@ class ReservationPolicy(policy.AssignerPolicy):
             default='',
             regex='|'.join(FALLBACKS),
         ),
-        options.Option(
+        Option(
             'expiry',
-            options.OptionType.INTEGER,
+            OptionType.INTEGER,
             'Seconds after which a reservation that nobody confirmed is '
             'taken back. It is confirmed by "ironic-ownership reservation '
             'confirm", and by itself once the provision state of its node '

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ironic_ownership.contracts import model, options, policy
+from ironic_ownership.contracts import model, policy
+from ironic_ownership.contracts.options import Option, OptionType
 
 
 class ShardKeyPolicy(policy.FilterPolicy):
@@ -15,9 +16,9 @@ class ShardKeyPolicy(policy.FilterPolicy):
 
     contract_version = 1
     options = (
-        options.Option(
+        Option(
             'shard_key',
-            options.OptionType.STRING,
+            OptionType.STRING,
             'Shard whose nodes this service owns, exactly as in Ironic. '
             'While it is set, nodes are never listed without it. Adds up '
             'with conductor_group. Needs the policy "shard_key" in '

@@ -163,8 +163,8 @@ class MemberContract(backend_case.BackendCase):
         self.assertEqual([{'host1'}] * 15, seen)
 
     def test_wall_clock_of_a_member_that_jumps_kills_nobody(self) -> None:
-        ahead, behind = self.joined('host1', 'one'), self.joined('host2', 'a')
-        for one, jump in ((ahead, _HOUR), (behind, -_HOUR)):
+        ahead, context = self.joined('host1', 'one'), self.joined('host2', 'a')
+        for one, jump in ((ahead, _HOUR), (context, -_HOUR)):
             now = time.time
             with (
                 mock.patch('time.time', lambda j=jump, n=now: n() + j),
@@ -176,7 +176,7 @@ class MemberContract(backend_case.BackendCase):
                 self.assertEqual({'host1', 'host2'}, one.view().hosts)
             self.assertEqual({'host1', 'host2'}, self.build().view().hosts)
         ahead.beat()
-        behind.beat()
+        context.beat()
 
     def test_closing_twice_is_fine_and_does_not_leave(self) -> None:
         member = self.joined('host1', 'one')

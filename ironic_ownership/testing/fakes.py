@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model, policy
-from ironic_ownership.contracts import records as records_
-from ironic_ownership.testing.inventory import FakeInventory
+from ironic_ownership.contracts.records import Records
+from tests.contract.suites.inventory import FakeInventory
 
 __all__ = ['FakeClock', 'FakeInventory', 'FakeMembership', 'records']
 
@@ -85,20 +85,20 @@ class FakeMembership:
 
 
 @contextlib.contextmanager
-def records() -> Iterator[records_.Records]:
+def records() -> Iterator[Records]:
     """Open empty records that nobody else sees.
 
     :yields: the records of a deployment, on a database that is deleted
         afterwards.
     """
     from ironic_ownership.db import connection, schema
-    from ironic_ownership.db import records as sql
+    from ironic_ownership.db.records import SqlRecords
 
     with tempfile.TemporaryDirectory() as directory:
         url = f'sqlite:///{directory}/records.sqlite'
         database = connection.open_database(url)
         try:
             schema.ensure(database)
-            yield sql.SqlRecords(database)
+            yield SqlRecords(database)
         finally:
             database.close()

@@ -18,9 +18,9 @@ import unittest
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ironic_ownership.contracts import exceptions, model, shape
+from ironic_ownership.contracts import exceptions, model, plugin_validation
 from ironic_ownership.contracts import policy as contract
-from ironic_ownership.testing import in_turns, policy_process, sample_nodes
+from ironic_ownership.testing import interleaving, policy_process, sample_nodes
 
 SAMPLES = 240
 """Everyday nodes that each law is tried on."""
@@ -107,7 +107,7 @@ class PolicyContract(unittest.TestCase):
         return dict(zip((n.uuid for n in nodes), given, strict=False))
 
     def test_class_is_one_that_a_host_loads(self) -> None:
-        self.assertIsNone(shape.policy_fault(self.policy_class))
+        self.assertIsNone(plugin_validation.policy_fault(self.policy_class))
 
     def test_every_option_has_a_help(self) -> None:
         for option in self.policy_class.options:
@@ -230,7 +230,7 @@ class PolicyContract(unittest.TestCase):
             ]
             self.assertEqual(
                 [],
-                in_turns.ask(
+                interleaving.ask(
                     [
                         functools.partial(self.answers, shared, part, hosts)
                         for part in parts

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model, options, policy
-from ironic_ownership.testing import io_watch
+from ironic_ownership.testing import purity
 
 MEMBERS = (
     ('host1',),
@@ -153,7 +153,7 @@ def main() -> None:
         for values in questions['nodes']
     ]
     found = []
-    with io_watch.watched() as outside:
+    with purity.watched() as outside:
         for settings in questions['settings']:
             values = {
                 name: tuple(value) if isinstance(value, list) else value

@@ -14,21 +14,16 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, ClassVar
 
-from ironic_ownership.contracts import (
-    backend as backend_,
-)
-from ironic_ownership.contracts import (
-    exceptions,
-    model,
-)
-from ironic_ownership.contracts import policy as policy_
-from ironic_ownership.testing import (
-    backend,
-    backend_case,
-    policy,
-    policy_laws,
-)
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.policy import FilterPolicy, Policy
+from ironic_ownership.testing import backend_case, policy_laws
 from ironic_ownership.testing import policy_process as process
+from ironic_ownership.testing.backend import BackendContract
+from ironic_ownership.testing.policy import (
+    AssignerPolicyContract,
+    FilterPolicyContract,
+)
 
 _DETAIL = 400
 """Characters of what is told of a failure."""
@@ -61,7 +56,7 @@ class Finding:
 
 
 def check_policy(
-    target: type[policy_.Policy],
+    target: type[Policy],
     settings: process.Settings,
     heard: Heard = lambda law: None,
 ) -> Iterator[Finding]:
@@ -71,9 +66,9 @@ def check_policy(
         default.
     """
     suite: type[policy_laws.PolicyContract] = (
-        policy.FilterPolicyContract
-        if issubclass(target, policy_.FilterPolicy)
-        else policy.AssignerPolicyContract
+        FilterPolicyContract
+        if issubclass(target, FilterPolicy)
+        else AssignerPolicyContract
     )
     yield from _run(
         type(
@@ -86,7 +81,7 @@ def check_policy(
 
 
 def check_backend(
-    target: type[backend_.MembershipBackend],
+    target: type[MembershipBackend],
     settings: process.Settings,
     member_ttl: float,
     heard: Heard = lambda law: None,
@@ -119,7 +114,7 @@ def check_backend(
     yield from _run(
         type(
             'Checked',
-            (_Store, backend.BackendContract),
+            (_Store, BackendContract),
             {
                 'target': target,
                 'values': values,
@@ -132,9 +127,7 @@ def check_backend(
     )
 
 
-def _check_store(
-    one: backend_.MembershipBackend, other: backend_.MembershipBackend
-) -> None:
+def _check_store(one: MembershipBackend, other: MembershipBackend) -> None:
     """Refuse a store on which nothing can be tried.
 
     :raises MembershipError: saying why.
@@ -169,7 +162,7 @@ class _Notes:
 class _Store(backend_case.BackendCase):
     """A store that is left empty after each law."""
 
-    target: ClassVar[type[backend_.MembershipBackend]]
+    target: ClassVar[type[MembershipBackend]]
     values: ClassVar[dict[str, model.Value]]
     call_timeout: ClassVar[float]
 
@@ -180,9 +173,9 @@ class _Store(backend_case.BackendCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self._made: list[backend_.MembershipBackend] = []
+        self._made: list[MembershipBackend] = []
 
-    def make_backend(self, member_ttl: float) -> backend_.MembershipBackend:
+    def make_backend(self, member_ttl: float) -> MembershipBackend:
         made = self.target(
             dict(self.values),
             member_ttl=member_ttl,

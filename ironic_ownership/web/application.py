@@ -14,8 +14,9 @@ from oslo_middleware import healthcheck, http_proxy_to_wsgi, sizelimit
 from oslo_middleware import request_id as request_id_
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web import behind, form
-from ironic_ownership.web import site as site_
+from ironic_ownership.web import error_middleware
+from ironic_ownership.web.context import RequestContext
+from ironic_ownership.web.flask_app import Site
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -24,21 +25,21 @@ HEALTH = '/healthcheck'
 
 
 def build(
-    conf: cfg.ConfigOpts, behind_: behind.Behind, *, name: str = __name__
+    conf: cfg.ConfigOpts, context: RequestContext, *, name: str = __name__
 ) -> WSGIApplication:
     """Build the application of a configuration; nothing is opened yet.
 
     :param conf: with the group ``api``.
     :raises cfg.Error: if an option has a value that it can't have.
     """
-    site = site_.Site(conf, behind_)
+    site = Site(conf, context)
     below: WSGIApplication = site.operations(name)
     if site.keystone:
         below = _Tokens(below, conf, site.public)
     below = sizelimit.RequestBodySizeLimiter(below, conf)
     below = _at(HEALTH, healthcheck.Healthcheck(below, conf), below)
     below = http_proxy_to_wsgi.HTTPProxyToWSGI(below, conf)
-    return request_id_.RequestId(form.OneForm(below), conf)
+    return request_id_.RequestId(error_middleware.OneForm(below), conf)
 
 
 def _at(

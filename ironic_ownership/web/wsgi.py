@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web import configured
+from ironic_ownership.web import deploy
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 def _application() -> WSGIApplication:
     try:
-        conf = configured.configure(configured.arguments(os.environ))
-        return configured.build(conf)
+        conf = deploy.configure(deploy.arguments(os.environ))
+        return deploy.build(conf)
     except (exceptions.OwnershipError, cfg.Error) as exc:
         text = ' '.join(str(exc).split())
-        sys.stderr.write(f'{configured.PROG}: error: {text}\n')
+        sys.stderr.write(f'{deploy.PROG}: error: {text}\n')
         raise
 
 

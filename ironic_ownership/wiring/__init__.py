@@ -7,9 +7,9 @@ uses.
 
 from __future__ import annotations
 
-from ironic_ownership.wiring.interpretation import interpret
-from ironic_ownership.wiring.option_list import list_opts
-from ironic_ownership.wiring.process import Wiring
-from ironic_ownership.wiring.tuning import tuning_of
+from ironic_ownership.wiring.container import Wiring
+from ironic_ownership.wiring.host_tuning import tuning_of
+from ironic_ownership.wiring.member_policies import interpret
+from ironic_ownership.wiring.opts import list_opts
 
 __all__ = ('Wiring', 'interpret', 'list_opts', 'tuning_of')

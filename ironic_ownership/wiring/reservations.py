@@ -5,67 +5,66 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from ironic_ownership.contracts import allocations as allocations_
-from ironic_ownership.contracts import inventory as inventory_
-from ironic_ownership.engine.deciding import policy_set
-from ironic_ownership.wiring import interpretation
+from ironic_ownership.contracts.allocations import Allocations, Method
+from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.wiring import member_policies
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine import notices
-    from ironic_ownership.engine.members import fence
-    from ironic_ownership.engine.reservations import (
-        reservation_end,
-        reservation_repair,
-        reserving,
-    )
-    from ironic_ownership.wiring import process
+    from ironic_ownership.engine.conditions import Conditions
+    from ironic_ownership.engine.membership.fence import Fence
+    from ironic_ownership.engine.reservations import recovery, release
+    from ironic_ownership.engine.reservations.reserver import Reserver
+    from ironic_ownership.wiring import container
 
 
 def reserver(
-    wired: process.Wiring, request_id: str | None = None
-) -> reserving.Reserver:
+    wired: container.Wiring, request_id: str | None = None
+) -> Reserver:
     """Build what reserves nodes, for any number of threads.
 
     :param request_id: sent to Ironic with each request.
     :raises OwnershipError: if database or Ironic can't be used.
     """
-    from ironic_ownership.engine.reservations import reserving
+    from ironic_ownership.engine.reservations.reserver import build
 
     mine = threading.local()
 
-    def source_of() -> inventory_.Inventory:
+    def source_of() -> Inventory:
         if not hasattr(mine, 'source'):
             with wired.opening:
                 mine.source = wired.inventory_of(request_id)
-        source: inventory_.Inventory = mine.source
+        source: Inventory = mine.source
         return source
 
     reservations = wired.ready_reservations()
-    return reserving.build(
+    return build(
         wired.records,
         reservations,
         wired.backend,
-        interpretation.interpret,
+        member_policies.interpret,
         source_of,
         allocations_of(wired, request_id),
     )
 
 
 def allocations_of(
-    wired: process.Wiring, request_id: str | None = None
-) -> reservation_end.AllocationsOf:
+    wired: container.Wiring, request_id: str | None = None
+) -> release.AllocationsOf:
     """Return what gives each thread clients of its own."""
-    from ironic_ownership.clients import reserving as clients
+    from ironic_ownership.clients.ironic.allocation_factory import (
+        open_allocations,
+    )
 
     mine = threading.local()
 
     def opened_for(
-        method: allocations_.Method,
-    ) -> allocations_.Allocations:
-        opened: dict[str, allocations_.Allocations] = mine.__dict__
+        method: Method,
+    ) -> Allocations:
+        opened: dict[str, Allocations] = mine.__dict__
         if method.value not in opened:
             with wired.opening:
-                opened[method.value] = clients.open_allocations(
+                opened[method.value] = open_allocations(
                     wired.conf, method, request_id=request_id
                 )
         return opened[method.value]
@@ -74,38 +73,36 @@ def allocations_of(
 
 
 def repair(
-    wired: process.Wiring,
-    fence_: fence.Fence,
-    notices_: notices.Notices,
-) -> reservation_repair.Repair:
+    wired: container.Wiring,
+    fence: Fence,
+    conditions: Conditions,
+) -> recovery.Repair:
     """Build what settles the reservations of the service."""
     from ironic_ownership.engine.reservations import (
-        reservation_end,
-        reservation_repair,
-        reserving_method,
+        allocation_method,
+        recovery,
+        release,
     )
 
     clients = allocations_of(wired)
-    return reservation_repair.Repair(
+    return recovery.Repair(
         wired.settings.host,
-        reservation_repair.Ports(
+        recovery.Ports(
             wired.reservations,
             clients,
             wired.inventory_of(),
-            lambda policies: reserving_method.method_under(policies, clients),
+            lambda policies: allocation_method.method_under(policies, clients),
         ),
-        reservation_end.Ending(
-            wired.reservations, clients, may_act=fence_.epoch
-        ),
-        fence_,
-        notices_,
+        release.Ending(wired.reservations, clients, may_act=fence.epoch),
+        fence,
+        conditions,
     )
 
 
 def check_method(
-    wired: process.Wiring, policies: policy_set.PolicySet
+    wired: container.Wiring, policies: policy_set.PolicySet
 ) -> None:
     """Refuse policies by which nodes can't be reserved in this Ironic."""
-    from ironic_ownership.engine.reservations import reserving_method
+    from ironic_ownership.engine.reservations import allocation_method
 
-    reserving_method.method_under(policies, allocations_of(wired))
+    allocation_method.method_under(policies, allocations_of(wired))

@@ -6,9 +6,13 @@ import dataclasses
 import unittest
 import uuid as uuid_
 
-from ironic_ownership.contracts import allocations as port
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.testing import allocations, fake_allocations
+from ironic_ownership.contracts.allocations import (
+    Allocation,
+    AllocationState,
+    Method,
+)
+from tests.contract.suites import allocations, fake_allocations
 
 
 class FakeAllocationsTest(allocations.AllocationsContract, unittest.TestCase):
@@ -46,8 +50,8 @@ class FakeAllocationsTest(allocations.AllocationsContract, unittest.TestCase):
 
     def reserve_as_somebody_else(self, uuid: str, instance_uuid: str) -> None:
         self.change(uuid, instance_uuid=instance_uuid)
-        self.fake.made[instance_uuid] = port.Allocation(
-            instance_uuid, port.AllocationState.ACTIVE, node_uuid=uuid
+        self.fake.made[instance_uuid] = Allocation(
+            instance_uuid, AllocationState.ACTIVE, node_uuid=uuid
         )
 
     def set_maintenance(self, uuid: str) -> None:
@@ -64,4 +68,4 @@ class FakeAllocationsTest(allocations.AllocationsContract, unittest.TestCase):
         self.assertIsNone(self.fake.get('a'))
         self.assertRaises(exceptions.IronicError, self.fake.mine, 'one')
         self.assertEqual([('get', 'a'), ('mine', 'one')], self.fake.calls)
-        self.assertIs(port.Method.ALLOCATION, self.fake.method)
+        self.assertIs(Method.ALLOCATION, self.fake.method)

@@ -9,12 +9,8 @@ import unittest
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.policies import shard_key
-from ironic_ownership.testing import (
-    backend,
-    fakes,
-    record_claims,
-    record_services,
-)
+from ironic_ownership.testing import backend, fakes
+from tests.contract.suites import record_claims, record_services
 
 
 class TestMembership(backend.BackendContract):

@@ -8,7 +8,7 @@ import uuid
 import testtools
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.testing import inventory
+from tests.contract.suites import inventory
 
 
 class FakeInventoryTest(inventory.InventoryContract, testtools.TestCase):

@@ -6,7 +6,7 @@ import unittest
 import uuid as uuid_
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.testing import placement
+from tests.contract.suites import placement
 
 
 class FakePlacementTest(placement.PlacementContract, unittest.TestCase):

@@ -6,16 +6,16 @@ import pathlib
 import shutil
 import tempfile
 
-from ironic_ownership.db import removals as sql
-from ironic_ownership.testing import removals
+from ironic_ownership.db.removals import SqlRemovals
 from tests.contract import database
+from tests.contract.suites import removals
 
 
 class RemovalsOnDatabase(database.RecordsOnDatabase):
     """Builds the removals beside the records."""
 
-    def make_removals(self) -> sql.SqlRemovals:
-        return sql.SqlRemovals(self.database)
+    def make_removals(self) -> SqlRemovals:
+        return SqlRemovals(self.database)
 
 
 class TestRemovals(RemovalsOnDatabase, removals.RemovalContract):

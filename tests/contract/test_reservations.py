@@ -7,23 +7,23 @@ import shutil
 import tempfile
 import unittest
 
-from ironic_ownership.contracts import moves as moves_port
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.db import moves
-from ironic_ownership.db import reservations as sql
-from ironic_ownership.testing import (
+from ironic_ownership.db.reservations import SqlReservations
+from tests.contract import database
+from tests.contract.suites import (
     records,
     reservation_activation,
     reservation_beginning,
     reservation_end,
 )
-from tests.contract import database
 
 
 class ReservationsOnDatabase(database.RecordsOnDatabase):
     """Builds the reservations beside the records."""
 
-    def make_reservations(self) -> sql.SqlReservations:
-        return sql.SqlReservations(self.database)
+    def make_reservations(self) -> SqlReservations:
+        return SqlReservations(self.database)
 
     def move(self, number: int, destination: str) -> None:
         """Move a node from a service that was forced down."""
@@ -32,12 +32,12 @@ class ReservationsOnDatabase(database.RecordsOnDatabase):
         source = self.records.set_service(
             record.host, actor='operator', forced_down=True
         )
-        node = moves_port.NodeMove(
+        node = NodeMove(
             record.uuid, record.host, source.epoch, record.instance_uuid
         )
-        port.plan(moves_port.Move('req-1', destination, 'operator'), [node])
+        port.plan(Move('req-1', destination, 'operator'), [node])
         (done,) = port.carry_out('req-1', [node])
-        self.assertIs(moves_port.NodeState.MOVED, done.state, done.detail)
+        self.assertIs(NodeState.MOVED, done.state, done.detail)
 
 
 class _OnSqlite(unittest.TestCase):

@@ -7,9 +7,10 @@ import shutil
 import tempfile
 import unittest
 
-from ironic_ownership.testing import (
-    backend,
-    move_records,
+from ironic_ownership.testing import backend
+from tests.contract import database
+from tests.contract.suites import (
+    moves,
     record_absences,
     record_availability,
     record_changes,
@@ -20,7 +21,6 @@ from ironic_ownership.testing import (
     record_queries,
     record_services,
 )
-from tests.contract import database
 
 
 class _OnSqlite(unittest.TestCase):
@@ -96,7 +96,5 @@ class TestOperators(
     pass
 
 
-class TestMoves(
-    _OnSqlite, database.MovesOnDatabase, move_records.MoveContract
-):
+class TestMoves(_OnSqlite, database.MovesOnDatabase, moves.MoveContract):
     pass

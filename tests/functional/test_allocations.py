@@ -6,17 +6,21 @@ import time
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.clients import ironic_listing
-from ironic_ownership.contracts import allocations as port
+from ironic_ownership.clients.ironic import pagination
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.testing import allocations
-from tests.functional import allocating
+from ironic_ownership.contracts.allocations import (
+    MARKER,
+    AllocationState,
+    Method,
+)
+from tests.contract.suites import allocations
+from tests.functional.support import allocation_case
 
 ALLOCATIONS = '/v1/allocations'
 
 
-class AllocationsTest(allocating.AllocatingCase):
-    method = port.Method.ALLOCATION
+class AllocationsTest(allocation_case.AllocatingCase):
+    method = Method.ALLOCATION
     writes_by = 'POST'
 
     def reserve_as_somebody_else(self, uuid: str, instance_uuid: str) -> None:
@@ -45,7 +49,7 @@ class AllocationsTest(allocating.AllocatingCase):
         found = self.server.request('GET', f'/allocations/{one}')
         self.assertEqual(one, found['uuid'])
         self.assertEqual(uuid, found['node_uuid'])
-        self.assertEqual({port.MARKER: 'compute-1'}, found['extra'])
+        self.assertEqual({MARKER: 'compute-1'}, found['extra'])
 
     def test_error_of_an_earlier_call_is_not_in_the_way(self) -> None:
         [uuid] = self.enrol()
@@ -56,7 +60,7 @@ class AllocationsTest(allocating.AllocatingCase):
             json={
                 'uuid': one,
                 'resource_class': 'nothing',
-                'extra': {port.MARKER: 'one'},
+                'extra': {MARKER: 'one'},
             },
         )
         self.assertEqual('error', self.settle(one)['state'])
@@ -68,7 +72,7 @@ class AllocationsTest(allocating.AllocatingCase):
             one = allocations.instance()
             self._create(one, [uuid])
             self.proxy.late = late
-            self.fail('DELETE', allocating.UNAVAILABLE)
+            self.fail('DELETE', allocation_case.UNAVAILABLE)
             with self.assertRaises(exceptions.IronicUnavailableError):
                 self.client.delete(one)
             self.assertIs(not late, self.client.delete(one))
@@ -80,14 +84,14 @@ class AllocationsTest(allocating.AllocatingCase):
         uuids = self.enrol(2)
         one = allocations.instance()
         self.proxy.late = True
-        self.fail('POST', allocating.BROKEN, None)
+        self.fail('POST', allocation_case.BROKEN, None)
         made = self._create(one, uuids)
-        self.assertIs(port.AllocationState.ACTIVE, made.state)
+        self.assertIs(AllocationState.ACTIVE, made.state)
         self.assertEqual(2, self.proxy.asked.count(('POST', ALLOCATIONS)))
         self.assertEqual([made], list(self.client.mine('one')))
 
     def test_ironic_before_1_52_is_refused_and_named(self) -> None:
-        self.proxy.newest = allocating.BEFORE_ALLOCATIONS
+        self.proxy.newest = allocation_case.BEFORE_ALLOCATIONS
         client = self.another()
         for ask in (
             client.check,
@@ -103,11 +107,11 @@ class AllocationsTest(allocating.AllocatingCase):
         ):
             error = self.assertRaises(exceptions.IronicTooOldError, ask)
             self.assertIn('1.52', str(error))
-            self.assertIn(allocating.BEFORE_ALLOCATIONS, str(error))
+            self.assertIn(allocation_case.BEFORE_ALLOCATIONS, str(error))
 
     def test_ironic_of_today_is_admitted(self) -> None:
         self.client.check()
-        self.assertIs(port.Method.ALLOCATION, self.client.method)
+        self.assertIs(Method.ALLOCATION, self.client.method)
 
     def test_node_that_is_undeployed_has_no_allocation_any_more(self) -> None:
         [uuid] = self.enrol()
@@ -139,5 +143,5 @@ class AllocationsTest(allocating.AllocatingCase):
     def test_long_list_is_read_to_its_end(self) -> None:
         uuids = self.enrol(3)
         made = {self._create(allocations.instance(), [u]) for u in uuids}
-        with mock.patch.object(ironic_listing, 'PAGE_SIZE', 1):
+        with mock.patch.object(pagination, 'PAGE_SIZE', 1):
             self.assertEqual(made, set(self.client.mine('one')))

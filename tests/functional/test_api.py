@@ -8,7 +8,7 @@ import urllib.parse
 
 from prometheus_client import parser
 
-from tests.functional import api_process
+from tests.functional.support import api_process
 
 
 class ResourcesTest(api_process.ApiCase):

@@ -10,8 +10,8 @@ import hypothesis
 import schemathesis
 from schemathesis import GenerationMode, checks
 
-from ironic_ownership.web import catalogue
-from tests.functional import api_process
+from ironic_ownership.web import routes
+from tests.functional.support import api_process
 
 EXAMPLES = 15
 """Requests of one kind for one operation: some 20 operations, two kinds."""
@@ -62,7 +62,7 @@ class DocumentTest(api_process.ApiCase):
         self.assertEqual(
             {
                 f'{one.method} {one.path}'
-                for one in catalogue.OPERATIONS
+                for one in routes.OPERATIONS
                 # schemathesis leaves out the document itself.
                 if one.path != '/openapi.json'
             },

@@ -6,7 +6,7 @@ import atexit
 import functools
 
 from lab import keystone
-from tests.functional import api_process, databases
+from tests.functional.support import api_process, databases
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from lab import process
-from tests.functional import api_process
+from tests.functional.support import api_process
 
 SETTINGS = (
     pathlib.Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid as uuid_
 
-from tests.functional import api_process, reserving
+from tests.functional.support import api_process, reservation_case
 
 FREE = 3
 
@@ -16,7 +16,7 @@ class ReservationsTest(api_process.ApiCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.lab.serve('rack1', reserving.RESERVING)
+        self.lab.serve('rack1', reservation_case.RESERVING)
         self.free = set(self.enrolment.enrol(FREE))
         self.apis = [self.serve(), self.serve()]
 
@@ -29,7 +29,7 @@ class ReservationsTest(api_process.ApiCase):
                 {
                     'instance_uuid': instance,
                     'service': 'rack1',
-                    'resource_class': reserving.CLASS,
+                    'resource_class': reservation_case.CLASS,
                 },
             )
             for number, instance in enumerate(instances)

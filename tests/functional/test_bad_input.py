@@ -14,7 +14,7 @@ import unittest
 import sqlalchemy as sa
 
 from ironic_ownership.db import connection, schema, tables
-from tests.functional import databases, hosts
+from tests.functional.support import databases, hosts
 
 START = 'ironic-ownership-host: error: '
 

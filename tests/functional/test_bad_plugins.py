@@ -8,7 +8,12 @@ import subprocess
 import unittest
 from typing import Any
 
-from tests.functional import command_line, databases, hosts, third_parties
+from tests.functional.support import (
+    command_line,
+    databases,
+    hosts,
+    plugin_packages,
+)
 
 NAMED = "policy 'moody' from their-moods 1.5"
 
@@ -70,7 +75,7 @@ class TestStart(unittest.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.site = third_parties.Site()
+        self.site = plugin_packages.Site()
         self.directory = databases.temporary_directory('bad')
         self.records = self.directory / 'records.sqlite'
 
@@ -186,7 +191,7 @@ class TestRunning(hosts.HostsTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.site = third_parties.Site()
+        self.site = plugin_packages.Site()
         self.mood = self.site.file('mood')
         self.feel('')
         self.site.install(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.functional import dying, reloads
+from tests.functional.support import member_expiry, reload_case
 
 STATES = (
     {'maintenance': 1},
@@ -20,7 +20,7 @@ STATES = (
 )
 
 
-class TestNodes(reloads.ReloadsTestCase):
+class TestNodes(reload_case.ReloadsTestCase):
     def test_node_in_any_state_is_owned(self) -> None:
         uuids = self.enrolment.enrol(len(STATES) + 1)
         with self.server.sql() as database:
@@ -75,7 +75,7 @@ class TestNodes(reloads.ReloadsTestCase):
         )
         for peer in peers:  # before one of them takes over from the other
             peer.kill()
-        dying.bury(self.deployment, 'host1', 'host2')
+        member_expiry.bury(self.deployment, 'host1', 'host2')
         owners = self.deployment.owners()
         self.assertEqual({'host1', 'host2'}, set(owners.values()))
         changes = [e for e in self.deployment.events() if e.node_uuid]

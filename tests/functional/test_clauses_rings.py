@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from tests.functional import dying, hosts, reloads, test_failover
+from tests.functional import test_failover
+from tests.functional.support import hosts, member_expiry, reload_case
 
 BOTH, ALL = ('host1', 'host2'), ('host1', 'host2', 'host3')
 CONFIGURED = 'a deprecated policy is configured'
 SHARED = 'nodes are shared among'
 
 
-class TestRings(reloads.ReloadsTestCase):
+class TestRings(reload_case.ReloadsTestCase):
     def start(self, *names: str, **ironic: object) -> dict[str, hosts.Host]:
         started = {
             name: self.deployment.start(name, ironic=ironic) for name in names
@@ -100,7 +101,7 @@ class TestRings(reloads.ReloadsTestCase):
             one,
             *self.start('host2', peer_list='host1,host2').values(),
         ):
-            reloads.reload(host, ironic={'peer_list': 'host1,host2'})
+            reload_case.reload(host, ironic={'peer_list': 'host1,host2'})
             self.wait_for_lines(host, f'{SHARED} 2 peers')
         self.deployment.wait_for_beats('host1', 4)
         for host in self.deployment.hosts:
@@ -125,5 +126,5 @@ class TestRings(reloads.ReloadsTestCase):
         owners |= dict.fromkeys(rest, 'host3')
         self.deployment.wait_for_owners(owners)
         self.deployment.hosts[0].kill()
-        dying.bury(self.deployment, 'host1')
+        member_expiry.bury(self.deployment, 'host1')
         self.deployment.wait_for_owners(owners | dict.fromkeys(rack, 'host2'))

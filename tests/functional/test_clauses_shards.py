@@ -9,7 +9,7 @@ import contextlib
 import http.server
 import re
 
-from tests.functional import hosts, ironics, reloads
+from tests.functional.support import hosts, ironics, reload_case
 
 LIST, COUNT = '/v1/nodes', '/v1/shards'
 LOOK_UP = re.compile('/v1/nodes/[0-9a-f-]{36}')
@@ -24,7 +24,7 @@ class Proxy(ironics.RecordingProxy):
             super().hand_on(handler)
 
 
-class TestShards(reloads.ReloadsTestCase):
+class TestShards(reload_case.ReloadsTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.proxy = Proxy(self.server.endpoint)
@@ -143,7 +143,7 @@ class TestShards(reloads.ReloadsTestCase):
     def test_ironic_that_cannot_filter_is_refused_and_never_listed(
         self,
     ) -> None:
-        proxy = reloads.AgeingProxy(self.server.endpoint)
+        proxy = reload_case.AgeingProxy(self.server.endpoint)
         self.addCleanup(proxy.stop)
         for newest, option, value, needed in (
             ('1.81', 'shard_key', 's1', '1.82'),

@@ -20,7 +20,7 @@ import yaml
 
 from ironic_ownership.contracts import model
 from ironic_ownership.db import connection
-from tests.functional import command_line
+from tests.functional.support import command_line
 
 # root reads every file, unless it gives up the right to do so.
 _WITHOUT_PRIVILEGES = (

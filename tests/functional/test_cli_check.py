@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 
 from ironic_ownership.contracts import model
-from tests.functional import command_line, dying, hosts, ironics
+from tests.functional.support import (
+    command_line,
+    hosts,
+    ironics,
+    member_expiry,
+)
 
 KEYS = [
     *('severity', 'code', 'what', 'kind', 'count', 'subjects', 'services'),
@@ -327,7 +332,7 @@ class HostsTest(hosts.HostsTestCase):
         self.wait_for_check()
         deployed = self.deployment.owned_by('host2') & set(uuids[:12])
         host.kill()
-        dying.bury(self.deployment, 'host2')
+        member_expiry.bury(self.deployment, 'host2')
         # Free nodes follow the ring, deployed ones wait for an operator.
         self.wait_for_check('owner_dead_with_instance')
         found = self.check()['owner_dead_with_instance']

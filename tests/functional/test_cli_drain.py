@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ironic_ownership.contracts import model
-from tests.functional import command_line, hosts, ironics
+from tests.functional.support import command_line, hosts, ironics
 
 
 class DrainTest(ironics.IronicTestCase):

@@ -8,7 +8,7 @@ import uuid as uuid_
 import yaml
 
 from ironic_ownership.contracts import model
-from tests.functional import command_line, ironics
+from tests.functional.support import command_line, ironics
 
 KEYS = [
     *('uuid', 'name', 'state', 'inputs', 'members', 'assigner', 'peers'),

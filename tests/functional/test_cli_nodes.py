@@ -8,7 +8,7 @@ import uuid as uuid_
 
 import yaml
 
-from tests.functional import command_line, ironics
+from tests.functional.support import command_line, ironics
 
 SHORT = [
     *('uuid', 'name', 'service', 'state', 'instance_uuid'),

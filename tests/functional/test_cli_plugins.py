@@ -6,7 +6,7 @@ import json
 import unittest
 from typing import Any
 
-from tests.functional import command_line, third_parties
+from tests.functional.support import command_line, plugin_packages
 
 GOOD = """
     class Colour(FilterPolicy):
@@ -48,7 +48,7 @@ BAD = """
 class _Case(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.site = third_parties.Site()
+        self.site = plugin_packages.Site()
 
     def run_program(self, *words: str) -> command_line.Done:
         return command_line.run(*words, env=self.site.environment)

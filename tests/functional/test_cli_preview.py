@@ -7,8 +7,8 @@ import sqlite3
 import yaml
 
 from ironic_ownership.contracts import model
-from ironic_ownership.policies import ring as ring_
-from tests.functional import command_line, ironics
+from ironic_ownership.policies.ring import Ring
+from tests.functional.support import command_line, ironics
 
 NODES = 30
 FLOW = ['from_service', 'to_service', 'nodes', 'instances', 'share']
@@ -73,7 +73,7 @@ class PreviewCase(ironics.IronicTestCase):
 
     def owners(self, *hosts: str) -> dict[str, str]:
         uuids = [node.uuid for node in self.ring]
-        owners = ring_.Ring(hosts).owners(uuids)
+        owners = Ring(hosts).owners(uuids)
         return dict(zip(uuids, owners, strict=True))
 
     def database(self) -> list[str]:
@@ -244,7 +244,7 @@ class CompareTest(PreviewCase):
         )
         # All of the group goes to host1; the others have no group g2.
         everyone = [node.uuid for node in (*self.ring, *self.rack)]
-        owners = ring_.Ring(('host1', 'host2', 'rack1')).owners(everyone)
+        owners = Ring(('host1', 'host2', 'rack1')).owners(everyone)
         now = dict(zip(everyone, owners, strict=True))
         expected = {
             uuid: (owner, 'host1' if uuid in self.owner else None)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 
-from tests.functional import reserving
+from tests.functional.support import reservation_case
 
 
-class ReservationTest(reserving.ReservingTestCase):
+class ReservationTest(reservation_case.ReservingTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.serve('rack1')
 
     def one(self, *words: str) -> dict[str, object]:
-        return reserving.result(
+        return reservation_case.result(
             self.lab.run('reservation', *words, '-f', 'json')
         )
 
     def test_whole_life_of_a_reservation(self) -> None:
-        instance = reserving.instance()
-        made = reserving.result(self.create(instance, '--vcpus', '2'))
+        instance = reservation_case.instance()
+        made = reservation_case.result(self.create(instance, '--vcpus', '2'))
         self.assertEqual(
             ('active', 'rack1', instance, False, 'allocation'),
             tuple(
@@ -37,14 +37,14 @@ class ReservationTest(reserving.ReservingTestCase):
             {
                 'instance_uuid': instance,
                 'service': 'rack1',
-                'resource_class': reserving.CLASS,
+                'resource_class': reservation_case.CLASS,
                 'vcpus': 2,
             },
             made['request'],
         )
         self.assertIsNotNone(made['expires_at'])
         self.assert_sound()
-        again = reserving.result(self.create(instance, '--vcpus', '2'))
+        again = reservation_case.result(self.create(instance, '--vcpus', '2'))
         self.assertEqual(made, again)
         for key in (made['id'], instance):
             self.assertEqual(made, self.one('show', str(key)))
@@ -65,7 +65,9 @@ class ReservationTest(reserving.ReservingTestCase):
     def test_what_a_dead_service_leaves_is_named_and_can_be_given_back(
         self,
     ) -> None:
-        made = reserving.result(self.create(reserving.instance()))
+        made = reservation_case.result(
+            self.create(reservation_case.instance())
+        )
 
         def left() -> list[str]:
             done = self.lab.run('check', '-f', 'json')
@@ -85,30 +87,34 @@ class ReservationTest(reserving.ReservingTestCase):
         self.assertEqual({}, self.held_by_ironic())
 
     def test_dry_runs_change_nothing(self) -> None:
-        done = self.create(reserving.instance(), '--dry-run')
-        choice = reserving.result(done)
+        done = self.create(reservation_case.instance(), '--dry-run')
+        choice = reservation_case.result(done)
         self.assertEqual(4, choice['fitting'])
         self.assertLessEqual(set(choice['candidates']), set(self.nodes))
         done = self.create(
-            reserving.instance(), '--trait', 'CUSTOM_X', '--dry-run'
+            reservation_case.instance(), '--trait', 'CUSTOM_X', '--dry-run'
         )
         self.assertEqual(3, done.returncode, done.stderr)
         self.assertEqual(
             {'trait:CUSTOM_X': 4}, json.loads(done.stdout)['removed']
         )
-        made = reserving.result(self.create(reserving.instance()))
+        made = reservation_case.result(
+            self.create(reservation_case.instance())
+        )
         for verb in ('confirm', 'delete'):
             self.assertEqual(made, self.one(verb, made['id'], '--dry-run'))
         self.assert_sound()
 
     def test_no_match_is_refused_and_says_what_removed_how_many(self) -> None:
         self.enrolment.set_maintenance(self.nodes[0], True)
-        done = self.create(reserving.instance(), '--memory-mb', '999999')
+        done = self.create(
+            reservation_case.instance(), '--memory-mb', '999999'
+        )
         self.assertEqual(3, done.returncode)
         self.assertIn('memory_mb 4', done.stderr)
         for node in self.nodes:
             self.enrolment.set_maintenance(node, True)
-        done = self.create(reserving.instance())
+        done = self.create(reservation_case.instance())
         self.assertEqual(3, done.returncode)
         self.assertIn('maintenance 4', done.stderr)
         self.assert_sound()
@@ -117,7 +123,7 @@ class ReservationTest(reserving.ReservingTestCase):
         self,
     ) -> None:
         path = self.lab.directory / 'request.yaml'
-        instance = reserving.instance()
+        instance = reservation_case.instance()
         path.write_text(
             json.dumps(
                 {
@@ -139,9 +145,9 @@ class ReservationTest(reserving.ReservingTestCase):
             self.assertIn(word, done.stderr)
 
     def test_what_is_not_possible_is_refused(self) -> None:
-        self.lab.serve('rack2', reserving.RESERVING, alive=False)
-        self.lab.serve('rack3', reserving.command_line.ALL)
-        instance = reserving.instance()
+        self.lab.serve('rack2', reservation_case.RESERVING, alive=False)
+        self.lab.serve('rack3', reservation_case.command_line.ALL)
+        instance = reservation_case.instance()
         for host, code, word in (
             ('rack2', 3, 'not alive'),
             ('rack3', 3, 'policy'),
@@ -150,15 +156,15 @@ class ReservationTest(reserving.ReservingTestCase):
             done = self.create(instance, host=host)
             self.assertEqual(code, done.returncode, done.stderr)
             self.assertIn(word, done.stderr)
-        reserving.result(self.create(instance))
+        reservation_case.result(self.create(instance))
         done = self.create(instance, '--vcpus', '1')
         self.assertEqual(3, done.returncode)
         self.assertIn('asks for something else', done.stderr)
         self.assert_sound()
 
     def test_node_that_is_deployed_is_not_given_back(self) -> None:
-        instance = reserving.instance()
-        made = reserving.result(self.create(instance))
+        instance = reservation_case.instance()
+        made = reservation_case.result(self.create(instance))
         with self.server.sql() as database:
             database.execute(
                 "UPDATE nodes SET provision_state = 'active' WHERE uuid = ?",
@@ -170,10 +176,10 @@ class ReservationTest(reserving.ReservingTestCase):
         self.assert_sound()
 
     def test_ironic_that_answers_503_leaves_what_can_be_repeated(self) -> None:
-        instance = reserving.instance()
+        instance = reservation_case.instance()
         for methods in (('POST',), ('DELETE',)):
             self.gate.stop_at = lambda method, path, asked=methods: (
-                reserving.UNAVAILABLE if method in asked else None
+                reservation_case.UNAVAILABLE if method in asked else None
             )
             if methods == ('POST',):
                 done = self.create_once(instance)
@@ -183,7 +189,7 @@ class ReservationTest(reserving.ReservingTestCase):
             self.assertIn('is not finished', done.stderr)
             self.gate.stop_at = lambda method, path: None
             if methods == ('POST',):
-                reserving.result(self.create(instance))
+                reservation_case.result(self.create(instance))
                 self.assert_sound()
         self.age()
         done = self.lab.run('reservation', 'delete', instance, '--yes')
@@ -203,9 +209,11 @@ class ReservationTest(reserving.ReservingTestCase):
                         self.enrolment.set_maintenance(node, True)
 
         self.gate.stop_at = into_maintenance
-        made = reserving.result(self.create(reserving.instance()))
+        made = reservation_case.result(
+            self.create(reservation_case.instance())
+        )
         self.assertEqual(left, made['node_uuid'])
-        done = self.create(reserving.instance())
+        done = self.create(reservation_case.instance())
         self.assertEqual(3, done.returncode)
         self.assertIn('maintenance 3', done.stderr)
         self.assert_sound()
@@ -219,7 +227,7 @@ class ReservationTest(reserving.ReservingTestCase):
                     self.enrolment.set_maintenance(node, True)
 
         self.gate.stop_at = into_maintenance
-        done = self.create(reserving.instance())
+        done = self.create(reservation_case.instance())
         self.assertEqual(3, done.returncode, done.stderr)
         self.assertIn('maintenance 4', done.stderr)
         self.assert_sound()

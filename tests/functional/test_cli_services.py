@@ -9,7 +9,7 @@ import unittest
 from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
-from tests.functional import command_line
+from tests.functional.support import command_line
 
 NODE = '00000000-0000-4000-8000-00000000000{}'
 INSTANCE = '00000000-0000-4000-8000-0000000000f1'

@@ -9,7 +9,13 @@ from typing import Any
 
 from ironic_ownership.contracts import model
 from lab import process
-from tests.functional import command_line, conductors, hosts, ironics, laws
+from tests.functional.support import (
+    command_line,
+    conductors,
+    hosts,
+    ironics,
+    laws,
+)
 
 OUT = 'out_of_service'
 SETTINGS: hosts.Sections = {'ownership': {'recovery_delay': 3}}

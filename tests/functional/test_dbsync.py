@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, records, schema
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import uuid as uuid_
 
 from ironic_ownership.contracts import model, records
-from tests.functional import deletions, ironics
+from tests.functional.support import deletion_case, ironics
 
 
-class DeleteTest(deletions.DeletionTestCase):
+class DeleteTest(deletion_case.DeletionTestCase):
     def test_node_that_is_gone_passes_every_gate(self) -> None:
-        self.assertEqual(deletions.GATES, self.check(self.gone))
-        self.assertEqual(deletions.GATES, self.check('gone-1'))
+        self.assertEqual(deletion_case.GATES, self.check(self.gone))
+        self.assertEqual(deletion_case.GATES, self.check('gone-1'))
         self.assert_all_kept()
 
     def test_provider_and_record_go_together(self) -> None:
@@ -42,7 +42,7 @@ class DeleteTest(deletions.DeletionTestCase):
             self.assertTrue(rows)
         verdicts = self.check(self.nodes[0], code=3)
         self.assertEqual(
-            deletions.GATES | {'node_is_gone': 'failed'}, verdicts
+            deletion_case.GATES | {'node_is_gone': 'failed'}, verdicts
         )
         self.assert_all_kept()
 
@@ -103,7 +103,7 @@ class DeleteTest(deletions.DeletionTestCase):
         more = [self.lose(f'gone-{n}') for n in (2, 3, 4)]
         verdicts = self.check(self.gone, code=3)
         self.assertEqual(
-            deletions.GATES | {'no_mass_loss': 'failed'}, verdicts
+            deletion_case.GATES | {'no_mass_loss': 'failed'}, verdicts
         )
         self.assertIn('mass_loss_share', self.evidence['no_mass_loss'])
         self.run_json('delete', self.gone, *more, '--yes', code=3)
@@ -176,7 +176,7 @@ class DeleteTest(deletions.DeletionTestCase):
         (row,) = self.run_json('delete', self.gone, '--yes', code=3)
         self.placement_server.start()
         self.assertEqual(
-            deletions.GATES | {'no_allocation': 'unknown'}, verdicts
+            deletion_case.GATES | {'no_allocation': 'unknown'}, verdicts
         )
         self.assertEqual(['no_allocation'], row['failed_gates'])
         self.assert_all_kept()
@@ -190,7 +190,7 @@ class DeleteTest(deletions.DeletionTestCase):
     def test_deployment_without_placement_is_told_so(self) -> None:
         self.lab.config = self.lab.configure()
         self.assertEqual(
-            deletions.GATES | {'no_allocation': 'not_configured'},
+            deletion_case.GATES | {'no_allocation': 'not_configured'},
             self.check(self.gone),
         )
         self.assertIn(
@@ -200,7 +200,7 @@ class DeleteTest(deletions.DeletionTestCase):
     def test_case_of_the_group_does_not_matter(self) -> None:
         section = self.placement_section().replace('placement', 'Placement', 1)
         self.lab.config = self.lab.configure(more=section)
-        self.assertEqual(deletions.GATES, self.check(self.gone))
+        self.assertEqual(deletion_case.GATES, self.check(self.gone))
 
     def test_misspelt_placement_is_an_error_and_no_deletion(self) -> None:
         section = self.placement_section()
@@ -235,7 +235,7 @@ class DeleteTest(deletions.DeletionTestCase):
                 'UPDATE nodes SET parent_node = ? WHERE uuid = ?',
                 (self.nodes[0], self.nodes[1]),
             )
-        self.assertEqual(deletions.GATES, self.check(self.gone))
+        self.assertEqual(deletion_case.GATES, self.check(self.gone))
 
     def test_unknown_nodes_are_all_named_with_what_is_near(self) -> None:
         wrong = f'{self.gone[:-1]}{"0" if self.gone[-1] != "0" else "1"}'

@@ -18,8 +18,8 @@ from ironic_ownership import conf, wiring
 from ironic_ownership.cmd import cli
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import tables
-from ironic_ownership.engine.members import registration
-from tests.functional import deletions, steps
+from ironic_ownership.engine.membership import registration
+from tests.functional.support import deletion_case, steps
 
 _FORK = multiprocessing.get_context('fork')
 _MOST_STEPS = 200
@@ -52,7 +52,7 @@ def refresh(config: str, uuid: str) -> int:
     return 0
 
 
-class CrashTest(deletions.DeletionTestCase):
+class CrashTest(deletion_case.DeletionTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.config = str(

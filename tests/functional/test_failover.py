@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection
 
-from ironic_ownership.db import ledger, schema
+from ironic_ownership.db import change_set, schema
 from ironic_ownership.policies import ring
-from tests.functional import databases, dying, hosts, test_dbsync
+from tests.functional import test_dbsync
+from tests.functional.support import databases, hosts, member_expiry
 
 HOSTS = ('host1', 'host2', 'host3')
 PASSWORD = 'hunter2'
@@ -89,7 +90,7 @@ class _Sharing(hosts.HostsTestCase):
                 (event.from_host, event.to_host)
                 for event in self.deployment.events()
                 if event.node_uuid == uuid
-                and event.kind == ledger.OWNER_CHANGED
+                and event.kind == change_set.OWNER_CHANGED
             ]
             self.assertEqual(
                 [
@@ -121,7 +122,7 @@ class TestFailover(_Sharing):
         dead = self.deployment.service('host1').incarnation
         running['host1'].kill()
         # However long the next one takes to start.
-        dying.keep(self.deployment, 'host1')
+        member_expiry.keep(self.deployment, 'host1')
         again = self.start_again('host1')
         self.deployment.wait_until(
             lambda: again.lines(f'stands by for incarnation {dead}'),
@@ -129,7 +130,7 @@ class TestFailover(_Sharing):
         )
         self.deployment.wait_for_beats('host2', 2)
         self.assertEqual([], again.lines('host1 registered'))
-        dying.bury_process(self.deployment, 'host1', dead)
+        member_expiry.bury_process(self.deployment, 'host1', dead)
         self.deployment.wait_until(
             lambda: again.lines('host1 registered'), 'return of host1'
         )
@@ -143,7 +144,7 @@ class TestFailover(_Sharing):
             {
                 (event.from_host, event.to_host)
                 for event in after
-                if event.kind == ledger.OWNER_CHANGED
+                if event.kind == change_set.OWNER_CHANGED
             },
         )
 
@@ -154,7 +155,7 @@ class TestFailover(_Sharing):
         shared = ring_of(uuids, both)
         self.deployment.wait_for_owners(shared)
         old = self.epoch('host1')
-        dying.freeze(self.deployment, running['host1'])
+        member_expiry.freeze(self.deployment, running['host1'])
         without = self.after_death(shared, deployed, 'host1')
         self.deployment.wait_for_owners(without)
         # It will want these at once when it wakes up.
@@ -175,17 +176,19 @@ class TestFailover(_Sharing):
             for event in self.deployment.events()
             if event.id > frozen_until and event.actor == 'host1'
         )
-        self.assertEqual(ledger.SERVICE_REGISTERED, first.kind)
+        self.assertEqual(change_set.SERVICE_REGISTERED, first.kind)
         self.assert_silent_while_fenced('host1')
 
     def assert_silent_while_fenced(self, host: str) -> None:
         events = self.deployment.events()
         fenced = itertools.dropwhile(
-            lambda e: (e.kind, e.from_host) != (ledger.SERVICE_FENCED, host),
+            lambda e: (
+                (e.kind, e.from_host) != (change_set.SERVICE_FENCED, host)
+            ),
             events,
         )
         own = [event.kind for event in fenced if event.actor == host]
-        self.assertEqual(ledger.SERVICE_REGISTERED, own[0])
+        self.assertEqual(change_set.SERVICE_REGISTERED, own[0])
 
     def epoch(self, host: str) -> int:
         services = self.deployment.records.services()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from ironic_ownership import conf as conf_
+from ironic_ownership import conf as ironic_ownership_conf
 from ironic_ownership import wiring
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.hosting import host as host_
-from tests.functional import hosts, ironics
+from ironic_ownership.engine.host.process import Host
+from tests.functional.support import hosts, ironics
 
 
 class TestGuard(hosts.HostsTestCase):
@@ -38,7 +38,7 @@ class TestGuard(hosts.HostsTestCase):
         self.foreign_uuids = uuids
         return uuids
 
-    def start_here(self) -> host_.Host:
+    def start_here(self) -> Host:
         file = self.deployment.directory / 'here.conf'
         file.write_text(
             hosts.text_of(
@@ -58,7 +58,9 @@ class TestGuard(hosts.HostsTestCase):
                 },
             )
         )
-        conf = conf_.new(['--config-file', str(file)], 'test', logs=False)
+        conf = ironic_ownership_conf.new(
+            ['--config-file', str(file)], 'test', logs=False
+        )
         wired = wiring.Wiring(conf)
         self.addCleanup(wired.close)
         host, _ = wired.host()

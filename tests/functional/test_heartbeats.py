@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import clock, connection, schema, tables
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class _Heartbeats:

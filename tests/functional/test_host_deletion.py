@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import uuid as uuid_
 
-from tests.functional import command_line, dying, hosts, placements
+from tests.functional.support import (
+    command_line,
+    hosts,
+    member_expiry,
+    placements,
+)
 
 
 class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
@@ -68,7 +73,7 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
         self.assertIn(gone, self.deployment.owned_by('host1'))
         self.assertEqual(1, len(self.host.lines('refused by')))
         # It must not delete before we have looked.
-        dying.freeze(self.deployment, self.host)
+        member_expiry.freeze(self.deployment, self.host)
         self.placement_server.start()
         self.assertIn(gone, self.placement_server.providers())
         self.host.thaw()
@@ -105,7 +110,7 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
 
     def test_operator_deletes_in_place_of_a_service_that_hangs(self) -> None:
         gone = self.nodes[0]
-        dying.freeze(self.deployment, self.host)
+        member_expiry.freeze(self.deployment, self.host)
         self.lose(gone)
         done = command_line.run(
             *('--config-file', str(self.host.config), 'compute', 'node'),

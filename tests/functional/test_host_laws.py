@@ -7,9 +7,9 @@ import unittest
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts import records as port
+from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema, tables
-from tests.functional import databases, laws
+from tests.functional.support import databases, laws
 
 NODE = model.Node('00000000-0000-0000-0000-000000000001')
 DEPLOYED = model.Node(
@@ -33,8 +33,7 @@ class TestLaws(unittest.TestCase):
     ) -> None:
         self.epochs = {h: self.records.register(h, settings) for h in hosts}
         claims = [
-            port.Claim(node, reasons.Reason.ASSIGNED)
-            for node in (NODE, DEPLOYED)
+            Claim(node, reasons.Reason.ASSIGNED) for node in (NODE, DEPLOYED)
         ]
         self.records.apply('host1', self.epochs['host1'], claims)
 
@@ -48,7 +47,7 @@ class TestLaws(unittest.TestCase):
             self.assertIn(word, found)
 
     def take_over(self) -> None:
-        claim = port.Claim(
+        claim = Claim(
             NODE,
             reasons.Reason.ASSIGNED,
             seen_host='host1',

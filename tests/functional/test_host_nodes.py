@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from ironic_ownership.db import ledger
-from tests.functional import dying, hosts
+from ironic_ownership.db import change_set
+from tests.functional.support import hosts, member_expiry
 
 
 class TestNodes(hosts.HostsTestCase):
@@ -81,9 +81,9 @@ class TestNodes(hosts.HostsTestCase):
         self.assertEqual(created, self.created_at(uuid))
         self.assertEqual(
             [
-                ledger.OWNER_CHANGED,
-                ledger.NODE_FORGOTTEN,
-                ledger.OWNER_CHANGED,
+                change_set.OWNER_CHANGED,
+                change_set.NODE_FORGOTTEN,
+                change_set.OWNER_CHANGED,
             ],
             [kind for kind, _ in self.story(uuid)],
         )
@@ -115,11 +115,11 @@ class TestNodes(hosts.HostsTestCase):
             )
         self.assertEqual(
             [
-                (ledger.OWNER_CHANGED, None),
-                (ledger.INSTANCE_OPENED, 'first'),
-                (ledger.INSTANCE_CLOSED, 'first'),
-                (ledger.INSTANCE_OPENED, 'second'),
-                (ledger.INSTANCE_CLOSED, 'second'),
+                (change_set.OWNER_CHANGED, None),
+                (change_set.INSTANCE_OPENED, 'first'),
+                (change_set.INSTANCE_CLOSED, 'first'),
+                (change_set.INSTANCE_OPENED, 'second'),
+                (change_set.INSTANCE_CLOSED, 'second'),
             ],
             self.story(uuid),
         )
@@ -146,7 +146,7 @@ class TestNodes(hosts.HostsTestCase):
         )
         self.deployment.wait_for_members('host1')
         self.host.kill()
-        dying.bury(self.deployment, 'host1')
+        member_expiry.bury(self.deployment, 'host1')
         uuids = self.enrolment.enrol(len(odd) + 2)
         for uuid, (column, value) in zip(uuids[1:], odd, strict=False):
             self.set_column(uuid, column, value)

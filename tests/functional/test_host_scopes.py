@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tests.functional import dying, hosts
+from tests.functional.support import hosts, member_expiry
 
 EXCLUSIVE = 'conductor_group,shard_key'
 SHARING = 'peer_list,conductor_group'
@@ -48,7 +48,7 @@ class TestScopes(hosts.HostsTestCase):
         owners = given({'host1': both, 'host2': shard, 'host3': group})
         self.deployment.wait_for_owners(owners)
         one.kill()
-        dying.bury(self.deployment, 'host1')
+        member_expiry.bury(self.deployment, 'host1')
         self.deployment.wait_for_members('host2', 'host3')
         # Both of the others look around once more before all is compared.
         owners |= given(

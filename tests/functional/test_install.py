@@ -11,7 +11,7 @@ import zipfile
 
 import testtools
 
-from tests.functional import installations
+from tests.functional.support import installations
 
 
 class InstallTest(testtools.TestCase):

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ironic_ownership.contracts import allocations as port
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.testing import allocations
-from tests.functional import allocating
+from ironic_ownership.contracts.allocations import MARKER, Method
+from tests.contract.suites import allocations
+from tests.functional.support import allocation_case
 
 ALLOCATIONS = '/v1/allocations'
 
 
-class InstanceUUIDsTest(allocating.AllocatingCase):
-    method = port.Method.INSTANCE_UUID
+class InstanceUUIDsTest(allocation_case.AllocatingCase):
+    method = Method.INSTANCE_UUID
     writes_by = 'PATCH'
 
     def setUp(self) -> None:
         super().setUp()
-        self.proxy.newest = allocating.BEFORE_ALLOCATIONS
+        self.proxy.newest = allocation_case.BEFORE_ALLOCATIONS
         self.client = self.another()
 
     def reserve_as_somebody_else(self, uuid: str, instance_uuid: str) -> None:
@@ -26,7 +26,7 @@ class InstanceUUIDsTest(allocating.AllocatingCase):
         self,
     ) -> None:
         self.client.check()
-        self.assertIs(port.Method.INSTANCE_UUID, self.client.method)
+        self.assertIs(Method.INSTANCE_UUID, self.client.method)
         uuids = self.enrol(2)
         one = allocations.instance()
         self._create(one, uuids)
@@ -39,7 +39,7 @@ class InstanceUUIDsTest(allocating.AllocatingCase):
             for path, _, headers in self.proxy.requests
             if path != '/'
         }
-        self.assertEqual({allocating.BEFORE_ALLOCATIONS}, versions)
+        self.assertEqual({allocation_case.BEFORE_ALLOCATIONS}, versions)
 
     def test_mark_goes_with_the_reservation(self) -> None:
         [uuid] = self.enrol()
@@ -47,10 +47,10 @@ class InstanceUUIDsTest(allocating.AllocatingCase):
         self._create(one, [uuid])
         self.assertEqual(
             {'service': 'one', 'instance_uuid': one},
-            self.node(uuid)['extra'][port.MARKER],
+            self.node(uuid)['extra'][MARKER],
         )
         self.client.delete(one)
-        self.assertNotIn(port.MARKER, self.node(uuid)['extra'])
+        self.assertNotIn(MARKER, self.node(uuid)['extra'])
 
     def test_mark_that_was_left_behind_claims_nothing(self) -> None:
         [uuid] = self.enrol()

@@ -9,9 +9,9 @@ import uuid as uuid_
 from collections.abc import Collection
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.placement import inventory_plan
+from ironic_ownership.engine.placement import inventory_diff
 from lab import proxy
-from tests.functional import command_line, hosts, placements
+from tests.functional.support import command_line, hosts, placements
 
 BARE_METAL = 'CUSTOM_BAREMETAL'
 TRAITS = {'CUSTOM_LAB', 'HW_CPU_X86_VMX'}
@@ -64,7 +64,7 @@ class _Reporting(hosts.HostsTestCase, placements.PlacementTestCase):
 
     def wait_for_reserved(self, uuid: str, reserved: int) -> None:
         """Wait until Placement says so, and until that is on record."""
-        known = inventory_plan.wanted(
+        known = inventory_diff.wanted(
             model.Node(uuid, resource_class='baremetal', traits=(*TRAITS,)),
             'any reason' if reserved else None,
         )
@@ -225,10 +225,10 @@ class OutageTest(_Reporting):
         )
         nodes += self.enrolment.enrol(3)
         self.deployment.wait_for_owners(dict.fromkeys(nodes, 'host1'))
-        self.assertEqual(set(nodes), self.behind(host))
+        self.assertEqual(set(nodes), self.context(host))
         self.placement_server.start()
         self.wait_for_report(nodes)
-        self.assertEqual(set(), self.behind(host))
+        self.assertEqual(set(), self.context(host))
         self.assertEqual(set(nodes), self.placement_server.providers())
         warned = [
             line for line in host.lines(' WARNING ') if 'Placement' in line
@@ -237,7 +237,7 @@ class OutageTest(_Reporting):
         self.assertLessEqual(len(warned), 2, warned)
         self.assertTrue(host.lines('Placement is told of all again'))
 
-    def behind(self, host: hosts.Host) -> set[str]:
+    def context(self, host: hosts.Host) -> set[str]:
         """Return the nodes that "check" says Placement does not know."""
         done = command_line.run(
             *('--config-file', str(host.config), 'check', '--long'),
@@ -326,7 +326,7 @@ class CapacityTest(_Reporting):
         answer = self.placement_server.send(
             'GET',
             '/resource_providers/'
-            f'{inventory_plan.service_uuid(name)}/inventories',
+            f'{inventory_diff.service_uuid(name)}/inventories',
         )
         if not answer.ok:
             return None
@@ -342,7 +342,7 @@ class CapacityTest(_Reporting):
 
     def test_each_service_reports_the_total_and_follows_it(self) -> None:
         self.assertEqual(
-            set(map(inventory_plan.service_uuid, self.hosts)),
+            set(map(inventory_diff.service_uuid, self.hosts)),
             self.placement_server.providers(),
         )
         self.enrolment.enrol(2)
@@ -361,7 +361,7 @@ class CapacityTest(_Reporting):
         )
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual(
-            {inventory_plan.service_uuid('host1')},
+            {inventory_diff.service_uuid('host1')},
             self.placement_server.providers(),
         )
 
@@ -370,7 +370,7 @@ class CapacityTest(_Reporting):
         self.deployment.wait_until(
             lambda: self.deployment.members() == {'host1'}, 'end of host2'
         )
-        self.placement_server.allocate(inventory_plan.service_uuid('host2'))
+        self.placement_server.allocate(inventory_diff.service_uuid('host2'))
         done = command_line.run(
             *('--config-file', str(self.hosts['host1'].config)),
             *('service', 'delete', 'host2', '--yes'),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ironic_ownership.clients import ironic as client
+from ironic_ownership.clients.ironic import client
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.testing import inventory as contract
-from tests.functional import ironics
+from tests.contract.suites import inventory as contract
+from tests.functional.support import ironics
 
 
 class ContractTest(contract.InventoryContract, ironics.IronicTestCase):

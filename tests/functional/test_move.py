@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from ironic_ownership.contracts import moves
-from tests.functional import command_line, moving, placements
+from tests.functional.support import command_line, move_case, placements
 
 GATES = [
     *('record_exists', 'source_stopped', 'not_same_service'),
@@ -20,7 +20,7 @@ GATES = [
 MISSING = '00000000-0000-4000-8000-00000000dead'
 
 
-class MoveTest(moving.MoveTestCase):
+class MoveTest(move_case.MoveTestCase):
     def failed(self, row) -> list[str]:
         return [g['gate'] for g in row['gates'] if g['result'] == 'failed']
 
@@ -245,7 +245,7 @@ class MoveTest(moving.MoveTestCase):
             self.assertIn("'req-x' is not known", done.stderr)
 
 
-class PlaceTest(moving.MoveTestCase):
+class PlaceTest(move_case.MoveTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.lab.records.set_service('old', actor='test', disabled=False)
@@ -297,7 +297,7 @@ class PlaceTest(moving.MoveTestCase):
             self.assertIn('shard', dict(query))
 
 
-class InputTest(moving.MoveTestCase):
+class InputTest(move_case.MoveTestCase):
     def file_of(self, *lines: str) -> str:
         path = self.lab.directory / 'uuids.txt'
         path.write_text('\n'.join(lines) + '\n')
@@ -375,7 +375,7 @@ class InputTest(moving.MoveTestCase):
         self.assertEqual(sorted(self.nodes), self.owned_by('old'))
 
 
-class OutageTest(moving.MoveTestCase):
+class OutageTest(move_case.MoveTestCase):
     def test_without_ironic_its_gates_fail(self) -> None:
         config = self.lab.configure('noironic')
         text = config.read_text().replace(self.proxy.url, 'http://127.0.0.1:1')
@@ -410,7 +410,7 @@ class OutageTest(moving.MoveTestCase):
         self.assert_whole()
 
 
-class PlacementTest(placements.PlacementTestCase, moving.MoveTestCase):
+class PlacementTest(placements.PlacementTestCase, move_case.MoveTestCase):
     """Beside a real Placement as well."""
 
     def setUp(self) -> None:
@@ -452,7 +452,7 @@ class PlacementTest(placements.PlacementTestCase, moving.MoveTestCase):
         self.assertEqual(sorted(self.nodes), self.owned_by('new'))
 
 
-class TerminalTest(moving.MoveTestCase):
+class TerminalTest(move_case.MoveTestCase):
     def ask(self, answer: str) -> tuple[int, str]:
         """Move everything at a terminal, with this answer."""
         ours, theirs = pty.openpty()

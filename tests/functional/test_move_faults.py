@@ -6,14 +6,14 @@ import itertools
 import json
 import signal
 
-from ironic_ownership.contracts import moves as port
-from ironic_ownership.db import moves as sql
-from tests.functional import command_line, databases, laws, moving
+from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.db.moves import SqlMoves
+from tests.functional.support import command_line, databases, laws, move_case
 
-MOVED, PLANNED = port.NodeState.MOVED, port.NodeState.PLANNED
+MOVED, PLANNED = NodeState.MOVED, NodeState.PLANNED
 
 
-class KilledMoveTest(moving.MoveTestCase):
+class KilledMoveTest(move_case.MoveTestCase):
     """The same three nodes in a fresh database for each kill."""
 
     def setUp(self) -> None:
@@ -30,10 +30,10 @@ class KilledMoveTest(moving.MoveTestCase):
         return lab
 
     def assert_invariants(
-        self, lab: command_line.Deployment, results: dict[str, port.NodeState]
+        self, lab: command_line.Deployment, results: dict[str, NodeState]
     ) -> None:
         """Prove that every node is wholly here or there, as the move says."""
-        stored = sql.SqlMoves(lab._database)
+        stored = SqlMoves(lab._database)
         self.assertEqual([], list(stored.separated()))
         self.assertEqual([], laws.violations(lab.records))
         by_uuid = {n.uuid: n for n in lab.records.compute_nodes()}
@@ -44,10 +44,8 @@ class KilledMoveTest(moving.MoveTestCase):
             self.assertEqual(node.instance_uuid, record.instance_uuid)
         self.assertEqual({}, by_uuid)
 
-    def results(
-        self, lab: command_line.Deployment
-    ) -> dict[str, port.NodeState]:
-        stored = sql.SqlMoves(lab._database)
+    def results(self, lab: command_line.Deployment) -> dict[str, NodeState]:
+        stored = SqlMoves(lab._database)
         return {
             node.uuid: node.state
             for move in stored.moves()
@@ -68,7 +66,7 @@ class KilledMoveTest(moving.MoveTestCase):
             if child.returncode == 0:
                 break
             self.assertEqual(-signal.SIGKILL, child.returncode, stderr)
-            for move in sql.SqlMoves(lab._database).moves(unfinished=True):
+            for move in SqlMoves(lab._database).moves(unfinished=True):
                 done = lab.run('move', 'resume', move.request_id, '--yes')
                 self.assertEqual(0, done.returncode, done.stderr)
             results = self.results(lab)
@@ -87,7 +85,7 @@ class KilledMoveTest(moving.MoveTestCase):
         self.assertGreater(number, 20)
 
 
-class InterruptedMoveTest(moving.MoveTestCase):
+class InterruptedMoveTest(move_case.MoveTestCase):
     def test_interrupt_ends_after_the_batch_and_tells_how_to_resume(
         self,
     ) -> None:
@@ -121,11 +119,11 @@ class InterruptedMoveTest(moving.MoveTestCase):
         )
         self.assertEqual(3, done.returncode)
         self.assertEqual(
-            {MOVED: 2, port.NodeState.REFUSED: 2}, self.the_move().counts
+            {MOVED: 2, NodeState.REFUSED: 2}, self.the_move().counts
         )
 
 
-class TwoOperatorsTest(moving.MoveTestCase):
+class TwoOperatorsTest(move_case.MoveTestCase):
     def test_of_two_moves_of_one_node_exactly_one_wins(self) -> None:
         self.lab.serve('third', command_line.ALL)
         children = {
@@ -159,7 +157,7 @@ class TwoOperatorsTest(moving.MoveTestCase):
         self.assertEqual([], laws.violations(self.lab.records))
 
 
-class DatabaseRestartTest(moving.MoveTestCase):
+class DatabaseRestartTest(move_case.MoveTestCase):
     def test_restart_within_a_batch_is_resumed(self) -> None:
         lab = command_line.Deployment(
             self.server.endpoint, databases.POSTGRESQL.fresh()
@@ -175,7 +173,7 @@ class DatabaseRestartTest(moving.MoveTestCase):
         databases.POSTGRESQL.server.restart()
         child.send_signal(signal.SIGCONT)
         _, stderr = child.communicate()
-        stored = sql.SqlMoves(lab._database)
+        stored = SqlMoves(lab._database)
         (move,) = stored.moves()
         self.assertEqual(1, child.returncode, stderr)
         self.assertIn(f'move resume {move.request_id}', stderr)

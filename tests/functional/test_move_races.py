@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions, moves
-from ironic_ownership.contracts import records as records_port
+from ironic_ownership.contracts.records import Update
 from ironic_ownership.db import connection
-from ironic_ownership.db import moves as sql_moves
-from ironic_ownership.db import records as sql
-from ironic_ownership.testing import records as suite
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.db.records import SqlRecords
 from tests.contract import database
-from tests.functional import databases, laws
+from tests.contract.suites import records as suite
+from tests.functional.support import databases, laws
 
 NODES = range(1, 61)
 TIMEOUT = 180.0
@@ -25,7 +25,7 @@ class _Race(database.OnDatabase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.records = sql.SqlRecords(self.database)
+        self.records = SqlRecords(self.database)
         self.epoch = self.records.register('old', suite.SETTINGS)
         for host in ('one', 'two'):
             self.records.register(host, suite.SETTINGS)
@@ -46,7 +46,7 @@ class _Race(database.OnDatabase):
         """Plan a move of all nodes; return what carries it out in batches."""
         opened = connection.open_database(self.url)
         self.addCleanup(opened.close)
-        stored = sql_moves.SqlMoves(opened)
+        stored = SqlMoves(opened)
         nodes = [
             moves.NodeMove(
                 r.uuid, 'old', self.epoch, instance_uuid=r.instance_uuid
@@ -70,7 +70,7 @@ class _Race(database.OnDatabase):
         """Write as long as it may, which is not for ever."""
         opened = connection.open_database(self.url)
         self.addCleanup(opened.close)
-        records = sql.SqlRecords(opened)
+        records = SqlRecords(opened)
         deadline = time.monotonic() + TIMEOUT
         try:
             for round_ in itertools.count():
@@ -79,9 +79,7 @@ class _Race(database.OnDatabase):
                     'old',
                     self.epoch,
                     [
-                        records_port.Update(
-                            suite.node(n, name=f'n{n} round {round_}')
-                        )
+                        Update(suite.node(n, name=f'n{n} round {round_}'))
                         for n in NODES
                         if n % 2 == 0
                     ],
@@ -113,7 +111,7 @@ class _Race(database.OnDatabase):
             self.mover('one', False), self.mover('two', True), self.source
         )
         self.assertEqual([], self.failures)
-        stored = sql_moves.SqlMoves(self.database)
+        stored = SqlMoves(self.database)
         won = {
             to: {
                 n.uuid

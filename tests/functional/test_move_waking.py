@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 
 from ironic_ownership.contracts import model
-from tests.functional import command_line, dying, hosts
+from tests.functional.support import command_line, hosts, member_expiry
 
 
 class WakingSourceTest(hosts.HostsTestCase):
@@ -39,7 +39,7 @@ class WakingSourceTest(hosts.HostsTestCase):
         deployment.wait_for_owners(dict.fromkeys(nodes, 'old'))
         deployment.start('new', 'all')
         deployment.wait_for_members('old', 'new')
-        dying.freeze(deployment, old)
+        member_expiry.freeze(deployment, old)
         deployment.records.set_service('old', actor='test', forced_down=True)
         moved = self.run_cli(
             *('compute', 'node', 'move', '--all', '--from', 'old'),

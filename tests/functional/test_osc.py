@@ -11,7 +11,7 @@ from typing import Any
 
 from ironic_ownership.contracts import model
 from lab import venvs
-from tests.functional import command_line, installations, ironics
+from tests.functional.support import command_line, installations, ironics
 
 _PROJECT = tomllib.loads(
     (installations.CHECKOUT / 'pyproject.toml').read_text()

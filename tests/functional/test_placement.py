@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import uuid as uuid_
 
-from ironic_ownership.clients import placement_api
+from ironic_ownership.clients.placement import api
 from ironic_ownership.contracts import exceptions, placement
-from ironic_ownership.testing import placement as contract
-from tests.functional import placements
+from tests.contract.suites import placement as contract
+from tests.functional.support import placements
 
 
 class RealPlacementTest(
@@ -119,9 +119,7 @@ class RealPlacementTest(
             contract.RESERVED,
         )
         self.assertIn('attempts', str(error))
-        self.assertIsInstance(
-            error.__cause__, placement_api.ConcurrentUpdateFault
-        )
+        self.assertIsInstance(error.__cause__, api.ConcurrentUpdateFault)
 
     def test_standard_trait_that_does_not_exist_is_named(self) -> None:
         uuid = self.provide()

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from ironic_ownership import plugins
-from tests.functional import command_line, installations
+from tests.functional.support import command_line, installations
 
 _MADE = {
     'aisle_filter': ('policy',),

@@ -13,8 +13,9 @@ import shutil
 import tempfile
 import tomllib
 
-from lab import process, zookeeper
-from tests.functional import hosts, installations
+from lab import process
+from lab.zookeeper import ZooKeeper
+from tests.functional.support import hosts, installations
 
 _SOURCES = installations.CHECKOUT / 'plugins_contrib'
 _NAMES = sorted(path.parent.name for path in _SOURCES.glob('*/pyproject.toml'))
@@ -59,7 +60,7 @@ class ContribTest(installations.InstalledCase, hosts.HostsTestCase):
     """One environment with all of them, one ZooKeeper, one Ironic."""
 
     rings = frozenset({'bounded_ring'})
-    zookeeper: zookeeper.ZooKeeper
+    zookeeper: ZooKeeper
     long_check: process.Process
 
     @classmethod
@@ -76,7 +77,7 @@ class ContribTest(installations.InstalledCase, hosts.HostsTestCase):
             cls.root / 'venv', *wheels, 'hypothesis', 'pytest', 'stestr'
         )
         (cls.root / 'zookeeper').mkdir()
-        cls.zookeeper = zookeeper.ZooKeeper(cls.root / 'zookeeper')
+        cls.zookeeper = ZooKeeper(cls.root / 'zookeeper')
         cls.addClassCleanup(cls.zookeeper.stop)
         cls.zookeeper.start()
         cls.begin_long_check()

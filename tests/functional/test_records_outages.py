@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts import records as port
+from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema, tables
-from tests.functional import databases
+from tests.functional.support import databases
 
 NODE = model.Node('00000000-0000-0000-0000-000000000001')
 
@@ -46,7 +46,7 @@ class _Outages:
                 self.records.compute_nodes()
             self.assertNotEqual('', caught.exception.hint)
             self.assertNotIn('\n', str(caught.exception))
-            claim = port.Claim(NODE, reasons.Reason.EXCLUSIVE)
+            claim = Claim(NODE, reasons.Reason.EXCLUSIVE)
             with self.assertRaises(exceptions.RecordsUnavailableError):
                 self.records.apply('host1', epoch, [claim])
             with self.assertRaises(exceptions.RecordsUnavailableError):
@@ -67,7 +67,7 @@ class _Outages:
         self.member.join('host1', 'one', model.MemberSettings())
         self.kind.server.restart()
         self.member.beat()
-        claim = port.Claim(NODE, reasons.Reason.EXCLUSIVE)
+        claim = Claim(NODE, reasons.Reason.EXCLUSIVE)
         outcome = self.records.apply('host1', epoch, [claim])
         self.assertEqual((claim,), outcome.applied)
 

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts import records as port
+from ironic_ownership.contracts.records import Claim, Outcome, Release
 from ironic_ownership.db import clock, connection, records, schema, tables
-from tests.functional import databases
+from tests.functional.support import databases
 
 NODES = 200
 WORKERS = 4
@@ -36,7 +36,7 @@ def claim_all(url: str, host: str, start: int) -> list[str]:
     won = []
     for first in range(0, NODES, BATCH):
         changes = [
-            port.Claim(model.Node(uuid(n)), reasons.Reason.ASSIGNED)
+            Claim(model.Node(uuid(n)), reasons.Reason.ASSIGNED)
             for n in numbers[first : first + BATCH]
         ]
         outcome = access.apply(host, epoch, changes)
@@ -50,7 +50,7 @@ def take_from_dead(url: str, host: str, epoch: int) -> list[str]:
     access = _open(url)
     own = access.register(host, model.MemberSettings())
     changes = [
-        port.Claim(model.Node(uuid(n)), reasons.Reason.ASSIGNED, 'dead', epoch)
+        Claim(model.Node(uuid(n)), reasons.Reason.ASSIGNED, 'dead', epoch)
         for n in range(NODES)
     ]
     won = []
@@ -74,8 +74,8 @@ def work_and_beat(url: str, host: str, rounds: int) -> tuple[int, int]:
     for _ in range(rounds):
         member.beat()
         for changes in (
-            [port.Claim(node, reasons.Reason.EXCLUSIVE) for node in mine],
-            [port.Release(node.uuid) for node in mine],
+            [Claim(node, reasons.Reason.EXCLUSIVE) for node in mine],
+            [Release(node.uuid) for node in mine],
         ):
             applied += len(access.apply(host, epoch, changes).applied)
     seen = len(member.view().members)
@@ -169,7 +169,7 @@ class _Races:
             'dead',
             epoch,
             [
-                port.Claim(model.Node(uuid(n)), reasons.Reason.ASSIGNED)
+                Claim(model.Node(uuid(n)), reasons.Reason.ASSIGNED)
                 for n in range(NODES)
             ],
         )
@@ -182,7 +182,7 @@ class _Races:
         self.assertEqual((True, epoch + 1), (dead.fenced, dead.epoch))
         self.assertEqual({2}, set(self.owners_by_event().values()))
 
-    def write_beside(self, epoch, change, statement) -> port.Outcome:
+    def write_beside(self, epoch, change, statement) -> Outcome:
         """Let host1 write while another's statement is not committed yet."""
         late = _open(self.url)
         self.addCleanup(late.close)
@@ -199,7 +199,7 @@ class _Races:
 
     def test_writer_that_is_being_fenced_waits_and_is_refused(self) -> None:
         epoch = self.records.register('host1', model.MemberSettings())
-        claim = port.Claim(model.Node(uuid(1)), reasons.Reason.EXCLUSIVE)
+        claim = Claim(model.Node(uuid(1)), reasons.Reason.EXCLUSIVE)
         with self.assertRaises(exceptions.FencedError):
             self.write_beside(
                 epoch,
@@ -212,8 +212,8 @@ class _Races:
 
     def test_claim_of_a_free_node_waits_for_a_faster_one(self) -> None:
         epoch = self.records.register('host1', model.MemberSettings())
-        claim = port.Claim(model.Node(uuid(1)), reasons.Reason.EXCLUSIVE)
-        self.records.apply('host1', epoch, [claim, port.Release(uuid(1))])
+        claim = Claim(model.Node(uuid(1)), reasons.Reason.EXCLUSIVE)
+        self.records.apply('host1', epoch, [claim, Release(uuid(1))])
         outcome = self.write_beside(
             epoch, claim, sa.update(tables.compute_nodes).values(host='host2')
         )
@@ -279,9 +279,9 @@ class _Races:
         two = self.records.register('host2', model.MemberSettings())
         node = model.Node(uuid(1))
         self.records.apply(
-            'host2', two, [port.Claim(node, reasons.Reason.ASSIGNED)]
+            'host2', two, [Claim(node, reasons.Reason.ASSIGNED)]
         )
-        claim = port.Claim(node, reasons.Reason.ASSIGNED, 'host2', two)
+        claim = Claim(node, reasons.Reason.ASSIGNED, 'host2', two)
         table = tables.services
         retirement = (
             sa.update(table)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.testing import (
-    backend,
-    move_records,
+from ironic_ownership.testing import backend
+from lab import mariadb, postgresql
+from tests.contract import database
+from tests.contract.suites import (
+    moves,
     record_absences,
     record_availability,
     record_changes,
@@ -20,9 +22,7 @@ from ironic_ownership.testing import (
     record_queries,
     record_services,
 )
-from lab import mariadb, postgresql
-from tests.contract import database
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class _OnPostgreSQL(unittest.TestCase):
@@ -186,12 +186,12 @@ class TestOperatorsOnMariaDB(
 
 
 class TestMovesOnPostgreSQL(
-    _OnPostgreSQL, database.MovesOnDatabase, move_records.MoveContract
+    _OnPostgreSQL, database.MovesOnDatabase, moves.MoveContract
 ):
     pass
 
 
 class TestMovesOnMariaDB(
-    _OnMariaDB, database.MovesOnDatabase, move_records.MoveContract
+    _OnMariaDB, database.MovesOnDatabase, moves.MoveContract
 ):
     pass

@@ -11,7 +11,7 @@ import time
 
 from ironic_ownership.contracts import model
 from ironic_ownership.policies import ring
-from tests.functional import command_line, hosts, reloads
+from tests.functional.support import command_line, hosts, reload_case
 
 _PROGRAM = """
 import os, signal, sys
@@ -28,7 +28,7 @@ EARLY_SIGNAL = (sys.executable, '-c', _PROGRAM)
 """A host that gets SIGHUP while it is still importing its libraries."""
 
 
-class TestApplied(reloads.ReloadsTestCase):
+class TestApplied(reload_case.ReloadsTestCase):
     def shards(self) -> dict[str | None, int]:
         nodes = self.deployment.records.compute_nodes()
         shards = sorted(node.shard or '' for node in nodes)
@@ -52,14 +52,14 @@ class TestApplied(reloads.ReloadsTestCase):
             ironic={'shard_key': 's1', 'conductor_group': 'g1'},
         )
         self.deployment.wait_for_owners(dict.fromkeys(first, 'host1'))
-        reloads.reload(
+        reload_case.reload(
             host, ironic={'shard_key': 's2', 'conductor_group': 'G2'}
         )
         # What it owned stays on record with it until it is moved.
         self.deployment.wait_for_owners(dict.fromkeys(first + second, 'host1'))
         self.assert_never_left(host)
         self.assertEqual([], host.lines('need a restart'))
-        (line,) = host.lines(reloads.RELOADED)
+        (line,) = host.lines(reload_case.RELOADED)
         self.assertIn('"conductor_group":"g2"', line)
         self.assertIn('"shard_key":"s2"', line)
 
@@ -91,9 +91,9 @@ class TestApplied(reloads.ReloadsTestCase):
         self.assertEqual([], host.lines(' DEBUG '))
         self.reload_and_wait(host, DEFAULT={'debug': True})
         self.wait_for_lines(
-            host, ' DEBUG ironic_ownership.engine.hosting.host', 2
+            host, ' DEBUG ironic_ownership.engine.host.process', 2
         )
-        quiet = 'ironic_ownership.engine.hosting.journal=WARN'
+        quiet = 'ironic_ownership.engine.host.operator_log=WARN'
         self.reload_and_wait(
             host, DEFAULT={'debug': False, 'default_log_levels': quiet}
         )
@@ -121,7 +121,7 @@ class TestApplied(reloads.ReloadsTestCase):
         self.wait_for_shards(s1=2)
         for number in range(20):
             shard = ('s9', 's/', 's1', 's2')[number % 4]
-            reloads.reload(host, ironic={'shard_key': shard})
+            reload_case.reload(host, ironic={'shard_key': shard})
             time.sleep(0.05)  # what a storm is
         self.wait_for_shards(s1=2, s2=3)
         self.deployment.wait_until(
@@ -135,7 +135,7 @@ class TestApplied(reloads.ReloadsTestCase):
         self.deployment.command = EARLY_SIGNAL
         host = self.deployment.start('host1', 'all')
         self.deployment.wait_for_owners({uuid: 'host1'})
-        self.wait_for_lines(host, reloads.RELOADED)
+        self.wait_for_lines(host, reload_case.RELOADED)
         self.assert_never_left(host)
 
     def test_change_during_an_outage_of_ironic_is_applied_after_it(
@@ -149,12 +149,12 @@ class TestApplied(reloads.ReloadsTestCase):
         self.deployment.wait_for_owners(dict.fromkeys(first, 'host1'))
         self.server.kill()
         try:
-            reloads.reload(host, ironic={'shard_key': 's/'})
+            reload_case.reload(host, ironic={'shard_key': 's/'})
             self.wait_for_error('host1', 'shard_key')
-            reloads.reload(host, ironic={'shard_key': 's2'})
+            reload_case.reload(host, ironic={'shard_key': 's2'})
             self.wait_for_lines(host, 'no refresh')
             self.deployment.wait_for_beats('host1', 4)
-            self.assertEqual([], host.lines(reloads.RELOADED))
+            self.assertEqual([], host.lines(reload_case.RELOADED))
         finally:
             self.server.start()
         self.deployment.wait_for_owners(dict.fromkeys(first + second, 'host1'))
@@ -162,7 +162,7 @@ class TestApplied(reloads.ReloadsTestCase):
         self.assert_never_left(host)
 
 
-class TestRefused(reloads.ReloadsTestCase):
+class TestRefused(reload_case.ReloadsTestCase):
     def start(self, **sections: object) -> hosts.Host:
         uuids = self.enrolment.enrol(2, shard='s1')
         self.enrolment.enrol(2, shard='s2')
@@ -179,7 +179,7 @@ class TestRefused(reloads.ReloadsTestCase):
         self.deployment.wait_for_owners(self.owners)
         self.assertEqual(self.settings, self.row('host1').settings)
         self.assertEqual(errors, len(host.lines(' ERROR ')))
-        self.assertEqual(errors, len(host.lines(reloads.REFUSED)))
+        self.assertEqual(errors, len(host.lines(reload_case.REFUSED)))
         self.assert_never_left(host)
 
     def test_file_that_cannot_be_right_keeps_the_old_and_says_why(
@@ -211,19 +211,19 @@ class TestRefused(reloads.ReloadsTestCase):
             else:
                 host.config.write_text(text)
             host.process.signal(signal.SIGHUP)
-            self.wait_for_lines(host, reloads.REFUSED, number)
+            self.wait_for_lines(host, reload_case.REFUSED, number)
             self.wait_for_error('host1', *words)
-            self.assertIn(words[0], host.lines(reloads.REFUSED)[-1])
+            self.assertIn(words[0], host.lines(reload_case.REFUSED)[-1])
         self.assert_unchanged(host, number)
         host.config.write_text(good)
         host.process.signal(signal.SIGHUP)
-        self.wait_for_lines(host, reloads.RELOADED)
+        self.wait_for_lines(host, reload_case.RELOADED)
         self.assertIsNone(self.row('host1').config_error)
         self.assert_unchanged(host, number)
 
     def test_restart_after_a_refusal_clears_it(self) -> None:
         host = self.start(ironic={'shard_key': 's1'})
-        reloads.reload(host, ironic={'shard_key': 's/'})
+        reload_case.reload(host, ironic={'shard_key': 's/'})
         self.wait_for_error('host1', 'shard_key')
         host.terminate()
         self.assertIn('shard_key', self.shown('config_error'))
@@ -255,13 +255,13 @@ class TestRefused(reloads.ReloadsTestCase):
         return str(json.loads(done.stdout)[column])
 
     def test_ironic_too_old_for_the_new_scope_keeps_the_old(self) -> None:
-        proxy = reloads.AgeingProxy(self.server.endpoint)
+        proxy = reload_case.AgeingProxy(self.server.endpoint)
         self.addCleanup(proxy.stop)
         host = self.start(
             ironic={'shard_key': 's1', 'endpoint_override': proxy.url}
         )
         proxy.newest = '1.81'
-        reloads.reload(host, ironic={'shard_key': 's2'})
+        reload_case.reload(host, ironic={'shard_key': 's2'})
         self.wait_for_error('host1', '1.82', '1.81')
         proxy.newest = None
         self.assert_unchanged(host, 1)
@@ -276,7 +276,7 @@ class TestRefused(reloads.ReloadsTestCase):
         self,
     ) -> None:
         host = self.start(ironic={'shard_key': 's1'})
-        reloads.reload(
+        reload_case.reload(
             host,
             DEFAULT={'host': 'host9', 'use_json': True},
             ownership={'backend': 'memory'},
@@ -284,7 +284,7 @@ class TestRefused(reloads.ReloadsTestCase):
             database={'connection': 'sqlite:////nonexistent/other'},
             ironic={'endpoint_override': 'http://127.0.0.1:1'},
         )
-        self.wait_for_lines(host, reloads.RELOADED)
+        self.wait_for_lines(host, reload_case.RELOADED)
         (line,) = host.lines(' WARNING ')
         for name in (
             '[DEFAULT] host',
@@ -297,13 +297,13 @@ class TestRefused(reloads.ReloadsTestCase):
             self.assertIn(name, line)
         self.assert_unchanged(host, 0)
         self.assertEqual({'host1'}, self.deployment.members())
-        reloads.reload(host, ownership={'policies': 'shard_key,peer_list'})
+        reload_case.reload(host, ownership={'policies': 'shard_key,peer_list'})
         self.wait_for_error('host1', '[ownership] policies', 'restart')
         self.assertIn('[ownership] policies', host.lines(' WARNING ')[-1])
         self.assert_unchanged(host, 1)
 
 
-class TestChanging(reloads.ReloadsTestCase):
+class TestChanging(reload_case.ReloadsTestCase):
     """Several services change one after the other; see laws, too."""
 
     def place(self, group: str) -> dict[str, object]:
@@ -356,7 +356,7 @@ class TestChanging(reloads.ReloadsTestCase):
         self.deployment.wait_for_owners(before)
         for host in running:
             group = 'g2' if host.name in first else 'g1'
-            reloads.reload(host, ironic=self.place(group))
+            reload_case.reload(host, ironic=self.place(group))
         after = shared(of['g1'], second) | shared(of['g2'], first)
         deployed = {*of['g1'][:2], *of['g2'][:2]}
         self.deployment.wait_for_owners(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ironic_ownership.testing import removals
 from tests.contract import test_removals
-from tests.functional import databases
+from tests.contract.suites import removals
+from tests.functional.support import databases
 
 
 class TestRemovalsOnPostgreSQL(

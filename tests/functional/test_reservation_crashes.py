@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator
 import sqlalchemy as sa
 
 from ironic_ownership.cmd import cli
-from tests.functional import reserving, steps
+from tests.functional.support import reservation_case, steps
 
 _FORK = multiprocessing.get_context('fork')
 _MOST_STEPS = 100
 _TRIES = 10
 
 
-class CrashTest(reserving.ReservingTestCase):
+class CrashTest(reservation_case.ReservingTestCase):
     def setUp(self) -> None:
         super().setUp()
         # It beats only when it refreshes, and has to live in between.
@@ -78,16 +78,18 @@ class CrashTest(reserving.ReservingTestCase):
         for _ in range(_TRIES):
             self.age()
             self.service.refresh()
-            if 'reservations' not in self.service.host._notices.standing:
+            if 'reservations' not in self.service.host._conditions.standing:
                 break  # Ironic has answered
         self.assert_sound()
 
     def create_words(self) -> list[str]:
-        self.instance = reserving.instance()
+        self.instance = reservation_case.instance()
         return ['reservation', 'create', *self.options(self.instance)]
 
     def delete_words(self) -> list[str]:
-        made = reserving.result(self.create(reserving.instance()))
+        made = reservation_case.result(
+            self.create(reservation_case.instance())
+        )
         return ['reservation', 'delete', made['id'], '--yes']
 
     def test_creation_killed_at_any_step(self) -> None:
@@ -101,7 +103,7 @@ class CrashTest(reserving.ReservingTestCase):
         self,
     ) -> None:
         for _ in self.each_step(self.create_words):
-            reserving.result(self.create(self.instance))
+            reservation_case.result(self.create(self.instance))
             self.assert_sound()
             self.assertEqual([self.instance], list(self.held_by_ironic()))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.functional import hosts, reserving
+from tests.functional.support import hosts, reservation_case
 
 
-class HostsTest(hosts.HostsTestCase, reserving.ReservingTestCase):
+class HostsTest(hosts.HostsTestCase, reservation_case.ReservingTestCase):
     """Two processes of two services refresh while others reserve."""
 
     count = 5
@@ -32,15 +32,15 @@ class HostsTest(hosts.HostsTestCase, reserving.ReservingTestCase):
 
     def test_node_whose_instance_is_destroyed_is_free_again(self) -> None:
         self.start('rack1', 'rack2')
-        one = reserving.instance()
-        made = reserving.result(self.create(one))
+        one = reservation_case.instance()
+        made = reservation_case.result(self.create(one))
         # As Ironic does when the instance is undeployed.
         self.server.request('DELETE', f'/allocations/{one}')
         self.wait_until_sound()
         self.assertEqual({}, self.active())
-        again = reserving.result(
+        again = reservation_case.result(
             self.create(
-                reserving.instance(),
+                reservation_case.instance(),
                 *('--node', made['node_uuid']),
                 host='rack2',
             )
@@ -52,9 +52,9 @@ class HostsTest(hosts.HostsTestCase, reserving.ReservingTestCase):
         self,
     ) -> None:
         self.start('rack1')
-        kept, lost = reserving.instance(), reserving.instance()
-        made = reserving.result(self.create(kept))
-        reserving.result(self.create(lost))
+        kept, lost = reservation_case.instance(), reservation_case.instance()
+        made = reservation_case.result(self.create(kept))
+        reservation_case.result(self.create(lost))
         with self.server.sql() as database:
             database.execute(
                 "UPDATE nodes SET provision_state = 'active' WHERE uuid = ?",
@@ -75,7 +75,7 @@ class HostsTest(hosts.HostsTestCase, reserving.ReservingTestCase):
         self,
     ) -> None:
         self.start('rack1')
-        mine, others = reserving.instance(), reserving.instance()
+        mine, others = reservation_case.instance(), reservation_case.instance()
         self.allocate_by_hand(mine, self.nodes[0], 'rack1')
         self.allocate_by_hand(others, self.nodes[1], 'rack7')
         self.deployment.wait_until(
@@ -90,10 +90,10 @@ class HostsTest(hosts.HostsTestCase, reserving.ReservingTestCase):
         self.assertEqual(1, host.process.wait(hosts.TIMEOUT))
         self.assertIn('fallback = instance_uuid', host.troubles())
         self.start('rack1', policy_reservation={'fallback': 'instance_uuid'})
-        one, another = reserving.instance(), reserving.instance()
-        made = reserving.result(self.create(one))
+        one, another = reservation_case.instance(), reservation_case.instance()
+        made = reservation_case.result(self.create(one))
         self.assertEqual('instance_uuid', made['method'])
-        reserving.result(self.create(another))
+        reservation_case.result(self.create(another))
         held = self.held_by_ironic()
         self.assertEqual(2, len(held))
         self.assertEqual(held, self.owned())

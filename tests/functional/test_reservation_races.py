@@ -10,13 +10,18 @@ import json
 from typing import Any
 
 from lab import process
-from tests.functional import command_line, conductors, hosts, reserving
+from tests.functional.support import (
+    command_line,
+    conductors,
+    hosts,
+    reservation_case,
+)
 
 CREATE = ('reservation', 'create')
 _TRIES = 10
 
 
-class RacesTest(conductors.ConductorsCase, reserving.Reserving):
+class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
     """Hosts of two services refresh while others reserve five nodes."""
 
     def setUp(self) -> None:
@@ -66,7 +71,7 @@ class RacesTest(conductors.ConductorsCase, reserving.Reserving):
 
     def test_two_services_never_get_one_node(self) -> None:
         wanted = {
-            reserving.instance(): host
+            reservation_case.instance(): host
             for host in ('rack1', 'rack2')
             for _ in range(4)
         }
@@ -87,10 +92,10 @@ class RacesTest(conductors.ConductorsCase, reserving.Reserving):
         self.assert_sound()
 
     def test_same_request_at_once_is_one_reservation(self) -> None:
-        one = reserving.instance()
+        one = reservation_case.instance()
         found = self.run_at_once([self.create_words(one, 'rack1')] * 3)
         self.assertEqual(
-            1, len({reserving.result(done)['id'] for done in found})
+            1, len({reservation_case.result(done)['id'] for done in found})
         )
         self.assertEqual([one], list(self.held_by_ironic()))
         self.assert_sound()
@@ -98,8 +103,10 @@ class RacesTest(conductors.ConductorsCase, reserving.Reserving):
     def test_deletion_and_creation_at_once_leave_it_reserved_or_free(
         self,
     ) -> None:
-        one = reserving.instance()
-        made = reserving.result(self.lab.run(*self.create_words(one, 'rack1')))
+        one = reservation_case.instance()
+        made = reservation_case.result(
+            self.lab.run(*self.create_words(one, 'rack1'))
+        )
         delete = ['reservation', 'delete', made['id'], '--yes']
         found = self.run_at_once(
             [delete, self.create_words(one, 'rack1'), delete]

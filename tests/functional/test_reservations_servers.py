@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ironic_ownership.testing import (
+from tests.contract import test_reservations
+from tests.contract.suites import (
     reservation_activation,
     reservation_beginning,
     reservation_end,
 )
-from tests.contract import test_reservations
-from tests.functional import databases
+from tests.functional.support import databases
 
 
 class OnPostgreSQL(test_reservations.ReservationsOnDatabase):

@@ -13,21 +13,22 @@ import pathlib
 from collections.abc import Callable
 
 from ironic_ownership.contracts import model
-from ironic_ownership.db import ledger
-from ironic_ownership.db import moves as sql_moves
-from tests.functional import hosts, machines, placements, runbook
+from ironic_ownership.db import change_set
+from ironic_ownership.db.moves import SqlMoves
+from tests.functional.support import machines, placements, runbook
+from tests.functional.support.hosts import HostsTestCase
 
 _BY_OPERATORS = (
-    ledger.SERVICE_CHANGED,
-    ledger.SERVICE_FORCED_DOWN,
-    ledger.SERVICE_DELETED,
-    ledger.NODE_MOVED,
+    change_set.SERVICE_CHANGED,
+    change_set.SERVICE_FORCED_DOWN,
+    change_set.SERVICE_DELETED,
+    change_set.NODE_MOVED,
 )
 _REFUSED = 3
 _GATED = ('compute node move', 'service drain', 'service delete')
 
 
-class _Runbook(placements.PlacementTestCase, hosts.HostsTestCase):
+class _Runbook(placements.PlacementTestCase, HostsTestCase):
     """Brings the world of a page about, and proves what is left of it."""
 
     def setUp(self) -> None:
@@ -136,7 +137,7 @@ class _Runbook(placements.PlacementTestCase, hosts.HostsTestCase):
             self.assertEqual(self.instances[name], records[name].instance_uuid)
             found = self.server.request('GET', f'/nodes/{uuid}')
             self.assertEqual(self.instances[name], found['instance_uuid'])
-        moves = sql_moves.SqlMoves(self.deployment.database)
+        moves = SqlMoves(self.deployment.database)
         self.assertEqual([], list(moves.separated()))
         self.assertEqual([], list(moves.moves(unfinished=True)))
         self.assertEqual(self.providers, self.see_placement())

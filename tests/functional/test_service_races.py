@@ -17,11 +17,11 @@ from ironic_ownership.db import (
     connection,
     records,
     schema,
-    services,
+    service_admin,
     transaction,
 )
-from ironic_ownership.testing import records as samples
-from tests.functional import databases
+from tests.contract.suites import records as samples
+from tests.functional.support import databases
 
 Future = concurrent.futures.Future
 
@@ -79,7 +79,8 @@ class _Races:
 
     def test_service_that_is_deleted_meanwhile_claims_nothing(self) -> None:
         claiming = self.overlap(
-            lambda conn: services.delete(conn, 'host1', 'x'), self.late_claim
+            lambda conn: service_admin.delete(conn, 'host1', 'x'),
+            self.late_claim,
         )
         with self.assertRaises(exceptions.FencedError):
             claiming.result(60)
@@ -89,7 +90,7 @@ class _Races:
         self,
     ) -> None:
         claiming = self.overlap(
-            lambda conn: services.change(
+            lambda conn: service_admin.change(
                 conn, 'host1', 'x', None, None, forced_down=True
             ),
             self.late_claim,
@@ -100,7 +101,7 @@ class _Races:
 
     def test_two_operators_leave_one_event(self) -> None:
         second = self.overlap(
-            lambda conn: services.change(
+            lambda conn: service_admin.change(
                 conn, 'host1', 'x', None, None, forced_down=True
             ),
             lambda: self.records.set_service(

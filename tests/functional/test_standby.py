@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ironic_ownership.db import ledger
-from tests.functional import command_line, dying, hosts, test_failover
+from ironic_ownership.db import change_set
+from tests.functional import test_failover
+from tests.functional.support import command_line, hosts, member_expiry
 
 PATIENT = {'membership': {'member_ttl': 600}}
 """For what does not wait for a death: a slow machine must not cause one."""
@@ -33,7 +34,7 @@ class _Case(hosts.HostsTestCase):
         return [
             str(event.node_uuid)
             for event in self.deployment.events()
-            if event.kind == ledger.OWNER_CHANGED
+            if event.kind == change_set.OWNER_CHANGED
         ]
 
     def wait_for_active(self, *others: str | None) -> str:
@@ -127,7 +128,7 @@ class TestStandby(_TwoProcesses):
         registered = [
             event
             for event in self.deployment.events()
-            if event.kind == ledger.SERVICE_REGISTERED
+            if event.kind == change_set.SERVICE_REGISTERED
         ]
         self.assertEqual(3, len(registered))
 
@@ -170,7 +171,7 @@ class TestDeath(_TwoProcesses):
 
     def test_frozen_active_one_comes_back_as_a_standby(self) -> None:
         self.deployment.wait_for_beats('host1', 1)
-        dying.freeze(self.deployment, self.first)
+        member_expiry.freeze(self.deployment, self.first)
         new = self.wait_for_active(self.active)
         self.first.thaw()
         self.wait_for_standby(self.first)

@@ -13,26 +13,31 @@ from typing import TypeVar
 import etcd3gw
 from tooz import coordination as tooz
 
-from ironic_ownership.backends.tooz import backend as backend_
+from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.testing import backend, backend_case
+from ironic_ownership.testing import backend_case
+from ironic_ownership.testing.backend import (
+    BackendContract,
+    OutageContract,
+    WatchContract,
+)
 from lab import etcd
-from tests.functional import coordination, databases
+from tests.functional.support import coordination, databases
 
 SETTINGS, OTHER = backend_case.SETTINGS, backend_case.OTHER
 T = TypeVar('T')
 
 
-class TestEtcd(coordination.Swept, backend.BackendContract):
+class TestEtcd(coordination.Swept, BackendContract):
     kind = 'etcd'
 
 
-class TestEtcdOutages(coordination.Interrupted, backend.OutageContract):
+class TestEtcdOutages(coordination.Interrupted, OutageContract):
     kind = 'etcd'
 
 
 class TestEtcdWatch(
-    coordination.Interrupted, coordination.Swept, backend.WatchContract
+    coordination.Interrupted, coordination.Swept, WatchContract
 ):
     kind = 'etcd'
 
@@ -203,7 +208,7 @@ class TestEtcdFreezes(coordination.Interrupted, backend_case.BackendCase):
 class TestEtcdServers(unittest.TestCase):
     """Servers that are set up for one test."""
 
-    def build(self, url: str, ttl: float = 60) -> backend_.ToozBackend:
+    def build(self, url: str, ttl: float = 60) -> ToozBackend:
         made = coordination.build(url, 'group', ttl, 5)
         self.addCleanup(made.close)
         return made

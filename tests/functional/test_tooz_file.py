@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 import unittest
 
-from ironic_ownership.backends.tooz import backend as backend_
-from ironic_ownership.testing import backend
-from tests.functional import coordination, databases
+from ironic_ownership.backends.tooz.backend import ToozBackend
+from ironic_ownership.testing.backend import BackendContract
+from tests.functional.support import coordination, databases
 
 
-class TestFiles(backend.BackendContract, unittest.TestCase):
+class TestFiles(BackendContract, unittest.TestCase):
     ttl = 3.0
 
     def setUp(self) -> None:
         super().setUp()
         self.url = f'file://{databases.temporary_directory("members")}'
 
-    def make_backend(self, member_ttl: float) -> backend_.ToozBackend:
+    def make_backend(self, member_ttl: float) -> ToozBackend:
         return coordination.build(self.url, 'group', member_ttl)
 
     def elapse(self, seconds: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.testing import backend
-from tests.functional import coordination
+from tests.functional.support import coordination
 
 
 class TestMemcached(coordination.OnStore, backend.BackendContract):

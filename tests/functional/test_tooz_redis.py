@@ -8,7 +8,7 @@ import unittest
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.testing import backend, backend_case
 from lab import redis
-from tests.functional import coordination, databases
+from tests.functional.support import coordination, databases
 
 SETTINGS = backend_case.SETTINGS
 

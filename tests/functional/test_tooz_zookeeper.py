@@ -11,7 +11,7 @@ from tooz import coordination as tooz
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.testing import backend, backend_case
 from lab import zookeeper
-from tests.functional import coordination, databases
+from tests.functional.support import coordination, databases
 
 SETTINGS = backend_case.SETTINGS
 

@@ -10,8 +10,8 @@ import tomllib
 import testtools
 
 import ironic_ownership
-from ironic_ownership import conf as conf_
 from ironic_ownership import settings
+from ironic_ownership.conf import new
 
 _PACKAGE = pathlib.Path(ironic_ownership.__file__).parent
 _OURS = 'ironic_ownership'
@@ -101,7 +101,7 @@ class ExampleTest(testtools.TestCase):
         directory = _PACKAGE.parent / 'etc' / 'ironic_ownership' / 'examples'
         hosts = {
             path.stem: settings.read(
-                conf_.new(['--config-file', str(path)], 'example')
+                new(['--config-file', str(path)], 'example')
             ).host
             for path in directory.glob('*.conf')
         }

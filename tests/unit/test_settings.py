@@ -4,13 +4,13 @@ import unittest
 
 from oslo_config import cfg
 
-from ironic_ownership import conf as conf_
 from ironic_ownership import plugins, settings
+from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions, model
-from tests.unit import configured, third_party
+from tests.unit import configurations, third_party
 
 
-class SettingsCase(configured.ConfiguredCase):
+class SettingsCase(configurations.ConfiguredCase):
     def read(self, text: str) -> settings.Settings:
         return settings.read(self.configure(text))
 
@@ -316,4 +316,4 @@ class TestFiles(unittest.TestCase):
         self,
     ) -> None:
         with self.assertRaises(cfg.Error):
-            conf_.new(['--config-file', '/nonexistent/file.conf'], 'test')
+            new(['--config-file', '/nonexistent/file.conf'], 'test')

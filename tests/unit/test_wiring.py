@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from ironic_ownership import wiring
 from ironic_ownership.contracts import exceptions, model
-from tests.unit import configured, third_party
-from tests.unit.clients import played
+from tests.unit import configurations, third_party
+from tests.unit.clients import recorded_http
 from tests.unit.engine import world
 
 
@@ -56,10 +56,10 @@ class Policy(contracts.FilterPolicy):
 """
 
 
-class TestInventory(third_party.ThirdPartyCase, configured.ConfiguredCase):
+class TestInventory(third_party.ThirdPartyCase, configurations.ConfiguredCase):
     def fields(self) -> set[str]:
         """Return the fields that a scan of this configuration asks for."""
-        ironic = played.PlayedIronic(1)
+        ironic = recorded_http.PlayedIronic(1)
         self.addCleanup(ironic.stop)
         conf = self.configure(
             f'[ironic]\nauth_type = none\nendpoint_override = {ironic.url}'
@@ -114,7 +114,7 @@ class TestListOpts(third_party.ThirdPartyCase):
         self.assertEqual([], mute)
 
 
-class TestWiring(configured.ConfiguredCase):
+class TestWiring(configurations.ConfiguredCase):
     def test_scope_is_that_of_the_configured_policies(self) -> None:
         wired = wiring.Wiring(
             self.configure(

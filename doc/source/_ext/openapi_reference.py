@@ -14,7 +14,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from ironic_ownership.web import document
+from ironic_ownership.web import openapi
 
 
 class OpenAPIReference(SphinxDirective):
@@ -25,7 +25,7 @@ class OpenAPIReference(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a section for each operation."""
         found: list[nodes.Node] = []
-        built = document.build()
+        built = openapi.build()
         for path, operations in built['paths'].items():
             for method, operation in operations.items():
                 found.append(self._section(method, path, operation))

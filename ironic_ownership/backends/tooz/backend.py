@@ -17,18 +17,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from oslo_log import log
 
-from ironic_ownership.backends.tooz import advert as advert_
-from ironic_ownership.backends.tooz import asking
-from ironic_ownership.contracts import (
-    backend,
-    capabilities,
-    exceptions,
-    model,
-    options,
-)
+from ironic_ownership.backends.tooz import bounded_calls
+from ironic_ownership.backends.tooz.member_record import Advert
+from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.contracts.capabilities import Capability
+from ironic_ownership.contracts.options import Option, OptionType
 
 if TYPE_CHECKING:
-    from ironic_ownership.backends.tooz import session as session_
+    from ironic_ownership.backends.tooz.session import Session
 
 LOG = log.getLogger(__name__)
 
@@ -44,16 +40,16 @@ class ToozBackend(backend.MembershipBackend):
     """
 
     contract_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[capabilities.Capability]] = frozenset(
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {
-            capabilities.Capability.SHARED,
-            capabilities.Capability.STORE_CLOCK,
+            Capability.SHARED,
+            Capability.STORE_CLOCK,
         }
     )
-    options: ClassVar[tuple[options.Option, ...]] = (
-        options.Option(
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
             'backend_url',
-            options.OptionType.STRING,
+            OptionType.STRING,
             'URL of the coordination service, as tooz reads it: '
             'etcd3+http://127.0.0.1:2379, zookeeper://127.0.0.1:2181, '
             'redis://:PASSWORD@127.0.0.1:6379, memcached://127.0.0.1:11211, '
@@ -63,9 +59,9 @@ class ToozBackend(backend.MembershipBackend):
             required=True,
             secret=True,
         ),
-        options.Option(
+        Option(
             'group',
-            options.OptionType.STRING,
+            OptionType.STRING,
             'Name of the membership group. Deployments that share a '
             'coordination service need a name each; all hosts of one '
             'deployment use the same.',
@@ -95,25 +91,26 @@ class ToozBackend(backend.MembershipBackend):
             )
             raise exceptions.ConfigurationError([fault])
         # Only now: without tooz, this class can still be listed.
-        from ironic_ownership.backends.tooz import observer, session, stores
+        from ironic_ownership.backends.tooz import drivers, observer
+        from ironic_ownership.backends.tooz import session as tooz_session
 
         self._group = str(settings['group']).encode('ascii')
-        self._store = stores.find(
+        self._store = drivers.find(
             str(settings['backend_url']), member_ttl, call_timeout
         )
         # Which driver it is decides; the class tells of the usual ones.
         vars(self)['capabilities'] = self._store.capabilities
         self._observer = observer.Observer(self._store, self._group)
         self._new_session = functools.partial(
-            session.Session, self._store, self._group
+            tooz_session.Session, self._store, self._group
         )
-        self._session: session_.Session | None = None
+        self._session: Session | None = None
         self._revision = 0
         self._alive_at = 0.0
         self._has_failed = False
         # One that waits must not keep the other from being tried.
-        self._writes = asking.Asking(self._store)
-        self._reads = asking.Asking(self._store)
+        self._writes = bounded_calls.Asking(self._store)
+        self._reads = bounded_calls.Asking(self._store)
 
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
@@ -166,7 +163,7 @@ class ToozBackend(backend.MembershipBackend):
             watcher = self._reads.within(
                 min(timeout, self.call_timeout), self._observer.watcher
             )
-            with asking.answers(self._store):
+            with bounded_calls.answers(self._store):
                 return watcher.wait(max(0.0, ends - time.monotonic()))
         except exceptions.BackendUnavailableError:
             self._observer.failed()
@@ -193,7 +190,7 @@ class ToozBackend(backend.MembershipBackend):
         higher revision counts.
         """
         self._revision += 1
-        advert = advert_.Advert(member, self._revision)
+        advert = Advert(member, self._revision)
         session = self._new_session(advert)
         started = time.monotonic()
         try:
@@ -206,7 +203,7 @@ class ToozBackend(backend.MembershipBackend):
         if old is not None:
             self._give_up(old, started)
 
-    def _give_up(self, session: session_.Session, started: float) -> None:
+    def _give_up(self, session: Session, started: float) -> None:
         """Leave a session that counts no more; if that fails, it expires.
 
         :param started: when the call began that has to end in time; what is
@@ -218,14 +215,14 @@ class ToozBackend(backend.MembershipBackend):
         except exceptions.MembershipError as exc:
             LOG.debug('an old membership is left to expire: %s', exc)
 
-    def _joined(self) -> session_.Session:
+    def _joined(self) -> Session:
         if self._session is None or self._session.is_over:
             raise exceptions.NotMemberError(
                 'backend tooz: this process is not a member'
             )
         return self._session
 
-    def _refuse_missing(self, session: session_.Session) -> None:
+    def _refuse_missing(self, session: Session) -> None:
         """Let nobody come back who may have been missed.
 
         A late beat would renew what has expired while nobody looked. And
@@ -240,9 +237,7 @@ class ToozBackend(backend.MembershipBackend):
                 'backend tooz: this process is not a member (any more)'
             )
 
-    def _write(
-        self, session: session_.Session, work: Callable[[], None]
-    ) -> None:
+    def _write(self, session: Session, work: Callable[[], None]) -> None:
         started = time.monotonic()
         try:
             self._writes.within(self.call_timeout, work)

@@ -12,25 +12,25 @@ from typing import Any, ClassVar
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import etcd_members, reading, store
-from ironic_ownership.contracts import capabilities
+from ironic_ownership.backends.tooz import driver, etcd_members, member_reader
+from ironic_ownership.contracts.capabilities import Capability
 
 _PORT = 2379
 
 
-class EtcdStore(store.Store):
+class EtcdStore(driver.Store):
     """An etcd, which may be a cluster."""
 
     name = 'etcd'
     schemes = ('etcd3+http', 'etcd3+https')
     library = 'etcd3gw'
     extra = 'etcd'
-    capabilities: ClassVar[store.Capabilities] = frozenset(
+    capabilities: ClassVar[driver.Capabilities] = frozenset(
         {
-            capabilities.Capability.SHARED,
-            capabilities.Capability.PERSISTENT,
-            capabilities.Capability.STORE_CLOCK,
-            capabilities.Capability.WATCH,
+            Capability.SHARED,
+            Capability.PERSISTENT,
+            Capability.STORE_CLOCK,
+            Capability.WATCH,
         }
     )
     takes_several_servers = True
@@ -53,7 +53,7 @@ class EtcdStore(store.Store):
         """The URL that tooz is given, with one server."""
         return self.address.at(self._servers[0])
 
-    def open(self, member_id: bytes) -> store.Coordinator:
+    def open(self, member_id: bytes) -> driver.Coordinator:
         """Connect to the first server that answers."""
         for _ in self._servers[1:]:
             server = self.server
@@ -89,7 +89,7 @@ class EtcdStore(store.Store):
             )
             self._granted = int(lease['TTL'])
         if self._granted != self.whole_ttl:
-            raise store.refuse(
+            raise driver.refuse(
                 self,
                 f'keeps a member for {self._granted} s when told to keep it '
                 f'for {self.whole_ttl} s',
@@ -134,14 +134,14 @@ class EtcdStore(store.Store):
         self,
         coordinator: Any,
         group: bytes,
-        parse: reading.Parse[reading.T],
-    ) -> reading.Reader[reading.T]:
+        parse: member_reader.Parse[member_reader.T],
+    ) -> member_reader.Reader[member_reader.T]:
         """Return what reads the members."""
         return etcd_members.MemberReader(
             coordinator.client, coordinator._prefix_group(group), parse
         )
 
-    def watcher(self, coordinator: Any, group: bytes) -> store.Watcher:
+    def watcher(self, coordinator: Any, group: bytes) -> driver.Watcher:
         """Return what tells of changes."""
         return etcd_members.ChangeStream(
             coordinator.client,

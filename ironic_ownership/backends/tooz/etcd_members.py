@@ -16,7 +16,7 @@ from typing import Any, Generic
 
 from tooz import utils
 
-from ironic_ownership.backends.tooz import reading
+from ironic_ownership.backends.tooz import member_reader
 
 _FEW = 4
 """Up to so many new members are read one by one, more of them all at once."""
@@ -25,7 +25,7 @@ _SPACING = 1.0
 """Seconds between two times that a stream tells of changes, at least."""
 
 
-class MemberReader(Generic[reading.T]):
+class MemberReader(Generic[member_reader.T]):
     """Reads the members; one small request while nothing has changed.
 
     Nothing has, if etcd's revision is the one last seen and the newest key
@@ -37,16 +37,19 @@ class MemberReader(Generic[reading.T]):
     """
 
     def __init__(
-        self, client: Any, prefix: bytes, parse: reading.Parse[reading.T]
+        self,
+        client: Any,
+        prefix: bytes,
+        parse: member_reader.Parse[member_reader.T],
     ) -> None:
         self._client = client
         self._prefix = prefix
         self._parse = parse
-        self._known: dict[bytes, reading.T] = {}
+        self._known: dict[bytes, member_reader.T] = {}
         self._revision = ''
         self._newest = prefix
 
-    def read(self) -> Mapping[bytes, reading.T]:
+    def read(self) -> Mapping[bytes, member_reader.T]:
         """Return the members alive now, by id."""
         if self._is_unchanged():
             return self._known

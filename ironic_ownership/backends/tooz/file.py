@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ironic_ownership.backends.tooz import store
+from ironic_ownership.backends.tooz import driver
 
 
-class FileStore(store.Store):
+class FileStore(driver.Store):
     """A directory."""
 
     name = 'file'
     schemes = ('file',)
     library = 'fasteners'  # comes with tooz
     extra = 'tooz'
-    capabilities: ClassVar[store.Capabilities] = frozenset()
+    capabilities: ClassVar[driver.Capabilities] = frozenset()
 
     def options(self) -> Mapping[str, Any]:
         """Return the options of the driver."""

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import store
-from ironic_ownership.contracts import capabilities
+from ironic_ownership.backends.tooz import driver
+from ironic_ownership.contracts.capabilities import Capability
 
 # Beyond it memcached takes a time to live for a date.
 _LONGEST_TTL = 30 * 24 * 3600
@@ -25,17 +25,17 @@ _LONGEST_WAIT = 0.05
 """Seconds before the item is changed once more."""
 
 
-class MemcachedStore(store.Store):
+class MemcachedStore(driver.Store):
     """A memcached server."""
 
     name = 'memcached'
     schemes = ('memcached',)
     library = 'pymemcache'
     extra = 'memcached'
-    capabilities: ClassVar[store.Capabilities] = frozenset(
+    capabilities: ClassVar[driver.Capabilities] = frozenset(
         {
-            capabilities.Capability.SHARED,
-            capabilities.Capability.STORE_CLOCK,
+            Capability.SHARED,
+            Capability.STORE_CLOCK,
         }
     )
     reads_at_once = True

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 from oslo_log import log
 
-from ironic_ownership.backends.tooz import advert as advert_
-from ironic_ownership.backends.tooz import reading
-from ironic_ownership.backends.tooz import store as store_
+from ironic_ownership.backends.tooz import member_reader
+from ironic_ownership.backends.tooz.driver import Coordinator, Store, Watcher
+from ironic_ownership.backends.tooz.member_record import Advert, newest
 from ironic_ownership.contracts import model
 
 LOG = log.getLogger(__name__)
@@ -27,15 +27,15 @@ class Observer:
     Threading: any; the calls wait for each other.
     """
 
-    def __init__(self, store: store_.Store, group: bytes) -> None:
+    def __init__(self, store: Store, group: bytes) -> None:
         self._store = store
         self._group = group
         self._turn = threading.Lock()
-        self._coordinator: store_.Coordinator | None = None
-        self._reader: reading.Reader[advert_.Advert | None] | None = None
-        self._watcher: store_.Watcher | None = None
+        self._coordinator: Coordinator | None = None
+        self._reader: member_reader.Reader[Advert | None] | None = None
+        self._watcher: Watcher | None = None
         # A stranger's is None, and was told of.
-        self._adverts: Mapping[bytes, advert_.Advert | None] = {}
+        self._adverts: Mapping[bytes, Advert | None] = {}
         self._view = model.View()
         self._failing_since: float | None = None
 
@@ -50,7 +50,7 @@ class Observer:
             self._read()
             return member_id in self._adverts
 
-    def watcher(self) -> store_.Watcher:
+    def watcher(self) -> Watcher:
         """Return what tells of changes."""
         with self._turn:
             if self._watcher is None:
@@ -89,13 +89,11 @@ class Observer:
         self._failing_since = None
         if adverts is not self._adverts:
             self._adverts = adverts
-            self._view = advert_.newest(filter(None, adverts.values()))
+            self._view = newest(filter(None, adverts.values()))
         return self._view
 
-    def _advert_of(
-        self, member_id: bytes, content: object
-    ) -> advert_.Advert | None:
-        advert = advert_.Advert.from_data(content)
+    def _advert_of(self, member_id: bytes, content: object) -> Advert | None:
+        advert = Advert.from_data(content)
         if advert is None:
             LOG.warning(
                 'backend tooz: %r in the group %s is none of ours and is '
@@ -105,7 +103,7 @@ class Observer:
             )
         return advert
 
-    def _opened(self) -> store_.Coordinator:
+    def _opened(self) -> Coordinator:
         old = self._coordinator
         if old is None or self._has_failed_for_long():
             observer = f'observer.{uuid.uuid4().hex}'.encode()

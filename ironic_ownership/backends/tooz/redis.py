@@ -9,26 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ironic_ownership.backends.tooz import store
-from ironic_ownership.contracts import capabilities
+from ironic_ownership.backends.tooz import driver
+from ironic_ownership.contracts.capabilities import Capability
 
 
-class RedisStore(store.Store):
+class RedisStore(driver.Store):
     """A Redis server."""
 
     name = 'redis'
     schemes = ('redis',)
     library = 'redis'
     extra = 'redis'
-    capabilities: ClassVar[store.Capabilities] = frozenset(
+    capabilities: ClassVar[driver.Capabilities] = frozenset(
         {
-            capabilities.Capability.SHARED,
-            capabilities.Capability.STORE_CLOCK,
+            Capability.SHARED,
+            Capability.STORE_CLOCK,
         }
     )
     takes_credentials = True
     reads_at_once = True
-    reserved = store.Store.reserved | {
+    reserved = driver.Store.reserved | {
         'socket_timeout',
         'socket_connect_timeout',
         'retry_on_timeout',

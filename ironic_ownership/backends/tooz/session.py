@@ -13,8 +13,8 @@ import threading
 from oslo_log import log
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import advert as advert_
-from ironic_ownership.backends.tooz import store as store_
+from ironic_ownership.backends.tooz.driver import Coordinator, Store
+from ironic_ownership.backends.tooz.member_record import Advert
 from ironic_ownership.contracts import exceptions
 
 LOG = log.getLogger(__name__)
@@ -34,16 +34,16 @@ class Session:
 
     def __init__(
         self,
-        store: store_.Store,
+        store: Store,
         group: bytes,
-        advert: advert_.Advert,
+        advert: Advert,
     ) -> None:
         self.advert = advert
         self.id = advert.new_id()
         self._store = store
         self._group = group
         self._turn = threading.Lock()
-        self._coordinator: store_.Coordinator | None = None
+        self._coordinator: Coordinator | None = None
         self._over = False
         self._guard = store.guard(self._expire)
 
@@ -135,17 +135,17 @@ class Session:
         ) as exc:
             raise _lost() from exc
 
-    def _opened(self) -> store_.Coordinator:
+    def _opened(self) -> Coordinator:
         if self._coordinator is None:
             self._coordinator = self._store.open(self.id)
         return self._coordinator
 
-    def _started(self) -> store_.Coordinator:
+    def _started(self) -> Coordinator:
         if self._coordinator is None:
             raise _lost()
         return self._coordinator
 
-    def _enter(self, coordinator: store_.Coordinator) -> None:
+    def _enter(self, coordinator: Coordinator) -> None:
         data = self.advert.to_data()
         for _ in range(_TRIES):
             try:
@@ -158,7 +158,7 @@ class Session:
                 return
         raise coordination.GroupNotCreated(self._group)
 
-    def _create_group(self, coordinator: store_.Coordinator) -> None:
+    def _create_group(self, coordinator: Coordinator) -> None:
         with contextlib.suppress(coordination.GroupAlreadyExist):
             coordinator.create_group(self._group).get(
                 timeout=self._store.request_timeout

@@ -14,33 +14,33 @@ from typing import Any, ClassVar
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import store
-from ironic_ownership.contracts import capabilities
+from ironic_ownership.backends.tooz import driver
+from ironic_ownership.contracts.capabilities import Capability
 
 _RECONNECT_DELAY = 2.0
 """Seconds between two tries to connect, at most."""
 
 
-class ZooKeeperStore(store.Store):
+class ZooKeeperStore(driver.Store):
     """A ZooKeeper, which may be an ensemble."""
 
     name = 'zookeeper'
     schemes = ('zookeeper', 'kazoo')
     library = 'kazoo'
     extra = 'zookeeper'
-    capabilities: ClassVar[store.Capabilities] = frozenset(
+    capabilities: ClassVar[driver.Capabilities] = frozenset(
         {
-            capabilities.Capability.SHARED,
-            capabilities.Capability.PERSISTENT,
-            capabilities.Capability.STORE_CLOCK,
-            capabilities.Capability.WATCH,
+            Capability.SHARED,
+            Capability.PERSISTENT,
+            Capability.STORE_CLOCK,
+            Capability.WATCH,
         }
     )
     takes_credentials = True
     takes_several_servers = True
     # The lock of tooz's election, which it lists as a member.
     strangers = frozenset({b'leader'})
-    reserved = store.Store.reserved | {'connection_retry', 'command_retry'}
+    reserved = driver.Store.reserved | {'connection_retry', 'command_retry'}
 
     def options(self) -> Mapping[str, Any]:
         """Return the options of the driver."""
@@ -88,7 +88,7 @@ class ZooKeeperStore(store.Store):
         # Noted before any request was answered, and starting asks one.
         granted = coordinator.granted
         if abs(granted - self.ttl) > 0.01:
-            raise store.refuse(
+            raise driver.refuse(
                 self,
                 f'keeps a member for {granted:g} s when told to keep it for '
                 f'{self.ttl:g} s',
@@ -103,7 +103,7 @@ class ZooKeeperStore(store.Store):
         """
         return None
 
-    def guard(self, expire: Callable[[], None]) -> store.Guard:
+    def guard(self, expire: Callable[[], None]) -> driver.Guard:
         """Return what ends a membership that is not beaten."""
         return _DeadMansSwitch(self.ttl, expire)
 
@@ -119,12 +119,12 @@ class ZooKeeperStore(store.Store):
         finally:
             coordinator._coord.close()
 
-    def watcher(self, coordinator: Any, group: bytes) -> store.Watcher:
+    def watcher(self, coordinator: Any, group: bytes) -> driver.Watcher:
         """Return what tells of changes."""
         return _ChildWatch(coordinator, group, self.request_timeout)
 
 
-class _DeadMansSwitch(store.Guard):
+class _DeadMansSwitch(driver.Guard):
     """Ends a membership when no beat has come for the time to live."""
 
     def __init__(self, ttl: float, expire: Callable[[], None]) -> None:

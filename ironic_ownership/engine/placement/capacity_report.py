@@ -13,13 +13,14 @@ from collections.abc import Callable
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model, placement
-from ironic_ownership.contracts import records as records_
-from ironic_ownership.engine import notices
-from ironic_ownership.engine.hosting import refreshed
-from ironic_ownership.engine.members import fence
-from ironic_ownership.engine.placement import inventory_plan, placement_loop
-from ironic_ownership.engine.scheduling import availability
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.placement import FIRST_GENERATION, Placement
+from ironic_ownership.contracts.records import Records
+from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.conditions import Conditions
+from ironic_ownership.engine.host import refresh_result
+from ironic_ownership.engine.membership.fence import Fence
+from ironic_ownership.engine.placement import inventory_diff, loop
 
 LOG = log.getLogger(__name__)
 
@@ -41,25 +42,27 @@ class CapacityReport:
     def __init__(
         self,
         host: str,
-        records: records_.Records,
-        placement_: placement.Placement,
-        fence_: fence.Fence,
-        notices_: notices.Notices,
+        records: Records,
+        placement: Placement,
+        fence: Fence,
+        conditions: Conditions,
     ) -> None:
         self._host = host
-        self._uuid = inventory_plan.service_uuid(host)
+        self._uuid = inventory_diff.service_uuid(host)
         self._records = records
-        self._placement = placement_
-        self._fence = fence_
-        self._notices = notices_
-        self._told: inventory_plan.Resources | None = None
-        self.counts = placement_loop.Counts()
+        self._placement = placement
+        self._fence = fence
+        self._conditions = conditions
+        self._told: inventory_diff.Resources | None = None
+        self.counts = loop.Counts()
 
     def withdraw(self, uuid: str) -> None:
         """Do nothing: no provider here is that of a node."""
 
     def tell(
-        self, seen: refreshed.Refreshed, interrupted: Callable[[], bool]
+        self,
+        seen: refresh_result.RefreshResult,
+        interrupted: Callable[[], bool],
     ) -> None:
         """Report the sums, if they have changed.
 
@@ -78,12 +81,12 @@ class CapacityReport:
             self._write(wanted)
         except _REFUSALS as exc:
             self.counts.refused = 1
-            self._notices.report(
+            self._conditions.report(
                 'placement refuses',
                 f'Placement refuses what {self._host} reports: {exc}',
             )
             return
-        self._notices.clear(
+        self._conditions.clear(
             'placement refuses', 'Placement accepts every report again'
         )
         self._told = wanted
@@ -111,13 +114,13 @@ class CapacityReport:
             self._fence.epoch()
             self._placement.delete_provider(self._uuid)
 
-    def _write(self, wanted: inventory_plan.Resources) -> None:
+    def _write(self, wanted: inventory_diff.Resources) -> None:
         confirm = self._fence.epoch
         generation: int | None = None
         if self._told is None and self._placement.put_provider(
             self._uuid, self._host, confirm=confirm
         ):
-            generation = placement.FIRST_GENERATION
+            generation = FIRST_GENERATION
         try:
             self._placement.put_inventory(
                 self._uuid, wanted, generation=generation, confirm=confirm
@@ -127,7 +130,9 @@ class CapacityReport:
             self._told = None
             raise
 
-    def _totals(self, seen: refreshed.Refreshed) -> inventory_plan.Resources:
+    def _totals(
+        self, seen: refresh_result.RefreshResult
+    ) -> inventory_diff.Resources:
         records = {
             record.uuid: record
             for record in self._records.compute_nodes_near(
@@ -135,7 +140,7 @@ class CapacityReport:
             )
         }
         admitted = [node for node in seen.nodes if seen.policies.admits(node)]
-        return inventory_plan.totals(
+        return inventory_diff.totals(
             self._host,
             admitted,
             {uuid: record.host for uuid, record in records.items()},
@@ -146,22 +151,22 @@ class CapacityReport:
         )
 
 
-def take_away(placement_: placement.Placement, host: str) -> None:
+def take_away(placement: Placement, host: str) -> None:
     """Delete what a service reported that is about to be deleted itself.
 
     :raises ProviderInUseError: if somebody uses it; it stays.
     :raises PlacementError: if Placement does not answer.
     """
-    placement_.delete_provider(inventory_plan.service_uuid(host))
+    placement.delete_provider(inventory_diff.service_uuid(host))
 
 
 def _why(
     node: model.Node,
     record: model.ComputeNode | None,
-    fleet: availability.Fleet | None,
+    fleet: evaluation.Fleet | None,
 ) -> str | None:
     """Return why a node is unavailable; its owner knows best."""
     if record is not None and record.host is not None:
         return record.unavailable
-    code = availability.judge(node, fleet).code
+    code = evaluation.judge(node, fleet).code
     return None if code is None else code.value

@@ -13,17 +13,18 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model, placement
-from ironic_ownership.contracts import records as records_
-from ironic_ownership.engine import notices
-from ironic_ownership.engine.hosting import refreshed
-from ironic_ownership.engine.members import fence
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import Change, Records, Report
+from ironic_ownership.engine.conditions import Conditions
+from ironic_ownership.engine.host import refresh_result
+from ironic_ownership.engine.membership.fence import Clock, Fence, monotonic
 from ironic_ownership.engine.placement import (
-    inventory_plan,
-    placement_loop,
+    backoff,
+    inventory_diff,
+    loop,
     provider_writer,
-    refusals,
-    turns,
+    staggered_schedule,
 )
 
 LOG = log.getLogger(__name__)
@@ -52,26 +53,24 @@ class InventoryReport:
     def __init__(
         self,
         host: str,
-        records: records_.Records,
-        placement_: placement.Placement,
-        fence_: fence.Fence,
-        notices_: notices.Notices,
+        records: Records,
+        placement: Placement,
+        fence: Fence,
+        conditions: Conditions,
         *,
         compare_interval: float = 0.0,
-        clock: fence.Clock = fence.monotonic,
+        clock: Clock = monotonic,
     ) -> None:
         self._host = host
         self._records = records
-        self._fence = fence_
-        self._provider = provider_writer.ProviderWriter(
-            placement_, fence_.epoch
-        )
-        self._refusals = refusals.Refusals(notices_, clock)
-        self._turns = turns.Turns(compare_interval, clock)
+        self._fence = fence
+        self._provider = provider_writer.ProviderWriter(placement, fence.epoch)
+        self._refusals = backoff.Refusals(conditions, clock)
+        self._turns = staggered_schedule.Turns(compare_interval, clock)
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._withdrawn: set[str] = set()
-        self.counts = placement_loop.Counts()
+        self.counts = loop.Counts()
 
     def withdraw(self, uuid: str) -> None:
         """Report a node no more until a refresh lists it again.
@@ -85,7 +84,9 @@ class InventoryReport:
             return  # nothing of it is on its way any more
 
     def tell(
-        self, seen: refreshed.Refreshed, interrupted: Callable[[], bool]
+        self,
+        seen: refresh_result.RefreshResult,
+        interrupted: Callable[[], bool],
     ) -> None:
         """Report what is behind, or a part of it if something newer is there.
 
@@ -96,7 +97,7 @@ class InventoryReport:
         with self._lock:
             self._withdrawn.difference_update(n.uuid for n in seen.nodes)
         records = self._own_records()
-        made = inventory_plan.plan(
+        made = inventory_diff.plan(
             seen.nodes, records, self._turns.due(records)
         )
         self._refusals.keep_only(made)
@@ -129,7 +130,7 @@ class InventoryReport:
             if record.host == self._host
         }
 
-    def _write(self, batch: Sequence[inventory_plan.Step]) -> int:
+    def _write(self, batch: Sequence[inventory_diff.Step]) -> int:
         """Report some nodes, and put on record what was accepted.
 
         :returns: the number of nodes that were behind and are not any more.
@@ -138,7 +139,7 @@ class InventoryReport:
         self._records.apply(self._host, self._fence.epoch(), ())
         found = self._records.compute_nodes_by_uuid([s.uuid for s in batch])
         own = {record.uuid for record in found if record.host == self._host}
-        accepted: list[records_.Change] = []
+        accepted: list[Change] = []
         created: set[str] = set()
         complete = 0
         trouble: exceptions.OwnershipError | None = None
@@ -159,7 +160,7 @@ class InventoryReport:
             if result.created:
                 created.add(step.uuid)
             if result.digest != step.known:
-                accepted.append(records_.Report(step.uuid, result.digest))
+                accepted.append(Report(step.uuid, result.digest))
             if result.refusal is not None:
                 self._refusals.refused(step, result.refusal)
             else:
@@ -174,7 +175,7 @@ class InventoryReport:
         return complete
 
     def _write_one(
-        self, step: inventory_plan.Step
+        self, step: inventory_diff.Step
     ) -> provider_writer.Result | None:
         with self._writing:
             with self._lock:
@@ -183,7 +184,7 @@ class InventoryReport:
             return self._provider.write(step)
 
     def _remember(
-        self, accepted: Sequence[records_.Change], created: Collection[str]
+        self, accepted: Sequence[Change], created: Collection[str]
     ) -> None:
         """Put on record what was accepted; undo what nobody wants any more.
 
@@ -203,8 +204,8 @@ class InventoryReport:
 
 
 def _batches(
-    steps: Sequence[inventory_plan.Step],
-) -> Iterator[Sequence[inventory_plan.Step]]:
+    steps: Sequence[inventory_diff.Step],
+) -> Iterator[Sequence[inventory_diff.Step]]:
     remaining = iter(steps)
     while batch := list(itertools.islice(remaining, BATCH)):
         yield batch

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from ironic_ownership.contracts import exceptions, placement
-from ironic_ownership.engine.placement import inventory_plan
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.placement import (
+    FIRST_GENERATION,
+    Confirm,
+    Placement,
+)
+from ironic_ownership.engine.placement import inventory_diff
 
 _REFUSALS = (
     exceptions.ProviderBusyError,
@@ -41,13 +46,11 @@ class ProviderWriter:
     :param confirm: called before each request that writes.
     """
 
-    def __init__(
-        self, placement_: placement.Placement, confirm: placement.Confirm
-    ) -> None:
-        self._placement = placement_
+    def __init__(self, placement: Placement, confirm: Confirm) -> None:
+        self._placement = placement
         self._confirm = confirm
 
-    def write(self, step: inventory_plan.Step) -> Result:
+    def write(self, step: inventory_diff.Step) -> Result:
         """Make the provider of a node what it should be.
 
         :raises PlacementError: if Placement refuses to work at all.
@@ -63,17 +66,17 @@ class ProviderWriter:
         except exceptions.NoProviderError as exc:
             return Result(None, exc)
 
-    def _write(self, step: inventory_plan.Step) -> Result:
+    def _write(self, step: inventory_diff.Step) -> Result:
         uuid, wanted = step.uuid, step.wanted
         generation: int | None = None
         created = False
-        inventory_part, traits_part = inventory_plan.parts(step.known)
+        inventory_part, traits_part = inventory_diff.parts(step.known)
         try:
             if step.known is None:
                 created = self._placement.put_provider(
                     uuid, uuid, confirm=self._confirm
                 )
-                generation = placement.FIRST_GENERATION if created else None
+                generation = FIRST_GENERATION if created else None
             if step.inventory:
                 generation = self._placement.put_inventory(
                     uuid,
@@ -95,7 +98,7 @@ class ProviderWriter:
             raise
         except _REFUSALS as exc:
             return Result(
-                inventory_plan.joined(inventory_part, traits_part),
+                inventory_diff.joined(inventory_part, traits_part),
                 exc,
                 created,
             )

@@ -23,15 +23,11 @@ from collections.abc import (
     Sequence,
 )
 
-from ironic_ownership.contracts import (
-    flavor_specs,
-    model,
-    reservation_request,
-)
+from ironic_ownership.contracts import flavor_specs, model, reservation_request
 from ironic_ownership.engine.reservations import (
-    draw,
+    node_filter,
     requirements,
-    sieve,
+    sampling,
 )
 
 LIMIT = 10
@@ -92,7 +88,7 @@ def choose(
         given.
     :param limit: how many candidates at most.
     """
-    left = sieve.Sieve(nodes)
+    left = node_filter.Sieve(nodes)
     specs = request.specs()
     _sift_free(left, request, owned)
     _sift_classes(left, request, specs)
@@ -102,7 +98,7 @@ def choose(
         left.keep(POLICIES, admits)
     left.sift(_states, judge)
     return Choice(
-        candidates=draw.some_of(left.nodes, request.instance_uuid, limit),
+        candidates=sampling.some_of(left.nodes, request.instance_uuid, limit),
         examined=left.examined,
         fitting=len(left.nodes),
         removed=left.removed,
@@ -110,7 +106,7 @@ def choose(
 
 
 def _sift_free(
-    left: sieve.Sieve,
+    left: node_filter.Sieve,
     request: reservation_request.Request,
     owned: Container[str],
 ) -> None:
@@ -123,7 +119,7 @@ def _sift_free(
 
 
 def _sift_classes(
-    left: sieve.Sieve,
+    left: node_filter.Sieve,
     request: reservation_request.Request,
     specs: flavor_specs.FlavorSpecs,
 ) -> None:
@@ -145,7 +141,7 @@ def _sift_classes(
 
 
 def _sift_traits(
-    left: sieve.Sieve,
+    left: node_filter.Sieve,
     request: reservation_request.Request,
     specs: flavor_specs.FlavorSpecs,
 ) -> None:
@@ -166,7 +162,7 @@ def _sift_traits(
 
 
 def _sift_properties(
-    left: sieve.Sieve, required: Sequence[requirements.Requirement]
+    left: node_filter.Sieve, required: Sequence[requirements.Requirement]
 ) -> None:
     if not required:
         return
@@ -193,13 +189,13 @@ def _ids(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
     return (id(n.properties) for n in nodes)
 
 
-def _all_values(fields: Sequence[str]) -> sieve.Alike:
+def _all_values(fields: Sequence[str]) -> node_filter.Alike:
     """Return what reads properties that every node has: the quickest way."""
     read = operator.itemgetter(*fields)
     return lambda nodes: map(read, map(_PROPERTIES, nodes))
 
 
-def _values(fields: Sequence[str]) -> sieve.Alike:
+def _values(fields: Sequence[str]) -> node_filter.Alike:
     reads = [operator.methodcaller('get', field) for field in fields]
 
     def alike(nodes: Iterable[model.Node]) -> Iterable[Hashable]:

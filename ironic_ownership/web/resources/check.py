@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from ironic_ownership.engine.checking import check
-from ironic_ownership.engine.checking import problem as problems
+from ironic_ownership.engine.checks import problem as problems
+from ironic_ownership.engine.checks import runner
 from ironic_ownership.observe import problem
-from ironic_ownership.web import asking, shape
+from ironic_ownership.web import request, schemas
 from ironic_ownership.web.operation import Access, Answer, Operation
 
-_TYPES: shape.Types = {
+_TYPES: schemas.Types = {
     'severity': {
         'type': 'string',
         'enum': [severity.value for severity in problems.Severity],
     },
     'code': {'type': 'string', 'description': 'Reason code, stable.'},
-    'what': shape.TEXT,
+    'what': schemas.TEXT,
     'kind': {
         'type': 'string',
         'description': 'What the subjects are.',
         'enum': [kind.value for kind in problems.Kind],
     },
-    'count': {**shape.NUMBER, 'description': 'Number of subjects.'},
-    'subjects': shape.TEXTS,
-    'services': shape.TEXTS,
-    'hint': shape.TEXT,
+    'count': {**schemas.NUMBER, 'description': 'Number of subjects.'},
+    'subjects': schemas.TEXTS,
+    'services': schemas.TEXTS,
+    'hint': schemas.TEXT,
 }
 
 
-def _check(asked: asking.Asked) -> Answer:
-    found = check.check(asked.behind.overview(), asked.behind.interpret)
-    shown = [shape.cells(problem.LONG, one) for one in found]
+def _check(asked: request.Asked) -> Answer:
+    found = runner.check(asked.context.overview(), asked.context.interpret)
+    shown = [schemas.cells(problem.LONG, one) for one in found]
     return Answer({'problems': shown})
 
 
@@ -52,7 +52,7 @@ OPERATIONS = (
                     'properties': {
                         'problems': {
                             'type': 'array',
-                            'items': shape.thing(problem.LONG, _TYPES),
+                            'items': schemas.thing(problem.LONG, _TYPES),
                         }
                     },
                 },

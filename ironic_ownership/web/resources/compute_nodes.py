@@ -2,106 +2,104 @@
 
 from __future__ import annotations
 
-from ironic_ownership.engine import names
-from ironic_ownership.engine.inspecting import (
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.queries import (
     action_check,
-    census,
     node_listing,
-    survey,
+    node_query,
+    node_status,
 )
 from ironic_ownership.observe import (
-    action,
+    check_action,
     compute_node,
     event,
     explanation,
 )
-from ironic_ownership.web import asking, shape
-from ironic_ownership.web.operation import (
-    Access,
-    Answer,
-    Operation,
-    Parameter,
-)
+from ironic_ownership.web import request, schemas
+from ironic_ownership.web.operation import Access, Answer, Operation, Parameter
 
-_STATE = {'type': 'string', 'enum': [state.value for state in survey.State]}
+_STATE = {
+    'type': 'string',
+    'enum': [state.value for state in node_status.State],
+}
 _ASKED = {
     'type': 'string',
     'enum': [
-        *(state.value for state in survey.State),
-        *(state.value for state in survey.Availability),
+        *(state.value for state in node_status.State),
+        *(state.value for state in node_status.Availability),
     ],
 }
 
-_TYPES: shape.Types = {
-    'uuid': shape.TEXT,
-    'name': shape.TEXT_OR_NULL,
+_TYPES: schemas.Types = {
+    'uuid': schemas.TEXT,
+    'name': schemas.TEXT_OR_NULL,
     'service': {
-        **shape.TEXT_OR_NULL,
+        **schemas.TEXT_OR_NULL,
         'description': 'The owner on record; null for nobody.',
     },
     'state': _STATE,
-    'instance_uuid': shape.TEXT_OR_NULL,
-    'shard': shape.TEXT_OR_NULL,
-    'conductor_group': shape.TEXT,
+    'instance_uuid': schemas.TEXT_OR_NULL,
+    'shard': schemas.TEXT_OR_NULL,
+    'conductor_group': schemas.TEXT,
     'reason': {'type': 'string', 'description': 'Reason code, stable.'},
-    'explanation': shape.TEXT,
-    'driver': shape.TEXT_OR_NULL,
-    'resource_class': shape.TEXT_OR_NULL,
-    'provision_state': shape.TEXT_OR_NULL,
-    'power_state': shape.TEXT_OR_NULL,
-    'maintenance': shape.FLAG_OR_NULL,
-    'reservation': shape.TEXT_OR_NULL,
-    'retired': shape.FLAG_OR_NULL,
-    'decided_owner': shape.TEXT_OR_NULL,
+    'explanation': schemas.TEXT,
+    'driver': schemas.TEXT_OR_NULL,
+    'resource_class': schemas.TEXT_OR_NULL,
+    'provision_state': schemas.TEXT_OR_NULL,
+    'power_state': schemas.TEXT_OR_NULL,
+    'maintenance': schemas.FLAG_OR_NULL,
+    'reservation': schemas.TEXT_OR_NULL,
+    'retired': schemas.FLAG_OR_NULL,
+    'decided_owner': schemas.TEXT_OR_NULL,
     'unavailable': {
-        **shape.TEXT_OR_NULL,
+        **schemas.TEXT_OR_NULL,
         'description': 'Why nothing can be scheduled to the node; null if '
         'it can be. A code, stable.',
     },
-    'unavailable_detail': shape.TEXT_OR_NULL,
-    'unavailable_since': shape.TEXT_OR_NULL,
-    'recorded_unavailable': shape.TEXT_OR_NULL,
-    'wanted_by': shape.TEXT_OR_NULL,
-    'contenders': shape.TEXTS,
-    'service_alive': shape.FLAG_OR_NULL,
-    'recorded_reason': shape.TEXT_OR_NULL,
-    'recorded_instance_uuid': shape.TEXT_OR_NULL,
-    'recorded_at': shape.TEXT_OR_NULL,
+    'unavailable_detail': schemas.TEXT_OR_NULL,
+    'unavailable_since': schemas.TEXT_OR_NULL,
+    'recorded_unavailable': schemas.TEXT_OR_NULL,
+    'wanted_by': schemas.TEXT_OR_NULL,
+    'contenders': schemas.TEXTS,
+    'service_alive': schemas.FLAG_OR_NULL,
+    'recorded_reason': schemas.TEXT_OR_NULL,
+    'recorded_instance_uuid': schemas.TEXT_OR_NULL,
+    'recorded_at': schemas.TEXT_OR_NULL,
 }
-_CHAIN: shape.Types = {
+_CHAIN: schemas.Types = {
     **_TYPES,
-    'inputs': shape.THING,
-    'members': shape.THINGS,
-    'assigner': shape.TEXT_OR_NULL,
-    'peers': shape.TEXTS,
-    'live_peers': shape.TEXTS,
-    'policies_want': shape.THING_OR_NULL,
-    'rule': shape.TEXT,
-    'contest': shape.TEXT_OR_NULL,
-    'filtered': shape.FLAG,
-    'record': shape.THING_OR_NULL,
-    'ironic': shape.THING_OR_NULL,
-    'advice': shape.TEXTS,
+    'inputs': schemas.THING,
+    'members': schemas.THINGS,
+    'assigner': schemas.TEXT_OR_NULL,
+    'peers': schemas.TEXTS,
+    'live_peers': schemas.TEXTS,
+    'policies_want': schemas.THING_OR_NULL,
+    'rule': schemas.TEXT,
+    'contest': schemas.TEXT_OR_NULL,
+    'filtered': schemas.FLAG,
+    'record': schemas.THING_OR_NULL,
+    'ironic': schemas.THING_OR_NULL,
+    'advice': schemas.TEXTS,
 }
 
-UUID = Parameter('uuid', 'Of the node.', shape.UUID)
+UUID = Parameter('uuid', 'Of the node.', schemas.UUID)
 
 _FILTERS = (
     Parameter(
         'service',
         'Only nodes that this service owns; case does not count.',
-        shape.HOST,
+        schemas.HOST,
     ),
     Parameter(
         'shard',
         'Only nodes of this shard, exactly as in Ironic.',
-        shape.NAME,
+        schemas.NAME,
     ),
     Parameter(
         'conductor_group',
         'Only nodes of this conductor group; case does not count, and empty '
         'is the default group.',
-        shape.GROUP,
+        schemas.GROUP,
     ),
     Parameter(
         'state',
@@ -116,34 +114,34 @@ _EVENTS = Parameter(
 )
 
 
-def _list(asked: asking.Asked) -> Answer:
+def _list(asked: request.Asked) -> Answer:
     found = asked.kept('compute nodes', _read)
     states = asked.query.get('state')
     return asked.page(
         'compute_nodes',
-        [f for f in found if not states or survey.is_in(f, states)],
+        [f for f in found if not states or node_status.is_in(f, states)],
         lambda finding: finding.uuid,
-        lambda finding: shape.cells(compute_node.LONG, finding),
+        lambda finding: schemas.cells(compute_node.LONG, finding),
     )
 
 
-def _read(asked: asking.Asked) -> list[survey.Finding]:
-    behind = asked.behind
+def _read(asked: request.Asked) -> list[node_status.Finding]:
+    context = asked.context
     wanted = node_listing.Asked(
         asked.query.get('service'),
         asked.query.get('shard'),
         asked.query.get('conductor_group'),
     )
-    host = behind.wired.service if behind.sharded else ''
-    scope, whose = node_listing.scope_of(wanted, behind.scope, host)
-    with behind.ports() as ports:
+    host = context.wired.service if context.sharded else ''
+    scope, whose = node_listing.scope_of(wanted, context.scope, host)
+    with context.ports() as ports:
         return list(node_listing.take(ports, wanted, scope, whose))
 
 
-def _show(asked: asking.Asked) -> Answer:
+def _show(asked: request.Asked) -> Answer:
     uuid = asked.path['uuid']
-    with asked.behind.ports() as ports:
-        finding = census.one(ports, uuid)
+    with asked.context.ports() as ports:
+        finding = node_query.one(ports, uuid)
         if finding is None:
             raise _unknown(uuid)
         limit = asked.query.get('events', 5)
@@ -151,36 +149,36 @@ def _show(asked: asking.Asked) -> Answer:
             ports.records.events(node_uuid=uuid, limit=limit) if limit else ()
         )
     return Answer(
-        shape.cells(compute_node.DETAILS, finding)
+        schemas.cells(compute_node.DETAILS, finding)
         | {'events': [event.cell(one) for one in events]}
     )
 
 
-def _explain(asked: asking.Asked) -> Answer:
+def _explain(asked: request.Asked) -> Answer:
     uuid = asked.path['uuid']
-    with asked.behind.ports() as ports:
-        said = census.explained(ports, uuid, lambda: asked.behind.sharded)
+    with asked.context.ports() as ports:
+        said = node_query.explained(ports, uuid, lambda: asked.context.sharded)
     if said is None:
         raise _unknown(uuid)
-    return Answer(shape.cells(explanation.COLUMNS, said))
+    return Answer(schemas.cells(explanation.COLUMNS, said))
 
 
-def _check_action(asked: asking.Asked) -> Answer:
-    behind = asked.behind
-    with behind.ports() as ports:
+def _check_action(asked: request.Asked) -> Answer:
+    context = asked.context
+    with context.ports() as ports:
         allowed = action_check.check(
-            ports, asked.path['uuid'], lambda: behind.sharded
+            ports, asked.path['uuid'], lambda: context.sharded
         )
-    return Answer(shape.cells(action.COLUMNS, allowed))
+    return Answer(schemas.cells(check_action.COLUMNS, allowed))
 
 
 def _unknown(uuid: str) -> Exception:
     # The uuids of others are no hint: they are listed where that is allowed.
-    return names.unknown('node', uuid, ())
+    return suggestions.unknown('node', uuid, ())
 
 
-_LISTED = shape.thing(compute_node.LONG, _TYPES)
-_SHOWN = shape.thing(compute_node.DETAILS, _TYPES, events=shape.THINGS)
+_LISTED = schemas.thing(compute_node.LONG, _TYPES)
+_SHOWN = schemas.thing(compute_node.DETAILS, _TYPES, events=schemas.THINGS)
 
 OPERATIONS = (
     Operation(
@@ -193,14 +191,14 @@ OPERATIONS = (
         {
             200: (
                 'A page of compute nodes, in the order of their uuids.',
-                shape.page('compute_nodes', _LISTED),
+                schemas.page('compute_nodes', _LISTED),
             )
         },
         description='Without a shard key in the configuration every node '
         'that Ironic shows to the configured credential is listed. With one, '
         'only nodes of a shard are ever listed. The pages of one walk show '
         'one moment, unless the walk takes longer than [api] list_lifetime.',
-        query=(*_FILTERS, *asking.PAGE),
+        query=(*_FILTERS, *request.PAGE),
         errors=(404, 502, 503),
     ),
     Operation(
@@ -225,7 +223,7 @@ OPERATIONS = (
         {
             200: (
                 'The chain, from the inputs to the advice.',
-                shape.thing(explanation.COLUMNS, _CHAIN),
+                schemas.thing(explanation.COLUMNS, _CHAIN),
             )
         },
         parameters=(UUID,),
@@ -241,7 +239,7 @@ OPERATIONS = (
         {
             200: (
                 'Its owner may act on it.',
-                shape.thing(action.COLUMNS, _TYPES),
+                schemas.thing(check_action.COLUMNS, _TYPES),
             )
         },
         description='409 tells why not: out_of_service, with the conductors '

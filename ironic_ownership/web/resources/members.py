@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from ironic_ownership.engine.members import memberships
+from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.observe import service
-from ironic_ownership.web import asking, shape
+from ironic_ownership.web import request, schemas
 from ironic_ownership.web.operation import Access, Answer, Operation
 
-_TYPES: shape.Types = {
-    'host': shape.TEXT,
+_TYPES: schemas.Types = {
+    'host': schemas.TEXT,
     'role': {
         'type': 'string',
         'enum': ['active', 'standby', 'unknown'],
         'description': 'What the process is to its host; unknown if the '
         'records do not answer.',
     },
-    'incarnation': shape.TEXT,
-    'joined_at': shape.TEXT_OR_NULL,
-    'policies': shape.TEXTS,
-    'settings': shape.THING,
+    'incarnation': schemas.TEXT,
+    'joined_at': schemas.TEXT_OR_NULL,
+    'policies': schemas.TEXTS,
+    'settings': schemas.THING,
     'contract_version': {'type': 'integer'},
     'readable': {
         'type': 'boolean',
@@ -28,16 +28,16 @@ _TYPES: shape.Types = {
 }
 
 
-def _list(asked: asking.Asked) -> Answer:
-    behind = asked.behind
-    found = memberships.take(
-        lambda: behind.records, behind.backend, behind.interpret
+def _list(asked: request.Asked) -> Answer:
+    context = asked.context
+    found = member_listing.take(
+        lambda: context.records, context.backend, context.interpret
     )
     return asked.page(
         'members',
         found.readings,
         lambda reading: f'{reading.member.host}/{reading.member.incarnation}',
-        lambda reading: shape.cells(service.MEMBER, reading),
+        lambda reading: schemas.cells(service.MEMBER, reading),
         found.doubts,
     )
 
@@ -53,10 +53,10 @@ OPERATIONS = (
         {
             200: (
                 'A page of members.',
-                shape.page('members', shape.thing(service.MEMBER, _TYPES)),
+                schemas.page('members', schemas.thing(service.MEMBER, _TYPES)),
             )
         },
-        query=asking.PAGE,
+        query=request.PAGE,
         errors=(503,),
     ),
 )

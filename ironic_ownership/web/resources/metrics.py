@@ -8,7 +8,7 @@ import prometheus_client
 from prometheus_client import core, registry
 
 from ironic_ownership.observe import metrics
-from ironic_ownership.web import asking
+from ironic_ownership.web import request
 from ironic_ownership.web.operation import Access, Answer, Operation
 
 MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
@@ -38,8 +38,8 @@ def text_of(families: Iterable[metrics.Family]) -> bytes:
     return prometheus_client.generate_latest(collected)
 
 
-def _show(asked: asking.Asked) -> Answer:
-    return Answer(text_of(asked.behind.gauges.families()))
+def _show(asked: request.Asked) -> Answer:
+    return Answer(text_of(asked.context.gauges.families()))
 
 
 OPERATIONS = (

@@ -6,24 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts import moves as port
-from ironic_ownership.engine import access, names
-from ironic_ownership.engine.moving import (
-    move_gates,
-    move_order,
-    move_plan,
-    move_selection,
-    moves,
-)
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.moves import executor, gates, selection
+from ironic_ownership.engine.moves.order import carry_out
+from ironic_ownership.engine.moves.plan import Order, Plan
+from ironic_ownership.engine.ports import Ports
 from ironic_ownership.observe import move as columns
-from ironic_ownership.web import asking, errors, shape
-from ironic_ownership.web.operation import (
-    Access,
-    Answer,
-    Operation,
-    Parameter,
-)
-from ironic_ownership.web.resources import move_shapes
+from ironic_ownership.web import errors, request, schemas
+from ironic_ownership.web.operation import Access, Answer, Operation, Parameter
+from ironic_ownership.web.resources import move_schemas
 
 _MOST = 10_000
 """So many of the newest moves are listed."""
@@ -32,56 +24,56 @@ _FAR = 10**16
 """Microseconds: newer moves have smaller markers, and come first."""
 
 REQUEST_ID = Parameter(
-    'request_id', 'Of the move, as the list shows it.', shape.REQUEST_ID
+    'request_id', 'Of the move, as the list shows it.', schemas.REQUEST_ID
 )
 
 
-def _list(asked: asking.Asked) -> Answer:
-    found = asked.behind.moves.moves(
+def _list(asked: request.Asked) -> Answer:
+    found = asked.context.moves.moves(
         unfinished=asked.query.get('unfinished', False), limit=_MOST
     )
     return asked.page(
-        'moves', found, _marker, lambda move: shape.cells(columns.MOVE, move)
+        'moves', found, _marker, lambda move: schemas.cells(columns.MOVE, move)
     )
 
 
-def _marker(move: port.Move) -> str:
+def _marker(move: Move) -> str:
     age = _FAR - int((move.created_at or 0) * 10**6)
     return f'{age:017d}-{move.request_id}'
 
 
-def _named(asked: asking.Asked) -> port.Move:
-    return moves.find(asked.behind.moves, asked.path['request_id'])
+def _named(asked: request.Asked) -> Move:
+    return executor.find(asked.context.moves, asked.path['request_id'])
 
 
-def _show(asked: asking.Asked) -> Answer:
+def _show(asked: request.Asked) -> Answer:
     move = _named(asked)
-    nodes = asked.behind.moves.nodes(move.request_id)
+    nodes = asked.context.moves.nodes(move.request_id)
     return Answer(
-        shape.cells(columns.MOVE, move)
+        schemas.cells(columns.MOVE, move)
         | {'nodes': [columns.node_cell(node) for node in nodes]}
     )
 
 
-def _make(asked: asking.Asked) -> Answer:
+def _make(asked: request.Asked) -> Answer:
     """Plan a move, and carry it out if no gate forbids it."""
     body = asked.body
-    ports = asked.behind.ports_of(asked.request_id)
-    order = move_plan.Order(
+    ports = asked.context.ports_of(asked.request_id)
+    order = Order(
         asked.request_id,
         model.canonical_host(body['service']),
         asked.actor,
         body.get('reason'),
-        frozenset(map(move_gates.Gate, body.get('override', ()))),
+        frozenset(map(gates.Gate, body.get('override', ()))),
     )
-    mover = moves.Mover(ports, asked.behind.moves)
+    mover = executor.Mover(ports, asked.context.moves)
     plan = mover.plan(order, _selection(asked))
     if body.get('dry_run', False):
         return Answer(_planned(plan))
     skips = body.get('skip_invalid', False)
-    if plan.refused and not (skips and plan.count(port.NodeState.PLANNED)):
+    if plan.refused and not (skips and plan.count(NodeState.PLANNED)):
         raise _refused(plan)
-    if not plan.count(port.NodeState.PLANNED):
+    if not plan.count(NodeState.PLANNED):
         # All of them are there already.
         return Answer(_done(plan, [n.node for n in plan.nodes], ()))
     return Answer(
@@ -91,12 +83,12 @@ def _make(asked: asking.Asked) -> Answer:
     )
 
 
-def _resume(asked: asking.Asked) -> Answer:
+def _resume(asked: request.Asked) -> Answer:
     """Finish a move that was interrupted, its gates judged anew."""
     move = _named(asked)
-    ports = asked.behind.ports_of(move.request_id)
-    mover = moves.Mover(ports, asked.behind.moves)
-    plan = mover.plan_rest(move, asked.actor, asked.behind.sharded)
+    ports = asked.context.ports_of(move.request_id)
+    mover = executor.Mover(ports, asked.context.moves)
+    plan = mover.plan_rest(move, asked.actor, asked.context.sharded)
     if asked.body.get('dry_run', False):
         return Answer(_planned(plan))
     if plan.refused and not asked.body.get('skip_invalid', False):
@@ -105,49 +97,47 @@ def _resume(asked: asking.Asked) -> Answer:
 
 
 def _carried_out(
-    asked: asking.Asked,
-    mover: moves.Mover,
-    plan: move_plan.Plan,
-    ports: access.Ports,
+    asked: request.Asked,
+    mover: executor.Mover,
+    plan: Plan,
+    ports: Ports,
     *,
     resumed: bool,
 ) -> dict[str, Any]:
-    run = move_order.carry_out(
+    run = carry_out(
         mover,
         plan,
         ports,
-        asked.behind.moves,
-        asked.behind.wired.placement_of(plan.order.request_id),
-        sharded=asked.behind.sharded,
+        asked.context.moves,
+        asked.context.wired.placement_of(plan.order.request_id),
+        sharded=asked.context.sharded,
         resumed=resumed,
     )
     return _done(plan, run.result.nodes, run.findings)
 
 
-def _selection(asked: asking.Asked) -> move_selection.Selection:
-    selected, behind = asked.body['select'], asked.behind
+def _selection(asked: request.Asked) -> selection.Selection:
+    selected, context = asked.body['select'], asked.context
     if 'uuids' in selected:
-        return move_selection.Selection(
-            selected['uuids'], sharded=behind.sharded
-        )
+        return selection.Selection(selected['uuids'], sharded=context.sharded)
     source = selected.get('service')
     if source is not None:
-        hosts = [row.host for row in behind.records.services()]
+        hosts = [row.host for row in context.records.services()]
         if model.canonical_host(source) not in hosts:
-            raise names.unknown('service', source, hosts)
+            raise suggestions.unknown('service', source, hosts)
         source = model.canonical_host(source)
-    return move_selection.Selection(
+    return selection.Selection(
         source=source,
-        scope=move_selection.place(
+        scope=selection.place(
             selected.get('shard'),
             selected.get('conductor_group'),
-            behind.scope,
+            context.scope,
         ),
-        sharded=behind.sharded,
+        sharded=context.sharded,
     )
 
 
-def _planned(plan: move_plan.Plan) -> dict[str, Any]:
+def _planned(plan: Plan) -> dict[str, Any]:
     return {
         'request_id': plan.order.request_id,
         'nodes': _rows(plan, every=True),
@@ -155,9 +145,9 @@ def _planned(plan: move_plan.Plan) -> dict[str, Any]:
     }
 
 
-def _rows(plan: move_plan.Plan, *, every: bool) -> list[dict[str, Any]]:
+def _rows(plan: Plan, *, every: bool) -> list[dict[str, Any]]:
     return [
-        shape.cells(
+        schemas.cells(
             columns.PLAN,
             columns.Row(
                 plan.order.request_id,
@@ -171,7 +161,7 @@ def _rows(plan: move_plan.Plan, *, every: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _refused(plan: move_plan.Plan) -> errors.GatesFailedError:
+def _refused(plan: Plan) -> errors.GatesFailedError:
     return errors.GatesFailedError(
         f'{len(plan.refused)} of {len(plan.nodes)} nodes are refused by a '
         f'gate, nothing was moved: {"; ".join(plan.summary())}',
@@ -182,8 +172,8 @@ def _refused(plan: move_plan.Plan) -> errors.GatesFailedError:
 
 
 def _done(
-    plan: move_plan.Plan,
-    nodes: Sequence[port.NodeMove],
+    plan: Plan,
+    nodes: Sequence[NodeMove],
     warnings: Sequence[str],
 ) -> dict[str, Any]:
     order = plan.order
@@ -191,7 +181,7 @@ def _done(
     return {
         'request_id': order.request_id,
         'nodes': [
-            shape.cells(
+            schemas.cells(
                 columns.NODE,
                 columns.Row(
                     order.request_id,
@@ -214,14 +204,19 @@ OPERATIONS = (
         'List the moves that operators made, newest first.',
         _list,
         Access.READ,
-        {200: ('A page of moves.', shape.page('moves', move_shapes.STORED))},
+        {
+            200: (
+                'A page of moves.',
+                schemas.page('moves', move_schemas.STORED),
+            )
+        },
         query=(
             Parameter(
                 'unfinished',
                 'Only those that run or have to be resumed.',
                 {'type': 'boolean'},
             ),
-            *asking.PAGE,
+            *request.PAGE,
         ),
         errors=(503,),
     ),
@@ -235,16 +230,19 @@ OPERATIONS = (
         {
             200: (
                 'What would be done, for dry_run; or nothing was to be done.',
-                move_shapes.EITHER,
+                move_schemas.EITHER,
             ),
-            201: ('What became of each node.', move_shapes.made(columns.NODE)),
+            201: (
+                'What became of each node.',
+                move_schemas.made(columns.NODE),
+            ),
         },
         description='Compute node and instance change their service in one '
         'transaction, in which the source loses its right to write. Nothing '
         'changes in Ironic or Placement. The gates are those of '
         '"ironic-ownership compute node move"; 409 names those that failed, '
         'for each node. The id of the request is that of the move.',
-        body=move_shapes.BODY,
+        body=move_schemas.BODY,
         errors=(404, 409, 502, 503),
     ),
     Operation(
@@ -257,7 +255,7 @@ OPERATIONS = (
         {
             200: (
                 'The move.',
-                move_shapes.DETAILS,
+                move_schemas.DETAILS,
             )
         },
         parameters=(REQUEST_ID,),
@@ -273,14 +271,14 @@ OPERATIONS = (
         {
             200: (
                 'What became, or would become, of what was left.',
-                move_shapes.EITHER,
+                move_schemas.EITHER,
             )
         },
         description='Every gate is judged anew. Nodes that have their result '
         'already are not touched; a node that a gate refuses now keeps the '
         'others, unless skip_invalid gives it up.',
         parameters=(REQUEST_ID,),
-        body=move_shapes.RESUMING,
+        body=move_schemas.RESUMING,
         errors=(404, 409, 502, 503),
     ),
 )

@@ -5,30 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from ironic_ownership.contracts import model, reservation_request
-from ironic_ownership.contracts import reservations as port
-from ironic_ownership.observe import reservation as columns
-from ironic_ownership.web import asking, shape
-from ironic_ownership.web.operation import (
-    Access,
-    Answer,
-    Operation,
-    Parameter,
+from ironic_ownership.contracts.reservations import (
+    OPEN,
+    Reservation,
+    ReservationState,
 )
-from ironic_ownership.web.resources import reservation_shapes
+from ironic_ownership.observe import reservation as columns
+from ironic_ownership.web import request, schemas
+from ironic_ownership.web.operation import Access, Answer, Operation, Parameter
+from ironic_ownership.web.resources import reservation_schemas
 
 ID = Parameter(
     'id',
     'Of the reservation; or, while it is open, the uuid of its instance.',
-    shape.UUID,
+    schemas.UUID,
 )
 
 
-def _list(asked: asking.Asked) -> Answer:
+def _list(asked: request.Asked) -> Answer:
     host = asked.query.get('service')
-    states = port.OPEN
+    states = OPEN
     if asked.query.get('all'):
-        states = frozenset(port.ReservationState)
-    found = asked.behind.reservations.reservations(
+        states = frozenset(ReservationState)
+    found = asked.context.reservations.reservations(
         host=None if host is None else model.canonical_host(host),
         states=states,
         limit=asked.limit + 1,
@@ -38,44 +37,44 @@ def _list(asked: asking.Asked) -> Answer:
         'reservations',
         found,
         lambda one: one.id,
-        lambda one: shape.cells(columns.RESERVATION, one),
+        lambda one: schemas.cells(columns.RESERVATION, one),
     )
 
 
-def _create(asked: asking.Asked) -> Answer:
+def _create(asked: request.Asked) -> Answer:
     body: dict[str, Any] = asked.body
     wanted = reservation_request.Request.from_mapping(
         {key: value for key, value in body.items() if key != 'dry_run'}
     )
-    reserver = asked.behind.reserver
+    reserver = asked.context.reserver
     if body.get('dry_run', False):
         choice = reserver.preview(wanted)
-        return Answer(shape.cells(columns.CHOICE, choice))
-    before = asked.behind.reservations.of_instance(wanted.instance_uuid)
+        return Answer(schemas.cells(columns.CHOICE, choice))
+    before = asked.context.reservations.of_instance(wanted.instance_uuid)
     made = reserver.create(wanted, actor=asked.actor)
-    if before is not None and before.state is port.ReservationState.ACTIVE:
+    if before is not None and before.state is ReservationState.ACTIVE:
         return Answer(_shown(made))
     return Answer(_shown(made), 201, f'/v1/reservations/{made.id}')
 
 
-def _show(asked: asking.Asked) -> Answer:
-    return Answer(_shown(asked.behind.reserver.find(asked.path['id'])))
+def _show(asked: request.Asked) -> Answer:
+    return Answer(_shown(asked.context.reserver.find(asked.path['id'])))
 
 
-def _confirm(asked: asking.Asked) -> Answer:
-    return Answer(_shown(asked.behind.reserver.confirm(asked.path['id'])))
+def _confirm(asked: request.Asked) -> Answer:
+    return Answer(_shown(asked.context.reserver.confirm(asked.path['id'])))
 
 
-def _delete(asked: asking.Asked) -> Answer:
-    ended = asked.behind.reserver.delete(asked.path['id'], actor=asked.actor)
+def _delete(asked: request.Asked) -> Answer:
+    ended = asked.context.reserver.delete(asked.path['id'], actor=asked.actor)
     return Answer(_shown(ended))
 
 
-def _shown(one: port.Reservation) -> dict[str, Any]:
-    return shape.cells(columns.DETAILS, one)
+def _shown(one: Reservation) -> dict[str, Any]:
+    return schemas.cells(columns.DETAILS, one)
 
 
-_ANSWERS = {200: ('The reservation.', reservation_shapes.DETAILS)}
+_ANSWERS = {200: ('The reservation.', reservation_schemas.DETAILS)}
 
 OPERATIONS = (
     Operation(
@@ -88,19 +87,19 @@ OPERATIONS = (
         {
             200: (
                 'A page of reservations.',
-                shape.page('reservations', reservation_shapes.LISTED),
+                schemas.page('reservations', reservation_schemas.LISTED),
             )
         },
         query=(
             Parameter(
                 'service',
                 'Only those of this service; case does not count.',
-                shape.HOST,
+                schemas.HOST,
             ),
             Parameter(
                 'all', 'Those that are closed, too.', {'type': 'boolean'}
             ),
-            *asking.PAGE,
+            *request.PAGE,
         ),
         errors=(503,),
     ),
@@ -114,9 +113,9 @@ OPERATIONS = (
         {
             200: (
                 'It had been made already; or what dry_run would find.',
-                reservation_shapes.EITHER,
+                reservation_schemas.EITHER,
             ),
-            201: ('The reservation, active.', reservation_shapes.DETAILS),
+            201: ('The reservation, active.', reservation_schemas.DETAILS),
         },
         description='The node is reserved through Ironic, so that no two '
         'services ever get the same one, and owned by the service until the '
@@ -126,7 +125,7 @@ OPERATIONS = (
         'that the instance has another reservation; service_refused that the '
         'service cannot be given a node. 503 with reservation_unfinished: '
         'send the same again.',
-        body=reservation_shapes.BODY,
+        body=reservation_schemas.BODY,
         errors=(404, 409, 502, 503),
     ),
     Operation(
@@ -159,7 +158,7 @@ OPERATIONS = (
         'Give a reserved node back; done before, it changes nothing.',
         _delete,
         Access.SERVICE,
-        {200: ('The reservation, closed.', reservation_shapes.DETAILS)},
+        {200: ('The reservation, closed.', reservation_schemas.DETAILS)},
         description='A node that is deployed is not given back: 409.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),

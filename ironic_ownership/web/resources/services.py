@@ -6,19 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine import names
-from ironic_ownership.engine.inspecting import standings
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.queries import service_status
 from ironic_ownership.observe import columns, service
-from ironic_ownership.web import asking, shape
-from ironic_ownership.web.operation import (
-    Access,
-    Answer,
-    Operation,
-    Parameter,
-)
+from ironic_ownership.web import request, schemas
+from ironic_ownership.web.operation import Access, Answer, Operation, Parameter
 
-_TYPES: shape.Types = {
-    'host': shape.TEXT,
+_TYPES: schemas.Types = {
+    'host': schemas.TEXT,
     'alive': {
         'type': 'string',
         'enum': ['up', 'standby', 'away', 'down', 'unknown'],
@@ -27,10 +22,10 @@ _TYPES: shape.Types = {
         'while; down; unknown, if the membership does not answer.',
     },
     'status': {'type': 'string', 'enum': ['enabled', 'disabled']},
-    'forced_down': shape.FLAG,
-    'epoch': shape.NUMBER,
-    'nodes': shape.NUMBER,
-    'instances': shape.NUMBER,
+    'forced_down': schemas.FLAG,
+    'epoch': schemas.NUMBER,
+    'nodes': schemas.NUMBER,
+    'instances': schemas.NUMBER,
     'free': {'type': 'integer'},
     'unavailable': {
         'type': ['integer', 'null'],
@@ -38,17 +33,17 @@ _TYPES: shape.Types = {
         'if that is not known.',
     },
     'of_mean': {'type': ['number', 'null']},
-    'fenced': shape.FLAG,
+    'fenced': schemas.FLAG,
     'standbys': {'type': ['integer', 'null']},
-    'disabled_reason': shape.TEXT_OR_NULL,
-    'registered_at': shape.TEXT_OR_NULL,
-    'policies': shape.TEXTS,
-    'settings': shape.THING,
-    'incarnation': shape.TEXT_OR_NULL,
-    'joined_at': shape.TEXT_OR_NULL,
+    'disabled_reason': schemas.TEXT_OR_NULL,
+    'registered_at': schemas.TEXT_OR_NULL,
+    'policies': schemas.TEXTS,
+    'settings': schemas.THING,
+    'incarnation': schemas.TEXT_OR_NULL,
+    'joined_at': schemas.TEXT_OR_NULL,
     'contract_version': {'type': 'integer'},
-    'view_checksum': shape.TEXT_OR_NULL,
-    'config_error': shape.TEXT_OR_NULL,
+    'view_checksum': schemas.TEXT_OR_NULL,
+    'config_error': schemas.TEXT_OR_NULL,
 }
 
 _LONG = Parameter(
@@ -60,43 +55,43 @@ _LONG = Parameter(
 HOST = Parameter(
     'host',
     'Host name of the service; case does not count.',
-    shape.HOST,
+    schemas.HOST,
     example='rack1',
 )
-_DETAILS = shape.thing(service.DETAILS, _TYPES, warnings=shape.WARNINGS)
+_DETAILS = schemas.thing(service.DETAILS, _TYPES, warnings=schemas.WARNINGS)
 
 
-def _list(asked: asking.Asked) -> Answer:
-    behind = asked.behind
-    found = standings.take(behind.records, behind.backend)
+def _list(asked: request.Asked) -> Answer:
+    context = asked.context
+    found = service_status.take(context.records, context.backend)
     shown: Sequence[columns.Column[Any]] = service.SHORT
     if asked.query.get('long'):
-        seen = behind.overview(reservations=False)
-        found = standings.weigh(found, seen, behind.interpret)
+        seen = context.overview(reservations=False)
+        found = service_status.weigh(found, seen, context.interpret)
         shown = service.LONG
     return asked.page(
         'services',
         found.standings,
         lambda standing: standing.row.host,
-        lambda standing: shape.cells(shown, standing),
+        lambda standing: schemas.cells(shown, standing),
         found.doubts,
     )
 
 
-def _show(asked: asking.Asked) -> Answer:
-    found = standings.take(asked.behind.records, asked.behind.backend)
+def _show(asked: request.Asked) -> Answer:
+    found = service_status.take(asked.context.records, asked.context.backend)
     by_host = {standing.row.host: standing for standing in found.standings}
     host = asked.path['host']
     one = by_host.get(model.canonical_host(host))
     if one is None:
-        raise names.unknown('service', host, by_host)
-    cells = shape.cells(service.DETAILS, one)
+        raise suggestions.unknown('service', host, by_host)
+    cells = schemas.cells(service.DETAILS, one)
     return Answer(cells | {'warnings': list(found.doubts)})
 
 
-def _listed() -> shape.Types:
+def _listed() -> schemas.Types:
     """Return the schema of an item: the long columns come if asked for."""
-    item = shape.thing(service.LONG, _TYPES)
+    item = schemas.thing(service.LONG, _TYPES)
     return item | {'required': [c.key for c in service.SHORT]}
 
 
@@ -108,8 +103,8 @@ OPERATIONS = (
         'List the compute services: alive or not, and how much they own.',
         _list,
         Access.READ,
-        {200: ('A page of services.', shape.page('services', _listed()))},
-        query=(_LONG, *asking.PAGE),
+        {200: ('A page of services.', schemas.page('services', _listed()))},
+        query=(_LONG, *request.PAGE),
         errors=(503,),
     ),
     Operation(

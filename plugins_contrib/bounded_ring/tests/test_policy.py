@@ -10,10 +10,17 @@ from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ironic_ownership_bounded_ring import policy, ring
+from ironic_ownership_bounded_ring import (
+    policy,
+    ring,
+)
 
-from ironic_ownership import contracts
-from ironic_ownership.testing import policy as suite
+from ironic_ownership import (
+    contracts,
+)
+from ironic_ownership.testing import (
+    policy as suite,
+)
 
 # The same examples each time: these laws bound what is spread by chance.
 _RUN = settings(deadline=None, max_examples=60, derandomize=True)

@@ -7,9 +7,15 @@ import time
 import unittest
 from typing import ClassVar
 
-from ironic_ownership import contracts
-from ironic_ownership_kazoo_membership import backend
-from tests import server
+from ironic_ownership import (
+    contracts,
+)
+from ironic_ownership_kazoo_membership import (
+    backend,
+)
+from tests import (
+    server,
+)
 
 
 class Clock:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ironic_ownership.testing import backend as suites
-from tests import store
+from ironic_ownership.testing import (
+    backend as suites,
+)
+from tests import (
+    store,
+)
 
 
 class TestMembers(store.ZooKeeperCase, suites.BackendContract):

@@ -6,8 +6,12 @@ import threading
 import time
 import unittest
 
-from ironic_ownership_kazoo_membership import lease
-from tests import store
+from ironic_ownership_kazoo_membership import (
+    lease,
+)
+from tests import (
+    store,
+)
 
 
 class TestLease(unittest.TestCase):

@@ -12,9 +12,17 @@ from collections.abc import Callable
 from kazoo import client as kazoo
 from kazoo import exceptions as errors
 
-from ironic_ownership import contracts
-from ironic_ownership_kazoo_membership import backend, node
-from tests import server, store
+from ironic_ownership import (
+    contracts,
+)
+from ironic_ownership_kazoo_membership import (
+    backend,
+    node,
+)
+from tests import (
+    server,
+    store,
+)
 
 SETTINGS = contracts.MemberSettings((contracts.PolicySettings.of('all', {}),))
 OTHER = contracts.MemberSettings(

@@ -5,10 +5,16 @@ from __future__ import annotations
 import unittest
 from typing import Any
 
-from ironic_ownership_rack_affinity import policy
+from ironic_ownership_rack_affinity import (
+    policy,
+)
 
-from ironic_ownership import contracts
-from ironic_ownership.testing import policy as suite
+from ironic_ownership import (
+    contracts,
+)
+from ironic_ownership.testing import (
+    policy as suite,
+)
 
 
 def build(*places: str, source: str = 'properties') -> Any:

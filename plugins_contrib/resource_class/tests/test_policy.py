@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership_resource_class import policy
+from ironic_ownership_resource_class import (
+    policy,
+)
 
-from ironic_ownership import contracts
-from ironic_ownership.testing import policy as suite
+from ironic_ownership import (
+    contracts,
+)
+from ironic_ownership.testing import (
+    policy as suite,
+)
 
 
 def build(*classes: str) -> policy.ResourceClassPolicy:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from lab import faketime, postgresql
-from tests.functional import databases, hosts
-from tests.functional.faults import incident, jumping_host, stores
+from tests.functional.faults.support import incident, jumping_host, stores
+from tests.functional.support import databases, hosts
 
 HOUR = 3600
 BOTH = ('host1', 'host2')

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from lab import mariadb, postgresql, small_disk
-from tests.functional import databases, hosts
-from tests.functional.faults import incident, stores
+from tests.functional.faults.support import incident, stores
+from tests.functional.support import databases, hosts
 
 BOTH = ('host1', 'host2')
 MIB = 1 << 20

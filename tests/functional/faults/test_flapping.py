@@ -5,9 +5,9 @@ from __future__ import annotations
 import pathlib
 import sys
 
-from ironic_ownership.db import ledger
-from tests.functional import hosts
-from tests.functional.faults import crowd, incident
+from ironic_ownership.db import change_set
+from tests.functional.faults.support import churning_members, incident
+from tests.functional.support import hosts
 
 STAYING = ('host1', 'host2', 'host3')
 CROWDS, SIZE = 5, 10
@@ -59,8 +59,12 @@ class TestFlapping(incident.IncidentTestCase):
         names = [f'member{number}{n}' for n in range(SIZE)]
         deployment = self.deployment
         deployment.watched.update(names)
-        deployment.command = (sys.executable, crowd.__file__, *names)
-        root = pathlib.Path(crowd.__file__).parents[3]
+        deployment.command = (
+            sys.executable,
+            churning_members.__file__,
+            *names,
+        )
+        root = pathlib.Path(churning_members.__file__).parents[4]
         deployment.environment = {'PYTHONPATH': str(root)}
         started = deployment.launch(f'crowd{number}')
         deployment.command, deployment.environment = hosts.COMMAND, None
@@ -69,7 +73,7 @@ class TestFlapping(incident.IncidentTestCase):
     def registrations(self) -> int:
         """Return how often members that flap have come."""
         return sum(
-            event.kind == ledger.SERVICE_REGISTERED
+            event.kind == change_set.SERVICE_REGISTERED
             and event.actor not in STAYING
             for event in self.deployment.events()
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tests.functional import hosts, laws
-from tests.functional.faults import incident, unfenced_host
+from tests.functional.faults.support import incident, unfenced_host
+from tests.functional.support import hosts, laws
 
 
 class TestJudge(incident.IncidentTestCase):

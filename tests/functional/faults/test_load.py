@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid as uuid_
 
-from tests.functional.faults import incident
+from tests.functional.faults.support import incident
 
 THREE = ('host1', 'host2', 'host3')
 

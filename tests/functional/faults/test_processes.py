@@ -8,11 +8,16 @@ from collections.abc import Callable
 
 import psutil
 
-from tests.functional import databases, hosts
-from tests.functional.faults import incident, interrupted_host
+from tests.functional.faults.support import interrupted_host
+from tests.functional.faults.support.incident import (
+    STEADY,
+    Deployment,
+    IncidentTestCase,
+)
+from tests.functional.support import databases, hosts
 
 
-class _Processes(incident.IncidentTestCase):
+class _Processes(IncidentTestCase):
     def test_nodes_of_a_killed_host_move_and_return(self) -> None:
         one, *_ = self.start('host1', 'host2', 'host3')
         uuids, deployed = self.enrol()
@@ -59,7 +64,7 @@ class _Processes(incident.IncidentTestCase):
         self.assert_nothing_moves(self.kill_and_start_all)
 
     def test_all_frozen_at_once_and_back_is_a_restart(self) -> None:
-        self.deployment.live_for(incident.STEADY)
+        self.deployment.live_for(STEADY)
         self.assert_nothing_moves(self.freeze_and_thaw_all)
 
     def assert_nothing_moves(
@@ -90,7 +95,7 @@ class _Processes(incident.IncidentTestCase):
             host.thaw()
 
 
-class _Transactions(incident.IncidentTestCase):
+class _Transactions(IncidentTestCase):
     """What depends on the server of the records."""
 
     def test_frozen_host_does_nothing_with_its_old_right(self) -> None:
@@ -115,7 +120,7 @@ class _Transactions(incident.IncidentTestCase):
         self.deployment.command = (sys.executable, interrupted_host.__file__)
         self.deployment.environment = {interrupted_host.VARIABLE: str(order)}
         (frozen,) = self.start('host1')
-        self.deployment.command = incident.Deployment.command
+        self.deployment.command = Deployment.command
         self.start('host2')
         uuids, deployed = self.enrol()
         self.wait_for_ring(uuids, ('host1', 'host2'))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.functional import hosts
-from tests.functional.faults import incident
+from tests.functional.faults.support import incident
+from tests.functional.support import hosts
 
 
 class TestStandby(incident.IncidentTestCase):

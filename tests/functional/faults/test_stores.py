@@ -13,8 +13,8 @@ from typing import ClassVar
 import psutil
 
 from lab import etcd, memcached, redis, zookeeper
-from tests.functional import databases, hosts
-from tests.functional.faults import incident, stores
+from tests.functional.faults.support import incident, stores
+from tests.functional.support import databases, hosts
 
 BOTH = ('host1', 'host2')
 TTL = float(str(hosts.FAST['membership']['member_ttl']))

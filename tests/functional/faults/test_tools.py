@@ -11,7 +11,7 @@ import threading
 import unittest
 
 from lab import faketime, proxy, small_disk
-from tests.functional import databases, hosts
+from tests.functional.support import databases, hosts
 
 CLOCKS = 'import time; print(time.time(), time.monotonic())'
 

@@ -11,15 +11,15 @@ import sys
 import unittest
 from unittest import mock
 
-from ironic_ownership.cli import app, command, failures, registry
+from ironic_ownership.cli import app, base, command_manager, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import columns
 
 
-class ThingLister(command.Lister):
+class ThingLister(base.Lister):
     """List things."""
 
-    code: failures.ExitCode = failures.ExitCode.DONE
+    code: errors.ExitCode = errors.ExitCode.DONE
     error: BaseException | None = None
 
     def take_action(self, parsed_args):
@@ -80,20 +80,20 @@ class AppTest(unittest.TestCase):
 
     def test_exit_code_is_that_of_the_command(self) -> None:
         code, _, _ = self.run_app(
-            'thing', 'list', code=failures.ExitCode.DEGRADED
+            'thing', 'list', code=errors.ExitCode.DEGRADED
         )
         self.assertEqual(4, code)
 
     def test_error_is_one_line_and_has_its_code(self) -> None:
         for error, expected in (
             (exceptions.NotFoundError('gone', hint='Look'), 1),
-            (failures.UsageError('odd'), 2),
+            (errors.UsageError('odd'), 2),
             (KeyError('bug'), 1),
         ):
             code, out, err = self.run_app('thing', 'list', error=error)
             self.assertEqual((expected, ''), (code, out))
             self.assertEqual(1, err.count('\n'), err)
-            self.assertIn(failures.line(error), err)
+            self.assertIn(errors.line(error), err)
 
     def test_debug_adds_the_traceback(self) -> None:
         code, _, err = self.run_app(
@@ -140,18 +140,20 @@ class RegistryTest(unittest.TestCase):
         with mock.patch.dict(sys.modules):
             for name in modules:
                 del sys.modules[name]
-            fresh = importlib.import_module('ironic_ownership.cli.registry')
+            fresh = importlib.import_module(
+                'ironic_ownership.cli.command_manager'
+            )
             names = dict(fresh.Registry().commands)
             self.assertIn('compute node list', names)
             self.assertNotIn('ironic_ownership.cli.compute_node', sys.modules)
 
     def test_every_command_teaches(self) -> None:
-        for name, entry_point in registry.Registry():
+        for name, entry_point in command_manager.Registry():
             kind = entry_point.load()
             shown = kind(mock.Mock(), None)
-            parser = shown.get_parser(f'{failures.PROG} {name}')
+            parser = shown.get_parser(f'{errors.PROG} {name}')
             text = parser.format_help()
-            self.assertIn(f'  {failures.PROG} {name}', text)
+            self.assertIn(f'  {errors.PROG} {name}', text)
             self.assertTrue(shown.get_description(), name)
             for action in parser._actions:
                 if action.help is not argparse.SUPPRESS:

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from typing import Any
 
-from ironic_ownership.cli import failures, reservation_input
+from ironic_ownership.cli import errors, reservation_input
 from ironic_ownership.contracts import exceptions
 
 INSTANCE = '00000000-0000-4000-8000-000000000901'
@@ -106,7 +106,7 @@ class TestInput(unittest.TestCase):
             ('--request', str(self.path / 'nowhere')),
             self.file('{"a": [}'),
         ):
-            with self.assertRaises(failures.UsageError):
+            with self.assertRaises(errors.UsageError):
                 self.read(*file)
 
     def test_pair_without_a_name_is_wrong_usage(self) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.checking import problem as problem_
-from ironic_ownership.engine.deciding import preview
-from ironic_ownership.observe import columns, explanation, problem
+from ironic_ownership.engine.checks.problem import Kind, Problem, Severity
+from ironic_ownership.engine.decision import preview
+from ironic_ownership.observe import columns, explanation
 from ironic_ownership.observe import preview as preview_columns
+from ironic_ownership.observe.problem import LONG, SHORT, readable
 
 
 class ExplanationTest(unittest.TestCase):
@@ -49,11 +50,11 @@ class ExplanationTest(unittest.TestCase):
 
 class ProblemTest(unittest.TestCase):
     def row(self, shown) -> dict:
-        found = problem_.Problem(
+        found = Problem(
             'unowned',
-            problem_.Severity.ERROR,
+            Severity.ERROR,
             'what',
-            problem_.Kind.NODE,
+            Kind.NODE,
             tuple('abcde'),
             tuple('vwxyz'),
         )
@@ -62,7 +63,7 @@ class ProblemTest(unittest.TestCase):
         )
 
     def test_first_few_stand_for_all_and_the_count_tells(self) -> None:
-        short, long = self.row(problem.SHORT), self.row(problem.LONG)
+        short, long = self.row(SHORT), self.row(LONG)
         self.assertEqual(
             (5, ['a', 'b', 'c']), (short['count'], short['subjects'])
         )
@@ -75,7 +76,7 @@ class ProblemTest(unittest.TestCase):
         self.assertIs(str, type(short['severity']))
 
     def test_subjects_are_lines(self) -> None:
-        self.assertEqual('a\nb', problem.readable(['a', 'b']))
+        self.assertEqual('a\nb', readable(['a', 'b']))
 
 
 class PreviewTest(unittest.TestCase):

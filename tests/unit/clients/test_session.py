@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import testtools
 
-from ironic_ownership.clients import ironic as client
+from ironic_ownership.clients.ironic import client
 from ironic_ownership.contracts import exceptions, model
-from tests.unit.clients import played
+from tests.unit.clients import recorded_http
 
 
 class OpenTest(testtools.TestCase):
@@ -14,7 +14,7 @@ class OpenTest(testtools.TestCase):
         error = self.assertRaises(
             exceptions.IronicError,
             client.open_inventory,
-            played.configuration(**options),
+            recorded_http.configuration(**options),
         )
         self.assertNotIn('\n', str(error))
         return str(error)
@@ -51,14 +51,14 @@ class OpenTest(testtools.TestCase):
             self.assertIn('is not a URL', text)
 
     def test_nothing_is_sent_before_it_is_needed(self):
-        played.open_inventory('http://127.0.0.1:1')
+        recorded_http.open_inventory('http://127.0.0.1:1')
 
     def test_server_that_is_down_is_unavailable_and_not_wrong(self):
-        inventory = played.open_inventory('http://127.0.0.1:1')
+        inventory = recorded_http.open_inventory('http://127.0.0.1:1')
         for ask in (
             lambda: inventory.check(model.Scope()),
             lambda: inventory.scan(model.Scope()),
-            lambda: inventory.get(played.uuid(1)),
+            lambda: inventory.get(recorded_http.uuid(1)),
             inventory.shard_counts,
         ):
             error = self.assertRaises(exceptions.IronicUnavailableError, ask)
@@ -66,7 +66,7 @@ class OpenTest(testtools.TestCase):
             self.assertLess(len(str(error)), 200)
 
     def test_keystone_that_is_down_is_unavailable_too(self):
-        conf = played.configuration(auth_type='password')
+        conf = recorded_http.configuration(auth_type='password')
         conf.register_opts(client.session.list_opts('baremetal'), 'ironic')
         for name, value in (
             ('auth_url', 'http://127.0.0.1:1/v3'),
@@ -81,7 +81,7 @@ class OpenTest(testtools.TestCase):
         )
 
     def test_missing_authority_file_is_no_traceback(self):
-        inventory = played.open_inventory(
+        inventory = recorded_http.open_inventory(
             'https://127.0.0.1:1', cafile='/nonexistent.pem'
         )
         error = self.assertRaises(
@@ -90,7 +90,7 @@ class OpenTest(testtools.TestCase):
         self.assertIn('nonexistent.pem', str(error))
 
     def test_no_request_waits_for_ever(self):
-        conf = played.configuration()
+        conf = recorded_http.configuration()
         self.assertEqual(60, conf.ironic.timeout)
 
     def test_listed_options_are_unique_and_have_help(self):

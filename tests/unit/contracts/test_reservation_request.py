@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions, flavor_specs
 from ironic_ownership.contracts import reservation_request as contract
-from ironic_ownership.contracts import reservation_values as values
+from ironic_ownership.contracts import reservation_validation as values
 
 _CHECKOUT = pathlib.Path(__file__).parents[3]
 _GUIDE = 'doc/source/operator/reservation-requests.rst'

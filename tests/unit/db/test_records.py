@@ -5,7 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts import records as port
+from ironic_ownership.contracts.records import (
+    Change,
+    Claim,
+    Forget,
+    Outcome,
+    Release,
+    Update,
+)
 from ironic_ownership.db import records, tables
 from tests.unit.db import sqlite
 
@@ -17,10 +24,9 @@ def uuid(number: int) -> str:
     return f'00000000-0000-0000-0000-{number:012d}'
 
 
-def claims(numbers: range) -> list[port.Change]:
+def claims(numbers: range) -> list[Change]:
     return [
-        port.Claim(model.Node(uuid(n)), reasons.Reason.EXCLUSIVE)
-        for n in numbers
+        Claim(model.Node(uuid(n)), reasons.Reason.EXCLUSIVE) for n in numbers
     ]
 
 
@@ -36,7 +42,7 @@ class TestStatements(sqlite.SqliteCase):
         def count(conn, cursor, statement, *rest) -> None:
             self.statements.append(statement)
 
-    def counted(self, changes: list[port.Change]) -> int:
+    def counted(self, changes: list[Change]) -> int:
         self.statements.clear()
         outcome = self.records.apply('host1', self.epoch, changes)
         self.assertEqual((), outcome.refused)
@@ -46,9 +52,9 @@ class TestStatements(sqlite.SqliteCase):
         few, many = range(1), range(1, 401)
         self.assertEqual(self.counted(claims(few)), self.counted(claims(many)))
         for change in (
-            lambda n: port.Update(model.Node(uuid(n), instance_uuid='i')),
-            lambda n: port.Update(model.Node(uuid(n), name='new')),
-            lambda n: port.Release(uuid(n)),
+            lambda n: Update(model.Node(uuid(n), instance_uuid='i')),
+            lambda n: Update(model.Node(uuid(n), name='new')),
+            lambda n: Release(uuid(n)),
         ):
             self.assertEqual(
                 self.counted([change(n) for n in few]),
@@ -57,7 +63,7 @@ class TestStatements(sqlite.SqliteCase):
 
     def test_update_without_a_change_writes_nothing(self) -> None:
         self.records.apply('host1', self.epoch, claims(range(5)))
-        self.counted([port.Update(model.Node(uuid(n))) for n in range(5)])
+        self.counted([Update(model.Node(uuid(n))) for n in range(5)])
         written = [
             s
             for s in self.statements
@@ -101,12 +107,12 @@ class TestRows(sqlite.SqliteCase):
             )
         )
 
-    def claim(self, **values: str | None) -> port.Outcome:
+    def claim(self, **values: str | None) -> Outcome:
         node = model.Node(uuid(1), **values)
         return self.records.apply(
             'host1',
             self.epoch,
-            [port.Claim(node, reasons.Reason.EXCLUSIVE)],
+            [Claim(node, reasons.Reason.EXCLUSIVE)],
         )
 
     def test_open_instance_follows_its_node_to_the_new_owner(self) -> None:
@@ -122,7 +128,7 @@ class TestRows(sqlite.SqliteCase):
     def test_returning_node_keeps_the_time_of_its_creation(self) -> None:
         self.claim()
         sqlite.run_sql(self.database, 'UPDATE compute_nodes SET created_at=5')
-        self.records.apply('host1', self.epoch, [port.Forget(uuid(1))])
+        self.records.apply('host1', self.epoch, [Forget(uuid(1))])
         self.claim()
         created = self.database.read(
             lambda conn: conn.execute(
@@ -155,7 +161,7 @@ class TestRows(sqlite.SqliteCase):
                 'host2',
                 epoch,
                 [
-                    port.Claim(
+                    Claim(
                         model.Node(uuid(1)),
                         reasons.Reason.ASSIGNED,
                         'host1',
@@ -225,13 +231,13 @@ class TestLaws(sqlite.SqliteCase):
             epochs[host] = self.records.register(host, model.MemberSettings())
         node = model.Node(uuid(number), instance_uuid=instance)
         change = {
-            'claim': port.Claim(node, reasons.Reason.EXCLUSIVE),
-            'steal': port.Claim(
+            'claim': Claim(node, reasons.Reason.EXCLUSIVE),
+            'steal': Claim(
                 node, reasons.Reason.ASSIGNED, seen, epochs.get(seen)
             ),
-            'release': port.Release(node.uuid),
-            'forget': port.Forget(node.uuid),
-            'update': port.Update(node),
+            'release': Release(node.uuid),
+            'forget': Forget(node.uuid),
+            'update': Update(node),
         }[kind]
         fenced = {s.host: s.fenced for s in self.records.services()}
         try:

@@ -5,7 +5,7 @@ import os
 import sqlite3
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import url as url_
+from ironic_ownership.db.url import read_url
 from tests.unit.db import sqlite
 
 _NOBODY = 65534
@@ -13,7 +13,7 @@ _NOBODY = 65534
 
 def _refusal(url: str) -> str | None:
     try:
-        url_.read_url(url)
+        read_url(url)
     except exceptions.RecordsError as exc:
         return str(exc)
     return None

@@ -11,24 +11,22 @@ import threading
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts import placement as placement_
-from ironic_ownership.contracts import records as port
-from ironic_ownership.db import records as sql
-from ironic_ownership.engine import access, notices
-from ironic_ownership.engine.deciding import policy_set
-from ironic_ownership.engine.hosting import (
-    journal,
-    refresh,
-    refreshed,
-    takeover,
-    writer,
-)
-from ironic_ownership.engine.members import fence, membership
-from ironic_ownership.engine.removing import absentees
-from ironic_ownership.engine.scheduling import judging
-from ironic_ownership.testing import inventory
+from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import Records
+from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.availability import tracker
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.deletion import missing_nodes
+from ironic_ownership.engine.host import refresh, refresh_result, takeover
+from ironic_ownership.engine.host.operator_log import OperatorLog
+from ironic_ownership.engine.host.writer import Writer
+from ironic_ownership.engine.membership import fence, local_member
+from ironic_ownership.engine.ports import Ports
+from tests.contract.suites import inventory
 from tests.unit.db import sqlite
-from tests.unit.engine import clock, world
+from tests.unit.engine import world
+from tests.unit.engine.clock import Clock
 
 TTL, MARGIN, RECHECK, LIMIT = 20.0, 1.0, 600.0, 5000
 LOGGER = 'ironic_ownership.engine'
@@ -38,9 +36,9 @@ LOGGER = 'ironic_ownership.engine'
 class Shared:
     """What the services of one deployment have in common."""
 
-    clock: clock.Clock
+    clock: Clock
     store: memory.MemoryStore
-    records: port.Records
+    records: Records
     ironic: inventory.FakeInventory
 
 
@@ -56,11 +54,11 @@ class Service:
         host: str,
         settings: model.MemberSettings,
         shared: Shared,
-        records: port.Records | None = None,
+        records: Records | None = None,
         ironic: inventory.FakeInventory | None = None,
         *,
-        reporter: refreshed.Reporter | None = None,
-        placement: placement_.Placement | None = None,
+        reporter: refresh_result.Reporter | None = None,
+        placement: Placement | None = None,
     ) -> None:
         self.host = host
         records = records or shared.records
@@ -70,41 +68,41 @@ class Service:
             {}, member_ttl=TTL, call_timeout=5, store=shared.store
         )
         self.fence = fence.Fence(TTL, MARGIN, shared.clock)
-        self.notices = notices.Notices()
+        self.conditions = conditions.Conditions()
         self.woken = 0
         self.died: set[str] = set()
-        self.membership = membership.Membership(
-            membership.Identity(host, settings),
+        self.membership = local_member.Membership(
+            local_member.Identity(host, settings),
             self.backend,
             records,
             self.fence,
-            self.notices,
+            self.conditions,
             self._wake,
             shared.clock,
         )
-        ports = access.Ports(
+        ports = Ports(
             records, ironic, self.backend, world.interpret, placement
         )
-        journal_ = journal.Journal(host, self.notices)
-        writer_ = writer.Writer(host, records, self.fence, journal_)
-        self.judging = judging.Judging(
-            ironic, self.notices, clock=shared.clock
+        operator_log = OperatorLog(host, self.conditions)
+        writer = Writer(host, records, self.fence, operator_log)
+        self.availability_tracker = tracker.AvailabilityTracker(
+            ironic, self.conditions, clock=shared.clock
         )
         self.refresher = refresh.Refresher(
             host,
             policies.scope,
             ports,
             self.fence,
-            journal_,
-            absentees.Absentees(
+            operator_log,
+            missing_nodes.MissingNodes(
                 ironic,
-                absentees.Limits(RECHECK, 0.25, 3),
+                missing_nodes.Limits(RECHECK, 0.25, 3),
                 shared.clock,
             ),
-            writer_,
+            writer,
             self.membership.judgement,
             handover_limit=LIMIT,
-            judging_=self.judging,
+            availability_tracker=self.availability_tracker,
             reporter=reporter,
             clock=shared.clock,
         )
@@ -114,8 +112,8 @@ class Service:
             lambda: self.refresher.last_scan,
             self.membership.judgement,
             self.fence,
-            writer_,
-            self.notices,
+            writer,
+            self.conditions,
             threading.Event(),
             longest_age=takeover.fresh_enough(60.0),
             handover_limit=LIMIT,
@@ -142,12 +140,12 @@ class ServiceCase(sqlite.SqliteCase):
 
     def setUp(self) -> None:
         super().setUp()
-        now = clock.Clock()
+        now = Clock()
         self.database = self.open_with_schema()
         self.shared = Shared(
             now,
             memory.MemoryStore(now),
-            sql.SqlRecords(self.database),
+            SqlRecords(self.database),
             inventory.FakeInventory(),
         )
         self.ironic = self.shared.ironic
@@ -158,8 +156,8 @@ class ServiceCase(sqlite.SqliteCase):
         host: str,
         settings: model.MemberSettings = world.ALL,
         *,
-        reporter: refreshed.Reporter | None = None,
-        placement: placement_.Placement | None = None,
+        reporter: refresh_result.Reporter | None = None,
+        placement: Placement | None = None,
     ) -> Service:
         started = Service(
             host,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model, policy
-from ironic_ownership.engine.deciding import policy_set, roster
+from ironic_ownership.engine.decision import peer_groups, policy_set
 from ironic_ownership.policies import (
     all_nodes,
     conductor_group,
@@ -121,8 +121,8 @@ def assemble(
     alive: Iterable[model.Member],
     services: Iterable[model.Service] = (),
     classes: Mapping[str, type[policy.Policy]] = CLASSES,
-) -> roster.Roster:
+) -> peer_groups.Roster:
     """Build the roster of a moment."""
-    return roster.Roster.of(
+    return peer_groups.Roster.of(
         model.View.of(alive), services, lambda text: interpret(text, classes)
     )

@@ -10,8 +10,8 @@ import yaml
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.engine.inspecting import standings, survey
-from ironic_ownership.engine.members import memberships
+from ironic_ownership.engine.membership import member_listing
+from ironic_ownership.engine.queries import node_status, service_status
 from ironic_ownership.observe import columns, compute_node, event, service
 
 KINDS = {
@@ -42,8 +42,8 @@ cells = st.recursive(
 )
 
 
-def finding(node, record, decision=None, state=survey.State.OWNED):
-    return survey.Finding('u1', state, node, record, decision, None)
+def finding(node, record, decision=None, state=node_status.State.OWNED):
+    return node_status.Finding('u1', state, node, record, decision, None)
 
 
 def shown(of, thing):
@@ -109,7 +109,7 @@ class ComputeNodeTest(unittest.TestCase):
         self.assertEqual('i', row['recorded_instance_uuid'])
 
     def test_orphan_is_shown_from_its_record(self) -> None:
-        orphan = finding(None, RECORD, state=survey.State.ORPHAN)
+        orphan = finding(None, RECORD, state=node_status.State.ORPHAN)
         row = shown(compute_node.DETAILS, orphan)
         self.assertEqual(
             ['u1', 'old', 'h', 'orphan', 'i', 't', '', 'node_gone', None],
@@ -127,7 +127,7 @@ class ComputeNodeTest(unittest.TestCase):
             self.assertEqual(reasons.SUMMARY[reason], row['explanation'])
 
     def test_cells_are_plain_values(self) -> None:
-        for state in survey.State:
+        for state in node_status.State:
             for record in (None, RECORD):
                 decision = model.Decision(
                     None, reasons.Reason.CONTESTED_UNOWNED, ('a', 'b')
@@ -161,9 +161,9 @@ class ServiceTest(unittest.TestCase):
     def test_alive_is_unknown_without_a_view(self) -> None:
         row, member = model.Service('h'), model.Member('h', 'i')
         for standing, alive in (
-            (standings.Standing(row, member, True), 'up'),
-            (standings.Standing(row, None, True), 'down'),
-            (standings.Standing(row, None, False), 'unknown'),
+            (service_status.Standing(row, member, True), 'up'),
+            (service_status.Standing(row, None, True), 'down'),
+            (service_status.Standing(row, None, False), 'unknown'),
         ):
             self.assertEqual(alive, standing.alive)
 
@@ -172,9 +172,9 @@ class ServiceTest(unittest.TestCase):
         for of, thing in (
             (
                 service.DETAILS,
-                standings.Standing(model.Service('h'), member, True),
+                service_status.Standing(model.Service('h'), member, True),
             ),
-            (service.MEMBER, memberships.Reading(member, True, None)),
+            (service.MEMBER, member_listing.Reading(member, True, None)),
         ):
             row = shown(of, thing)
             self.assertEqual(row, yaml.safe_load(yaml.safe_dump(row)))

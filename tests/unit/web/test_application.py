@@ -9,11 +9,11 @@ from oslo_middleware import request_id
 from werkzeug import test
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web import errors, form, site
-from tests.unit.web import sites
+from ironic_ownership.web import error_middleware, errors, flask_app
+from tests.unit.web import app_case
 
 
-class FormTest(sites.SiteCase):
+class FormTest(app_case.SiteCase):
     def test_every_answer_has_a_request_id_of_its_own(self) -> None:
         ids = {
             self.client.get(path).headers['x-openstack-request-id']
@@ -86,7 +86,7 @@ class FormTest(sites.SiteCase):
         self.wired.ready_records = mock.Mock(
             side_effect=KeyError('secret-of-ours')
         )
-        with self.assertLogs(site.LOG.logger, 'ERROR') as logged:
+        with self.assertLogs(flask_app.LOG.logger, 'ERROR') as logged:
             error = self.refused('GET', '/v1/services', 500)
         self.assertIn('secret-of-ours', logged.output[0])
         self.assertNotIn('secret-of-ours', str(error))
@@ -96,8 +96,8 @@ class FormTest(sites.SiteCase):
         def broken(environ, start_response):
             raise KeyError('secret-of-ours')
 
-        layers = request_id.RequestId(form.OneForm(broken), None)
-        with self.assertLogs(form.LOG.logger, 'ERROR') as logged:
+        layers = request_id.RequestId(error_middleware.OneForm(broken), None)
+        with self.assertLogs(error_middleware.LOG.logger, 'ERROR') as logged:
             answer = test.Client(layers).get('/v1/services')
         self.assertIn('secret-of-ours', logged.output[0])
         error = answer.get_json()['error']
@@ -149,7 +149,7 @@ class FormTest(sites.SiteCase):
             self.assertEqual(status, answer.status_code, name)
 
 
-class StatusTest(sites.SiteCase):
+class StatusTest(app_case.SiteCase):
     def test_every_error_of_ours_has_a_status(self) -> None:
         kinds = {exceptions.OwnershipError}
         while (

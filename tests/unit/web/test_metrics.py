@@ -10,13 +10,13 @@ from prometheus_client import parser
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import metrics
 from ironic_ownership.testing import fakes
-from ironic_ownership.web import gauges
+from ironic_ownership.web import metrics_cache
 from ironic_ownership.web.resources import metrics as resource
 from tests.unit.engine import world
-from tests.unit.web import sites
+from tests.unit.web import app_case
 
 
-class MetricsTest(sites.SiteCase):
+class MetricsTest(app_case.SiteCase):
     def samples(self) -> dict[tuple, float]:
         """Return what Prometheus reads, by name and values of labels."""
         answer = self.client.get('/metrics')
@@ -78,15 +78,17 @@ class MetricsTest(sites.SiteCase):
         self.assertEqual({'service': name}, read.samples[0].labels)
 
 
-class GaugesTest(sites.SiteCase):
+class GaugesTest(app_case.SiteCase):
     def test_they_are_found_out_anew_after_the_interval(self) -> None:
         clock, read = fakes.FakeClock(), []
 
         def overview():
             read.append(clock.now)
-            return self.behind.overview()
+            return self.context.overview()
 
-        found = gauges.Gauges(overview, world.interpret, 60, clock=clock)
+        found = metrics_cache.Gauges(
+            overview, world.interpret, 60, clock=clock
+        )
         for seconds, times in ((0, 1), (59, 1), (1, 2), (59, 2), (61, 3)):
             clock.elapse(seconds)
             found.families()
@@ -99,9 +101,9 @@ class GaugesTest(sites.SiteCase):
             read.append(1)
             reading.set()
             go_on.wait(60)
-            return self.behind.overview()
+            return self.context.overview()
 
-        found = gauges.Gauges(overview, world.interpret, 1000)
+        found = metrics_cache.Gauges(overview, world.interpret, 1000)
         threads = [threading.Thread(target=found.families) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -118,9 +120,9 @@ class GaugesTest(sites.SiteCase):
             answer = next(answers)
             if answer is not None:
                 raise answer
-            return self.behind.overview()
+            return self.context.overview()
 
-        found = gauges.Gauges(overview, world.interpret, 1000)
+        found = metrics_cache.Gauges(overview, world.interpret, 1000)
         with self.assertLogs('ironic_ownership', 'ERROR'):
             self.assertRaises(ValueError, found.families)
         self.assertTrue(found.families())
@@ -135,9 +137,9 @@ class GaugesTest(sites.SiteCase):
             read.append(1)
             if len(read) > 1:
                 go_on.wait(60)
-            return self.behind.overview()
+            return self.context.overview()
 
-        found = gauges.Gauges(
+        found = metrics_cache.Gauges(
             overview, world.interpret, 60, patience=0.01, clock=clock
         )
         self.assertEqual(0, self.age(found))
@@ -155,12 +157,14 @@ class GaugesTest(sites.SiteCase):
     def test_first_look_is_waited_for_however_slow(self) -> None:
         def overview():
             time.sleep(0.05)
-            return self.behind.overview()
+            return self.context.overview()
 
-        found = gauges.Gauges(overview, world.interpret, 60, patience=0.001)
+        found = metrics_cache.Gauges(
+            overview, world.interpret, 60, patience=0.001
+        )
         self.assertTrue(found.families())
 
-    def age(self, found: gauges.Gauges) -> float:
+    def age(self, found: metrics_cache.Gauges) -> float:
         families = {family.name: family for family in found.families()}
         ((_, age),) = families[f'{metrics.PREFIX}_metrics_age_seconds'].samples
         return age

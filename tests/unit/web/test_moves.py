@@ -5,14 +5,15 @@ from __future__ import annotations
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.observe import columns, move
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.move import NODE, PLAN
 from tests.unit.engine import world
-from tests.unit.web import sites
+from tests.unit.web import app_case
 
 ONE = {'uuids': [world.uuid(1)]}
 
 
-class MovesTest(sites.SiteCase):
+class MovesTest(app_case.SiteCase):
     def move(self, status: int = 201, **body):
         body = {'service': 'new', 'select': ONE, **body}
         if status >= 400:
@@ -34,7 +35,7 @@ class MovesTest(sites.SiteCase):
         )
         self.assertEqual([request_id], self.wired.request_ids)
         (row,) = answer.get_json()['nodes']
-        self.assertEqual(list(columns.keys(move.NODE)), list(row))
+        self.assertEqual(list(columns.keys(NODE)), list(row))
         self.assertEqual('moved', row['state'])
         self.assertEqual('new', self.owners()[world.uuid(1)])
         stored = self.get(answer.headers['location'])
@@ -65,7 +66,7 @@ class MovesTest(sites.SiteCase):
     def test_dry_run_tells_every_gate_and_changes_nothing(self) -> None:
         before = self.owners()
         (row,) = self.move(200, dry_run=True)['nodes']
-        self.assertEqual(list(columns.keys(move.PLAN)), list(row))
+        self.assertEqual(list(columns.keys(PLAN)), list(row))
         self.assertEqual({'passed'}, {g['result'] for g in row['gates']})
         self.assertEqual(before, self.owners())
         self.assertEqual([], self.get('/v1/moves')['moves'])
@@ -150,7 +151,7 @@ class MovesTest(sites.SiteCase):
         self.refused('GET', '/v1/moves/first', 400)
 
 
-class ResumeTest(sites.SiteCase):
+class ResumeTest(app_case.SiteCase):
     """A move of the nodes 1 and 2 that ended before its first batch."""
 
     def setUp(self) -> None:
@@ -189,7 +190,7 @@ class ResumeTest(sites.SiteCase):
 
     def test_dry_run_changes_nothing(self) -> None:
         rows = self.resume(dry_run=True)['nodes']
-        self.assertEqual(list(columns.keys(move.PLAN)), list(rows[0]))
+        self.assertEqual(list(columns.keys(PLAN)), list(rows[0]))
         self.assertEqual(2, self.get(self.path)['planned'])
 
     def test_gates_are_judged_anew(self) -> None:

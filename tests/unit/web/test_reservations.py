@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts import reservations as port
-from ironic_ownership.engine.reservations import patience
+from ironic_ownership.contracts.reservations import ReservationState
+from ironic_ownership.engine.reservations import retry
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import reservation as shown
 from tests.unit.engine import world
-from tests.unit.web import sites
+from tests.unit.web import app_case
 
 RESERVING = world.runs(all=None, reservation=None)
 PATH = '/v1/reservations'
 
 
-class ReservationsTest(sites.SiteCase):
+class ReservationsTest(app_case.SiteCase):
     """``rack`` runs the policy; nodes 11 to 14 are free and gold."""
 
     def setUp(self) -> None:
@@ -130,9 +130,9 @@ class ReservationsTest(sites.SiteCase):
 
     def _impatient(self):
         """Build what reserves, without waiting between its tries."""
-        built = sites.Wired.reserver(self.wired)
-        patience_ = patience.Patience(sleep=lambda seconds: None)
-        return type(built)(built._ports, patience_)
+        built = app_case.Wired.reserver(self.wired)
+        patience = retry.Patience(sleep=lambda seconds: None)
+        return type(built)(built._ports, patience)
 
     def test_every_fault_of_a_request_is_told_at_once(self) -> None:
         error = self.reserve(
@@ -169,12 +169,12 @@ class ReservationsTest(sites.SiteCase):
         )
 
 
-class StatesTest(sites.SiteCase):
+class StatesTest(app_case.SiteCase):
     def test_every_state_is_in_the_document(self) -> None:
         said = self.get('/openapi.json')['paths'][PATH]['get']
         page = said['responses']['200']['content']['application/json']
         rows = page['schema']['properties']['reservations']['items']
         self.assertEqual(
-            [state.value for state in port.ReservationState],
+            [state.value for state in ReservationState],
             rows['properties']['state']['enum'],
         )

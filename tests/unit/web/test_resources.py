@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.observe import columns, compute_node, service
+from ironic_ownership.observe import columns, compute_node
+from ironic_ownership.observe.service import DETAILS, LONG, MEMBER, SHORT
 from ironic_ownership.web.resources import compute_nodes, services
 from tests.unit.engine import world
-from tests.unit.web import sites
+from tests.unit.web import app_case
 
 
-class ComputeNodesTest(sites.SiteCase):
+class ComputeNodesTest(app_case.SiteCase):
     def walk(self, path: str) -> list[str]:
         """Follow the pages to the end."""
         found: list[str] = []
@@ -146,13 +147,13 @@ class ComputeNodesTest(sites.SiteCase):
         self.assertEqual(['c1'], error['details']['needed'])
 
 
-class ServicesTest(sites.SiteCase):
+class ServicesTest(app_case.SiteCase):
     def test_services_are_listed_in_pages(self) -> None:
         page = self.get('/v1/services?limit=1')
         self.assertEqual(['new'], [row['host'] for row in page['services']])
         page = self.get(page['next'])
         (row,) = page['services']
-        self.assertEqual(list(columns.keys(service.SHORT)), list(row))
+        self.assertEqual(list(columns.keys(SHORT)), list(row))
         self.assertEqual(
             ('old', 'down', 6),
             tuple(row[key] for key in ('host', 'alive', 'nodes')),
@@ -161,7 +162,7 @@ class ServicesTest(sites.SiteCase):
 
     def test_long_list_tells_the_load(self) -> None:
         rows = self.get('/v1/services?long=true')['services']
-        self.assertEqual(list(columns.keys(service.LONG)), list(rows[0]))
+        self.assertEqual(list(columns.keys(LONG)), list(rows[0]))
         self.assertEqual(6, rows[1]['free'])
 
     def test_what_is_not_known_is_said(self) -> None:
@@ -177,11 +178,11 @@ class ServicesTest(sites.SiteCase):
 
     def test_members_say_who_is_active(self) -> None:
         (row,) = self.get('/v1/members')['members']
-        self.assertEqual(list(columns.keys(service.MEMBER)), list(row))
+        self.assertEqual(list(columns.keys(MEMBER)), list(row))
         self.assertEqual(('new', 'active'), (row['host'], row['role']))
 
 
-class CheckTest(sites.SiteCase):
+class CheckTest(app_case.SiteCase):
     def test_problems_are_named(self) -> None:
         found = self.get('/v1/check')['problems']
         codes = {problem['code'] for problem in found}
@@ -191,12 +192,12 @@ class CheckTest(sites.SiteCase):
         self.assertIn('ironic_unavailable', [p['code'] for p in found])
 
 
-class TypesTest(sites.SiteCase):
+class TypesTest(app_case.SiteCase):
     def test_every_column_has_a_type(self) -> None:
         for shown, types in (
             (compute_node.LONG, compute_nodes._TYPES),
             (compute_node.DETAILS, compute_nodes._TYPES),
-            (service.LONG, services._TYPES),
-            (service.DETAILS, services._TYPES),
+            (LONG, services._TYPES),
+            (DETAILS, services._TYPES),
         ):
             self.assertEqual(set(), set(columns.keys(shown)) - types.keys())

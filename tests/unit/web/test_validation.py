@@ -9,12 +9,12 @@ import hypothesis
 import werkzeug.datastructures
 from hypothesis import strategies as st
 
-from ironic_ownership.web import asking, errors, validation
+from ironic_ownership.web import errors, request, validation
 from ironic_ownership.web.operation import Parameter
-from ironic_ownership.web.resources import move_shapes
+from ironic_ownership.web.resources import move_schemas
 
 PARAMETERS = (
-    *asking.PAGE,
+    *request.PAGE,
     Parameter('long', 'x', {'type': 'boolean'}),
     Parameter('state', 'x', {'type': 'array', 'items': {'enum': ['a', 'b']}}),
 )
@@ -79,7 +79,7 @@ class BodyTest(unittest.TestCase):
             validation.body(
                 json.dumps(value).encode(),
                 'application/json',
-                move_shapes.BODY,
+                move_schemas.BODY,
             )
         except errors.InvalidRequestError as exc:
             self.assertTrue(exc.faults)
@@ -87,7 +87,7 @@ class BodyTest(unittest.TestCase):
     @hypothesis.given(st.binary())
     def test_nothing_else_comes_of_any_bytes(self, data) -> None:
         try:
-            validation.body(data, 'application/json', move_shapes.BODY)
+            validation.body(data, 'application/json', move_schemas.BODY)
         except errors.InvalidRequestError as exc:
             self.assertTrue(exc.faults)
 
@@ -102,6 +102,6 @@ class BodyTest(unittest.TestCase):
             validation.body(
                 json.dumps({'service': 'x' * 9000, 'select': 1}).encode(),
                 'application/json',
-                move_shapes.BODY,
+                move_schemas.BODY,
             )
         self.assertLess(len(str(caught.exception)), 1000)

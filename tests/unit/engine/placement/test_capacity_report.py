@@ -1,24 +1,22 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts import placement as port
-from ironic_ownership.contracts import records as records_
-from ironic_ownership.engine.hosting import refreshed
+from ironic_ownership.contracts.placement import Resource
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.placement import (
     capacity_report,
-    inventory_plan,
+    inventory_diff,
     inventory_report,
-    placement_report,
+    reporter,
 )
-from ironic_ownership.engine.scheduling import availability
-from ironic_ownership.testing import placement
+from tests.contract.suites import placement
 from tests.unit.engine import service, world
 from tests.unit.engine.placement.test_inventory_report import BM, DOWN, node
 
-SERVICE = inventory_plan.service_uuid('host1')
-FLEET = availability.Fleet.of(
-    [model.Conductor('c1', drivers=frozenset({'d1'}))]
-)
+SERVICE = inventory_diff.service_uuid('host1')
+FLEET = evaluation.Fleet.of([model.Conductor('c1', drivers=frozenset({'d1'}))])
 
 
 class CapacityCase(service.ServiceCase):
@@ -36,26 +34,26 @@ class CapacityCase(service.ServiceCase):
             self.records,
             self.placement,
             self.host.fence,
-            self.host.notices,
+            self.host.conditions,
         )
         self.sums = capacity_report.CapacityReport(*common)
-        self.report = placement_report.PlacementReport(
+        self.report = reporter.PlacementReport(
             inventory_report.InventoryReport(*common),
             self.sums,
-            self.host.notices,
+            self.host.conditions,
         )
 
     def tell(self, settings: model.MemberSettings | None = None) -> None:
         policies = world.interpret(settings or self.settings)
         assert policies is not None
         self.report.tell(
-            refreshed.Refreshed(
+            refresh_result.RefreshResult(
                 list(self.ironic.nodes.values()), policies, FLEET
             ),
             lambda: False,
         )
 
-    def known(self) -> port.Resource:
+    def known(self) -> Resource:
         return self.placement.providers[SERVICE].resources[BM]
 
     def claim(self, number: int, host: str, instance: str) -> None:
@@ -71,10 +69,10 @@ class CapacityCase(service.ServiceCase):
             host,
             epoch,
             [
-                records_.Claim(
+                Claim(
                     claimed,
                     world.record(number, host).reason,
-                    verdict=availability.judge(claimed, FLEET),
+                    verdict=evaluation.judge(claimed, FLEET),
                 )
             ],
         )
@@ -86,7 +84,7 @@ class TestCapacity(CapacityCase):
         self.tell()
         self.assertEqual([SERVICE], list(self.placement.providers))
         self.assertEqual('host1', self.placement.providers[SERVICE].name)
-        self.assertEqual(port.Resource(3), self.known())
+        self.assertEqual(Resource(3), self.known())
 
     def test_nothing_changed_asks_and_writes_nothing(self) -> None:
         self.tell()
@@ -106,12 +104,12 @@ class TestCapacity(CapacityCase):
         self.claim(1, 'host1', 'mine')
         self.claim(2, 'host2', 'of another')
         self.tell()
-        self.assertEqual(port.Resource(5, reserved=3), self.known())
+        self.assertEqual(Resource(5, reserved=3), self.known())
 
     def test_only_admitted_nodes_count(self) -> None:
         self.ironic.put(node(9, driver='d1', shard='s'))
         self.tell(world.runs(reservation=None, shard_key='s'))
-        self.assertEqual(port.Resource(1), self.known())
+        self.assertEqual(Resource(1), self.known())
 
     def test_provider_that_somebody_deleted_is_made_anew(self) -> None:
         self.tell()
@@ -119,7 +117,7 @@ class TestCapacity(CapacityCase):
         self.ironic.put(node(4, driver='d1'))
         self.assertRaises(exceptions.NoProviderError, self.tell)
         self.tell()
-        self.assertEqual(port.Resource(4), self.known())
+        self.assertEqual(Resource(4), self.known())
 
     def test_class_that_goes_while_in_use_is_said(self) -> None:
         self.tell()
@@ -148,7 +146,7 @@ class TestChangeOfPolicies(CapacityCase):
         self.tell(world.ALL)
         self.assertEqual([], self.placement.calls)
         self.tell()
-        self.assertEqual(port.Resource(3), self.known())
+        self.assertEqual(Resource(3), self.known())
 
     def test_sums_in_use_stay_and_that_is_said_once(self) -> None:
         self.tell()

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ironic_ownership.contracts import availability, exceptions, model
-from ironic_ownership.contracts import placement as port
-from ironic_ownership.contracts import records as records_
-from ironic_ownership.engine.hosting import refreshed
-from ironic_ownership.engine.placement import inventory_report, refusals
-from ironic_ownership.testing import placement
+from ironic_ownership.contracts.placement import Resource
+from ironic_ownership.contracts.records import Claim, Forget, Release, Update
+from ironic_ownership.engine.host import refresh_result
+from ironic_ownership.engine.placement import backoff, inventory_report
+from tests.contract.suites import placement
 from tests.unit.engine import service, world
 
 BM = 'CUSTOM_BAREMETAL'
-FREE = {BM: port.Resource(1)}
-RESERVED = {BM: port.Resource(1, reserved=1)}
+FREE = {BM: Resource(1)}
+RESERVED = {BM: Resource(1, reserved=1)}
 DOWN = exceptions.PlacementUnavailableError('down')
 REFUSED = exceptions.PlacementRefusedError('no such trait')
 PATIENCE = 30.0
@@ -50,7 +50,7 @@ class ReportCase(service.ServiceCase):
             self.records,
             self.placement,
             of.fence,
-            of.notices,
+            of.conditions,
             clock=self.shared.clock,
             compare_interval=COMPARE,
         )
@@ -61,16 +61,16 @@ class ReportCase(service.ServiceCase):
         """Report what Ironic has, as after a refresh."""
         (report or self.report).tell(self.seen(), lambda: False)
 
-    def seen(self, *without: int) -> refreshed.Refreshed:
+    def seen(self, *without: int) -> refresh_result.RefreshResult:
         """Return what a refresh saw, but for these nodes."""
         left_out = {world.uuid(number) for number in without}
-        return refreshed.Refreshed(
+        return refresh_result.RefreshResult(
             [n for u, n in self.ironic.nodes.items() if u not in left_out]
         )
 
     def judge(self, number: int, code: availability.Unavailable) -> None:
         """Let the owner judge a node."""
-        changed = records_.Update(
+        changed = Update(
             self.ironic.nodes[world.uuid(number)], availability.Verdict(code)
         )
         outcome = self.records.apply(
@@ -125,9 +125,7 @@ class TestReport(ReportCase):
         self.host.fence.drop()
         epoch = self.records.register('host2', world.ALL)
         claims = [
-            records_.Claim(
-                self.ironic.nodes[r.uuid], r.reason, 'host1', seen_epoch=1
-            )
+            Claim(self.ironic.nodes[r.uuid], r.reason, 'host1', seen_epoch=1)
             for r in self.records.compute_nodes()
         ]
         self.assertEqual(
@@ -166,7 +164,7 @@ class TestReport(ReportCase):
 
     def test_node_of_another_service_is_left_alone(self) -> None:
         epoch = self.host.fence.epoch()
-        self.records.apply('host1', epoch, [records_.Release(world.uuid(1))])
+        self.records.apply('host1', epoch, [Release(world.uuid(1))])
         self.tell()
         self.assertNotIn(world.uuid(1), self.placement.providers)
 
@@ -174,9 +172,7 @@ class TestReport(ReportCase):
         epoch = self.host.fence.epoch()
 
         def release() -> None:
-            self.records.apply(
-                'host1', epoch, [records_.Release(world.uuid(3))]
-            )
+            self.records.apply('host1', epoch, [Release(world.uuid(3))])
 
         with unittest.mock.patch.object(inventory_report, 'BATCH', 1):
             self.before_write(world.uuid(1), release)
@@ -320,7 +316,7 @@ class TestWithdrawn(ReportCase):
         self.before_write(
             world.uuid(2),
             lambda: self.records.apply(
-                'host1', epoch, [records_.Forget(world.uuid(2))]
+                'host1', epoch, [Forget(world.uuid(2))]
             ),
         )
         self.tell()
@@ -335,7 +331,7 @@ class TestWithdrawn(ReportCase):
         self.before_write(
             world.uuid(2),
             lambda: self.records.apply(
-                'host1', epoch, [records_.Release(world.uuid(2))]
+                'host1', epoch, [Release(world.uuid(2))]
             ),
         )
         self.tell()
@@ -395,7 +391,7 @@ class TestTrouble(ReportCase):
         self.placement.calls.clear()
         self.tell()
         self.assertEqual([], self.placement.calls)
-        for _ in range(int(refusals.FIRST_PAUSE / service.TTL) + 1):
+        for _ in range(int(backoff.FIRST_PAUSE / service.TTL) + 1):
             self.settle(self.host)
         del self.placement.failures['put_traits']
         with self.assertLogs(service.LOGGER, 'INFO') as logs:

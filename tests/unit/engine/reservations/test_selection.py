@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model, reservation_request
-from ironic_ownership.engine.reservations import draw, selection
-from ironic_ownership.engine.scheduling import availability
+from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.reservations import sampling, selection
 from tests.unit.engine.reservations import naive_selection
 
 INSTANCE = '11111111-1111-4111-8111-111111111111'
@@ -48,7 +48,7 @@ def node(number: int, **values) -> model.Node:
 
 
 def judge(one: model.Node) -> str | None:
-    return availability.judge(one).code
+    return evaluation.judge(one).code
 
 
 def removed(wish, *nodes: model.Node, **options) -> dict[str, int]:
@@ -332,19 +332,19 @@ class TestConditions(unittest.TestCase):
         self.assertEqual({'policies': 1}, dict(choice.removed))
 
     def test_dead_conductor_is_a_condition(self) -> None:
-        fleet = availability.Fleet.of(
+        fleet = evaluation.Fleet.of(
             [model.Conductor('c', drivers=frozenset(('redfish',)))]
         )
         nodes = [node(1), node(2, driver='redfish')]
         choice = selection.choose(
-            request(), nodes, lambda n: availability.judge(n, fleet).code
+            request(), nodes, lambda n: evaluation.judge(n, fleet).code
         )
         self.assertEqual({'out_of_service': 1}, dict(choice.removed))
         self.assertEqual((nodes[1],), choice.candidates)
 
 
 def drawn(nodes, instance: str = INSTANCE, limit: int = 10) -> list[str]:
-    return [n.uuid for n in draw.some_of(nodes, instance, limit)]
+    return [n.uuid for n in sampling.some_of(nodes, instance, limit)]
 
 
 class TestDraw(unittest.TestCase):

@@ -1,0 +1,184 @@
+"""What our commands have in common beside cliff: wiring, columns, codes.
+
+Rows are plain values under stable keys. Tables show them under headings and
+in words; every other format gets keys and values, for scripts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from cliff import display, lister, show
+from cliff.formatters import base
+
+from ironic_ownership.cli import app, errors
+from ironic_ownership.engine.ports import Ports
+from ironic_ownership.observe import columns
+from ironic_ownership.wiring import Wiring, interpret
+
+if TYPE_CHECKING:
+    from ironic_ownership.engine.queries import deployment_snapshot
+
+T = TypeVar('T')
+Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
+
+_STRUCTURED = frozenset(('json', 'yaml'))
+"""Formats that carry lists and dictionaries as they are."""
+
+
+class _Readable(base.ListFormatter, base.SingleFormatter):
+    """Puts cells into words before another formatter gets them.
+
+    :param formatter: what lays them out.
+    :param words: how one cell is put.
+    """
+
+    def __init__(self, formatter: Any, words: Callable[[Any], Any]) -> None:
+        self._formatter = formatter
+        self._words = words
+
+    def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
+        """Add nothing: the other one did."""
+
+    def emit_list(
+        self,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+        stdout: Any,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        """Lay out many things."""
+        words = self._words
+        rows = [[words(cell) for cell in row] for row in data]
+        self._formatter.emit_list(column_names, rows, stdout, parsed_args)
+
+    def emit_one(
+        self,
+        column_names: Sequence[str],
+        data: Sequence[Any],
+        stdout: Any,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        """Lay out one thing."""
+        cells = [self._words(cell) for cell in data]
+        self._formatter.emit_one(column_names, cells, stdout, parsed_args)
+
+
+class Shown(display.DisplayCommandBase[base.FormatterT]):
+    """A command that shows something.
+
+    :cvar program: what is written before a command.
+    :cvar examples: lines for the end of its help.
+    :ivar exit_code: what the program ends with if nothing was raised.
+    """
+
+    program: ClassVar[str] = errors.PROG
+    examples: ClassVar[tuple[str, ...]] = ()
+    notes: ClassVar[str] = ''
+    exit_code = errors.ExitCode.DONE
+
+    @property
+    def wiring(self) -> Wiring:
+        """The objects behind the commands."""
+        return cast(app.App, self.app).wiring
+
+    @functools.cached_property
+    def ports(self) -> Ports:
+        """Records with a schema, Ironic, and the membership."""
+        wired = self.wiring
+        return Ports(
+            wired.ready_records(),
+            wired.inventory,
+            wired.backend,
+            interpret,
+        )
+
+    @property
+    def sharded(self) -> bool:
+        """Whether nodes may be listed by shard only, as configured here."""
+        return self.wiring.scope.shard is not None
+
+    @functools.cached_property
+    def sources(self) -> deployment_snapshot.Sources:
+        """What the whole deployment is read from."""
+        from ironic_ownership.engine.queries import deployment_snapshot
+
+        wired = self.wiring
+        return deployment_snapshot.Sources(
+            wired.ready_records,
+            lambda: wired.inventory,
+            lambda: wired.backend,
+        )
+
+    def words(self, cell: Any) -> Any:
+        """Put a cell of a table into words."""
+        return columns.readable(cell)
+
+    def get_epilog(self) -> str:
+        """Return notes and examples.
+
+        cliff would add the name of the distribution, and read the list of
+        files of every installed one to find it.
+        """
+        lines = [f'  {self.program} {line}' for line in self.examples]
+        parts = [self.notes] if self.notes else []
+        if lines:
+            parts.append('\n'.join(['examples:', *lines]))
+        return '\n\n'.join(parts)
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return a parser that keeps the lines of the epilog."""
+        parser = super().get_parser(prog_name)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command and return its exit code; cliff's is always 0."""
+        super().run(parsed_args)
+        return self.exit_code
+
+    def produce_output(
+        self,
+        parsed_args: argparse.Namespace,
+        column_names: Sequence[str],
+        data: Any,
+    ) -> int:
+        """Show the cells in the way that the format's readers need."""
+        for option in ('columns', 'sort_columns'):
+            for name in getattr(parsed_args, option, ()):
+                if self._normalize_column_name(name) not in column_names:
+                    raise errors.UsageError(
+                        f'there is no column {name!r}',
+                        hint=errors.nearest(name, column_names),
+                    )
+        shown = column_names
+        formatter: Any = self.formatter
+        if parsed_args.formatter == 'table':
+            shown = [columns.heading(name) for name in column_names]
+            formatter = _Readable(formatter, self.words)
+        elif parsed_args.formatter not in _STRUCTURED:
+            formatter = _Readable(formatter, _flat)
+        self.formatter = formatter
+        return super().produce_output(parsed_args, shown, data)  # type: ignore[safe-super]
+
+
+def _flat(cell: Any) -> Any:
+    return columns.text(cell) if isinstance(cell, list | dict) else cell
+
+
+class Lister(Shown[base.ListFormatter], lister.Lister):
+    """A command that shows many things of one kind."""
+
+    @staticmethod
+    def table(
+        shown: Sequence[columns.Column[T]], things: Iterable[T]
+    ) -> Table:
+        """Return what ``take_action`` has to."""
+        return columns.keys(shown), [columns.row(shown, t) for t in things]
+
+
+class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
+    """A command that shows one thing."""

@@ -1,0 +1,101 @@
+"""What becomes of an error at the edge: one line, and an exit code.
+
+The codes are public interface, see ``--help``.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import sys
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine import suggestions
+
+PROG = 'ironic-ownership'
+
+_FAMILIES = (exceptions.OwnershipError, OSError)
+_REFUSALS = (
+    exceptions.NodeOutOfServiceError,
+    exceptions.NotOwnerError,
+    exceptions.WrongScopeError,
+    exceptions.FencedError,
+    exceptions.NoMatchError,
+    exceptions.ReservationConflictError,
+    exceptions.ServiceRefusedError,
+    exceptions.AllocationConflictError,
+    exceptions.AllocationInUseError,
+)
+
+unknown, nearest = suggestions.unknown, suggestions.nearest
+
+
+class ExitCode(enum.IntEnum):
+    """How the program says what became of a command."""
+
+    DONE = 0
+    ERROR = 1
+    USAGE = 2
+    REFUSED = 3
+    DEGRADED = 4
+    INTERRUPTED = 130
+    """128 and the number of SIGINT."""
+    BROKEN_PIPE = 141
+    """128 and the number of SIGPIPE."""
+
+
+class UsageError(exceptions.OwnershipError):
+    """The command was called with something that it does not take."""
+
+    code = 'usage'
+
+
+def exit_code(error: BaseException) -> ExitCode:
+    """Return the exit code of a command that ended with this error."""
+    if isinstance(error, UsageError | exceptions.RequestError):
+        return ExitCode.USAGE
+    if isinstance(error, exceptions.ReservationUnfinishedError):
+        return ExitCode.DEGRADED
+    if isinstance(error, _REFUSALS):
+        return ExitCode.REFUSED
+    if isinstance(error, BrokenPipeError):
+        return ExitCode.BROKEN_PIPE
+    if isinstance(error, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    return ExitCode.ERROR
+
+
+def line(error: BaseException) -> str:
+    """Return the error in one line, as an operator wants to read it."""
+    text = ' '.join(str(error).split())
+    if isinstance(error, _FAMILIES) or _is_configuration(error):
+        return text
+    return (
+        f'unexpected {type(error).__name__}: {text}. This is a fault of the '
+        'program: please report it, with the output of --debug'
+    )
+
+
+def _is_configuration(error: BaseException) -> bool:
+    # Before oslo.config is imported, no error can be one of its own.
+    cfg = sys.modules.get('oslo_config.cfg')
+    return cfg is not None and isinstance(error, cfg.Error)
+
+
+def report(error: BaseException) -> None:
+    """Write the error to standard error, without a traceback."""
+    sys.stderr.write(f'{PROG}: error: {line(error)}\n')
+
+
+class Formatter(logging.Formatter):
+    """Shows log lines of this program's own errors as :func:`line` does."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line: program, level, text; a traceback if asked for."""
+        if isinstance(record.msg, BaseException):
+            record.msg, record.args = line(record.msg), ()
+        record.message = record.getMessage()
+        text = f'{PROG}: {record.levelname.lower()}: {record.message}'
+        if record.exc_info:
+            text = f'{text}\n{self.formatException(record.exc_info)}'
+        return text

@@ -1,0 +1,1 @@
+"""Ironic: nodes, conductors, and the two ways to allocate a node."""

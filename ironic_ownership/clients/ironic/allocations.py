@@ -1,0 +1,281 @@
+"""Reserve nodes through Ironic's allocation API.
+
+An allocation has the instance's uuid, so that Ironic puts that uuid on the
+node; and a mark in its ``extra``, so that this project knows its own again.
+Ironic works on it after it has answered, so it is looked at until it is
+settled, for a bounded time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oslo_log import log
+
+from ironic_ownership.clients.ironic import api, nodes, pagination
+from ironic_ownership.contracts import allocations, exceptions
+
+if TYPE_CHECKING:
+    from openstack import connection as sdk
+
+LOG = log.getLogger(__name__)
+
+SINCE = 52
+"""Minor version that brought allocations."""
+
+SETTLING = 30.0
+"""Seconds until whoever waits for an allocation is told to come back."""
+
+State = allocations.AllocationState
+
+_FIELDS = ('fields', 'uuid,node_uuid,state,last_error,extra')
+_ATTEMPTS = 5
+_FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
+_ELSEWHERE = 'is already associated with a node'
+_UNEXPECTED = 'Unexpected exception'
+"""How Ironic begins an error that says nothing about the nodes, such as that
+of a database under load."""
+
+_WRONG_CONDUCTOR = 'Could not find the following driver'
+"""Ironic lets any conductor delete an allocation, also one that has not the
+driver of its node; which one it is differs from one request to the next."""
+
+_NOT_ONES = 'Ironic answered with something else than an allocation'
+
+
+class IronicAllocations(allocations.Allocations):
+    """The allocations of one Ironic.
+
+    :param connection: of openstacksdk, with a time-out on its session.
+    :param request_id: "req-" and a uuid, sent with every request.
+    :param settling: seconds to wait for what Ironic is still working on.
+    """
+
+    def __init__(
+        self,
+        connection: sdk.Connection,
+        *,
+        request_id: str | None = None,
+        settling: float = SETTLING,
+    ) -> None:
+        self._api = api.IronicAPI(connection)
+        self._request_id = request_id
+        self._settling = settling
+
+    @property
+    def method(self) -> allocations.Method:
+        """By what it reserves."""
+        return allocations.Method.ALLOCATION
+
+    def check(self) -> None:
+        """Refuse a server without allocations.
+
+        :raises IronicTooOldError: before API 1.52.
+        """
+        self._api.negotiate()
+        self._api.require(SINCE, 'allocate nodes')
+
+    def create(
+        self,
+        instance_uuid: str,
+        *,
+        resource_class: str,
+        candidates: Sequence[str],
+        owner: str,
+        traits: Collection[str] = (),
+    ) -> allocations.Allocation:
+        """Reserve one of some nodes for an instance, and wait for the end."""
+        left = list(candidates)
+        body: dict[str, Any] = {
+            'uuid': instance_uuid,
+            'resource_class': resource_class,
+            'traits': sorted(traits),
+            'extra': {allocations.MARKER: owner},
+        }
+        for _ in range(_ATTEMPTS + len(candidates)):
+            if not left:
+                return _nothing(instance_uuid, owner, 'no such nodes')
+            try:
+                made = _read(
+                    self._write('POST', '', {**body, 'candidate_nodes': left})
+                )
+            except api.RefusedFault as exc:
+                left = _known(left, exc)
+                continue
+            except api.ConflictFault:
+                found = self._existing(instance_uuid, owner)
+                if found is None:
+                    continue
+                made = found
+            return self._settled(made)
+        raise exceptions.IronicUnavailableError(
+            f'The allocation {instance_uuid} comes and goes'
+        )
+
+    def _existing(
+        self, instance_uuid: str, owner: str
+    ) -> allocations.Allocation | None:
+        """Return what is in the way, unless it ended in an error."""
+        found = self.get(instance_uuid)
+        if found is not None and found.owner != owner:
+            raise exceptions.AllocationConflictError(
+                f'Ironic has an allocation {instance_uuid} of '
+                f'{found.owner or "somebody else"}',
+                hint='An instance has one node: is its uuid right?',
+            )
+        if found is not None and found.state is State.ERROR:
+            self.delete(instance_uuid)
+            return None
+        return found
+
+    def _settled(self, made: allocations.Allocation) -> allocations.Allocation:
+        deadline = time.monotonic() + self._settling
+        pause = _FIRST_PAUSE
+        while made.state is State.ALLOCATING and time.monotonic() < deadline:
+            time.sleep(pause)
+            pause = min(2 * pause, _LAST_PAUSE)
+            found = self.get(made.instance_uuid)
+            if found is None:
+                return _nothing(
+                    made.instance_uuid, made.owner, 'it was deleted meanwhile'
+                )
+            made = found
+        if made.state is State.ERROR:
+            self.delete(made.instance_uuid)
+            _check_error(made)
+        return made
+
+    def get(self, instance_uuid: str) -> allocations.Allocation | None:
+        """Look up the allocation of an instance."""
+        self._require()
+        try:
+            return _read(
+                self._api.get(
+                    f'/allocations/{nodes.checked_uuid(instance_uuid)}',
+                    [_FIELDS],
+                    about=instance_uuid,
+                    request_id=self._request_id,
+                )
+            )
+        except api.NotFoundFault:
+            return None
+
+    def delete(self, instance_uuid: str) -> bool:
+        """Delete the allocation of an instance."""
+        found = self.get(instance_uuid)
+        if found is None:
+            return False
+        if found.owner is None:
+            raise exceptions.AllocationConflictError(
+                f'The allocation {instance_uuid} was made by somebody else',
+                hint='Who made it has to delete it',
+            )
+        try:
+            self._write('DELETE', f'/{instance_uuid}', about=instance_uuid)
+        except api.NotFoundFault:
+            LOG.debug('The allocation %s went by itself', instance_uuid)
+        except api.ConflictFault as exc:
+            raise exceptions.AllocationInUseError(
+                f'Ironic keeps the allocation {instance_uuid} of the node '
+                f'{found.node_uuid}: {exc}',
+                hint='Undeploy the node first, which frees it as well',
+            ) from exc
+        except exceptions.IronicError as exc:
+            if _WRONG_CONDUCTOR not in str(exc):
+                raise
+            raise exceptions.IronicUnavailableError(str(exc)) from exc
+        return True
+
+    def mine(self, owner: str) -> Sequence[allocations.Allocation]:
+        """List all that this project made for a service."""
+        self._require()
+        walk = pagination.walk(
+            self._api, 'allocations', [_FIELDS], request_id=self._request_id
+        )
+        ours = (
+            _read(data)
+            for data in walk
+            if isinstance(data, dict) and _owner(data) == owner
+        )
+        return list({one.instance_uuid: one for one in ours}.values())
+
+    def _write(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        about: str | None = None,
+    ) -> dict[str, Any]:
+        self._require()
+        return self._api.write(
+            method,
+            f'/allocations{path}',
+            body,
+            about=about,
+            request_id=self._request_id,
+        )
+
+    def _require(self) -> None:
+        _ = self._api.minor
+        self._api.require(SINCE, 'allocate nodes')
+
+
+def _read(data: object) -> allocations.Allocation:
+    if not isinstance(data, dict) or not nodes.is_uuid(data.get('uuid')):
+        raise exceptions.IronicError(_NOT_ONES)
+    try:
+        state = State(data.get('state') or State.ALLOCATING)
+    except ValueError as exc:
+        raise exceptions.IronicError(
+            f'Ironic says that the allocation {data["uuid"]} is '
+            f'{data["state"]!r}, which this release does not know'
+        ) from exc
+    return allocations.Allocation(
+        instance_uuid=data['uuid'],
+        state=state,
+        node_uuid=data.get('node_uuid'),
+        owner=_owner(data),
+        last_error=data.get('last_error'),
+    )
+
+
+def _owner(data: dict[str, Any]) -> str | None:
+    extra = data.get('extra')
+    owner = extra.get(allocations.MARKER) if isinstance(extra, dict) else None
+    return owner if isinstance(owner, str) else None
+
+
+def _check_error(made: allocations.Allocation) -> None:
+    """Tell what Ironic failed at from what it found out of the nodes."""
+    text = str(made.last_error)
+    LOG.info('Ironic allocates no node for %s: %s', made.instance_uuid, text)
+    if _ELSEWHERE in text:
+        raise exceptions.AllocationConflictError(
+            f'Ironic has the instance {made.instance_uuid} on a node, and no '
+            'allocation for it',
+            hint='An instance has one node: is its uuid right?',
+        )
+    if _UNEXPECTED in text:
+        first = text.partition('\n')[0]
+        raise exceptions.IronicUnavailableError(
+            f'Ironic failed to allocate a node: {first[:300]}'
+        )
+
+
+def _nothing(
+    instance_uuid: str, owner: str | None, why: str
+) -> allocations.Allocation:
+    return allocations.Allocation(
+        instance_uuid, State.ERROR, owner=owner, last_error=why
+    )
+
+
+def _known(candidates: Sequence[str], refused: api.RefusedFault) -> list[str]:
+    """Return the candidates without the one that Ironic does not have."""
+    text = str(refused).lower()
+    known = [uuid for uuid in candidates if uuid.lower() not in text]
+    if len(known) == len(candidates):
+        raise refused
+    return known

@@ -1,0 +1,255 @@
+"""Reserve nodes by their field ``instance_uuid``, for an older Ironic.
+
+The field is unique, and Ironic never writes over it: that is the one thing
+that two services can race for before API 1.52. Ironic checks nothing else
+then, so what an allocation would be judged by is looked at here first. The
+node's ``extra`` gets a mark that names the instance as well, because nobody
+takes the mark away when the instance is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oslo_log import log
+
+from ironic_ownership.clients.ironic import api, nodes, pagination
+from ironic_ownership.contracts import allocations, exceptions, model
+
+if TYPE_CHECKING:
+    from openstack import connection as sdk
+
+LOG = log.getLogger(__name__)
+
+_FIELDS = ('fields', 'uuid,instance_uuid,provision_state,maintenance,extra')
+_MARK = f'/extra/{allocations.MARKER}'
+_AVAILABLE = frozenset((None, 'available'))
+_NOT_DEPLOYED = _AVAILABLE | {'enroll', 'manageable'}
+State = allocations.AllocationState
+
+
+class IronicInstanceUUIDs(allocations.Allocations):
+    """The nodes of one Ironic, reserved by their instance.
+
+    :param connection: of openstacksdk, with a time-out on its session.
+    :param request_id: "req-" and a uuid, sent with every request.
+    """
+
+    def __init__(
+        self, connection: sdk.Connection, *, request_id: str | None = None
+    ) -> None:
+        self._api = api.IronicAPI(connection)
+        self._request_id = request_id
+
+    @property
+    def method(self) -> allocations.Method:
+        """By what it reserves."""
+        return allocations.Method.INSTANCE_UUID
+
+    def check(self) -> None:
+        """Ask whether Ironic is there; any version will do."""
+        self._api.negotiate()
+
+    def create(
+        self,
+        instance_uuid: str,
+        *,
+        resource_class: str,
+        candidates: Sequence[str],
+        owner: str,
+        traits: Collection[str] = (),
+    ) -> allocations.Allocation:
+        """Reserve the first of some nodes that can be had."""
+        found = self._existing(instance_uuid, owner)
+        if found is not None:
+            return found
+        refusals = []
+        for uuid in candidates:
+            why = self._unfit(uuid, resource_class, traits) or self._put(
+                uuid, instance_uuid, owner
+            )
+            # Another call for the instance may have won, on any node.
+            found = self._existing(instance_uuid, owner)
+            if found is not None:
+                return found
+            refusals.append(f'{uuid}: {why or "it was given back"}')
+        return allocations.Allocation(
+            instance_uuid,
+            State.ERROR,
+            owner=owner,
+            last_error='; '.join(refusals) or 'no such nodes',
+        )
+
+    def _existing(
+        self, instance_uuid: str, owner: str
+    ) -> allocations.Allocation | None:
+        found = self.get(instance_uuid)
+        if found is not None and found.owner != owner:
+            raise exceptions.AllocationConflictError(
+                f'Ironic has the instance {instance_uuid} on the node '
+                f'{found.node_uuid} for {found.owner or "somebody else"}',
+                hint='An instance has one node: is its uuid right?',
+            )
+        return found
+
+    def _unfit(
+        self, uuid: str, resource_class: str, traits: Collection[str]
+    ) -> str | None:
+        """Return why Ironic would not allocate the node, as it is now."""
+        node = self._node(uuid)
+        if node is None:
+            return 'no such node'
+        if node.maintenance:
+            return 'it is in maintenance'
+        if node.provision_state not in _AVAILABLE:
+            return f'it is {node.provision_state}'
+        if node.instance_uuid is not None:
+            return f'it has the instance {node.instance_uuid}'
+        if node.resource_class != resource_class:
+            return f'its resource class is {node.resource_class}'
+        missing = sorted(set(traits) - set(node.traits))
+        return f'it lacks {", ".join(missing)}' if missing else None
+
+    def _node(self, uuid: str) -> model.Node | None:
+        known = [
+            field
+            for field, since in nodes.FIELDS.items()
+            if since <= self._api.minor
+        ]
+        try:
+            data = self._api.get(
+                f'/nodes/{nodes.checked_uuid(uuid)}',
+                [('fields', ','.join(known))],
+                about=uuid,
+                request_id=self._request_id,
+            )
+        except api.NotFoundFault:
+            return None
+        return nodes.NodeReader().read(data)
+
+    def _put(self, uuid: str, instance_uuid: str, owner: str) -> str | None:
+        """Put the instance on a node, and return why that failed."""
+        mark = {'service': owner, 'instance_uuid': instance_uuid}
+        try:
+            self._patch(
+                uuid,
+                [
+                    {
+                        'op': 'add',
+                        'path': '/instance_uuid',
+                        'value': instance_uuid,
+                    },
+                    {'op': 'add', 'path': _MARK, 'value': mark},
+                ],
+            )
+        except (
+            api.NotFoundFault,
+            api.ConflictFault,
+            api.RefusedFault,
+        ) as exc:
+            LOG.info('Ironic does not give the node %s: %s', uuid, exc)
+            return str(exc)
+        return None
+
+    def get(self, instance_uuid: str) -> allocations.Allocation | None:
+        """Look up the node of an instance."""
+        for data in self._list(
+            'instance_uuid', nodes.checked_uuid(instance_uuid)
+        ):
+            if isinstance(data, dict) and _instance(data) == instance_uuid:
+                return _read(data)
+        return None
+
+    def delete(self, instance_uuid: str) -> bool:
+        """Take an instance off its node, unless it is deployed.
+
+        Ironic would not mind, before a node has an allocation.
+        """
+        for data in self._list(
+            'instance_uuid', nodes.checked_uuid(instance_uuid)
+        ):
+            if isinstance(data, dict) and _instance(data) == instance_uuid:
+                return self._take(data)
+        return False
+
+    def _take(self, data: Mapping[str, Any]) -> bool:
+        found = _read(data)
+        uuid = str(found.node_uuid)
+        if found.owner is None:
+            raise exceptions.AllocationConflictError(
+                f'Somebody else put the instance {found.instance_uuid} on '
+                f'the node {uuid}',
+                hint='Who did it has to take it off',
+            )
+        state = data.get('provision_state')
+        if state not in _NOT_DEPLOYED and not data.get('maintenance'):
+            raise exceptions.AllocationInUseError(
+                f'The node {uuid} of the instance {found.instance_uuid} is '
+                f'{state}',
+                hint='Undeploy the node first, which frees it as well',
+            )
+        try:
+            self._patch(
+                uuid,
+                [
+                    {'op': 'remove', 'path': '/instance_uuid'},
+                    {'op': 'remove', 'path': _MARK},
+                ],
+            )
+        except api.NotFoundFault:
+            LOG.debug('The node %s went by itself', uuid)
+        except api.ConflictFault as exc:
+            raise exceptions.AllocationInUseError(
+                f'Ironic does not let the node {uuid} be changed: {exc}',
+                hint='It is being worked on: try again later',
+            ) from exc
+        return True
+
+    def mine(self, owner: str) -> Sequence[allocations.Allocation]:
+        """List all that this project reserved for a service."""
+        found = (
+            _read(data)
+            for data in self._list('associated', 'true')
+            if isinstance(data, dict)
+        )
+        return [one for one in found if one.owner == owner]
+
+    def _list(self, name: str, value: str) -> list[Any]:
+        return list(
+            pagination.walk(
+                self._api,
+                'nodes',
+                [_FIELDS, (name, value)],
+                request_id=self._request_id,
+            )
+        )
+
+    def _patch(self, uuid: str, changes: Sequence[Mapping[str, Any]]) -> None:
+        self._api.write(
+            'PATCH',
+            f'/nodes/{uuid}',
+            list(changes),
+            about=uuid,
+            request_id=self._request_id,
+        )
+
+
+def _read(data: Mapping[str, Any]) -> allocations.Allocation:
+    instance_uuid = _instance(data)
+    extra = data.get('extra')
+    mark = extra.get(allocations.MARKER) if isinstance(extra, dict) else None
+    ours = isinstance(mark, dict) and mark.get('instance_uuid') == (
+        instance_uuid
+    )
+    owner = mark.get('service') if isinstance(mark, dict) and ours else None
+    return allocations.Allocation(
+        instance_uuid=instance_uuid,
+        state=State.ACTIVE,
+        node_uuid=data.get('uuid'),
+        owner=owner if isinstance(owner, str) else None,
+    )
+
+
+def _instance(data: Mapping[str, Any]) -> str:
+    return str(data.get('instance_uuid') or '')

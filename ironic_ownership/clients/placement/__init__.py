@@ -1,0 +1,1 @@
+"""Placement: resource providers and their inventories."""

@@ -1,0 +1,101 @@
+"""What the host process does once it is on its way: build, serve, stop.
+
+Apart from ``host``, because importing all this takes as long as everything
+else at the start, and signals have to be held back before it.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ironic_ownership import wiring
+from ironic_ownership.cmd import log_levels, sighup
+from ironic_ownership.conf import new
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.host.process import Host
+
+LOG = log.getLogger(__name__)
+
+STOP_SIGNALS = frozenset((signal.SIGTERM, signal.SIGINT))
+SIGNALS = STOP_SIGNALS | {signal.SIGHUP}
+
+
+def run(files: Sequence[str], prog: str) -> int:
+    """Serve until a signal, or until it can't go on.
+
+    :param files: the arguments that name the configuration files.
+    :param prog: name of the program, for its configuration and errors.
+    :returns: 0 after a clean stop, 1 if it can't start or go on.
+    """
+    # Before the first thread, so that all of them leave signals to us.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        conf = new(files, prog)
+        _log_as_configured(conf, prog)
+        wired = wiring.Wiring(conf)
+        try:
+            host, reload = wired.host()
+            for remark in wired.settings.remarks:
+                LOG.warning('%s', remark)
+            again = sighup.Reloading(files, prog, conf, reload)
+            _serve(host, again.reload)
+        finally:
+            wired.close()
+    except (exceptions.OwnershipError, cfg.Error) as exc:
+        text = ' '.join(str(exc).split())
+        sys.stderr.write(f'{prog}: error: {text}\n')
+        return 1
+    return 0
+
+
+def _log_as_configured(conf: cfg.ConfigOpts, prog: str) -> None:
+    log_levels.read(conf)  # here it is told what is wrong with them
+    try:
+        log.setup(conf, prog)
+    except (OSError, log.LogConfigError) as exc:
+        raise exceptions.ConfigurationError(
+            [f'cannot log: {exc}'],
+            hint='Correct log_file, log_dir or log_config_append in [DEFAULT]',
+        ) from exc
+
+
+def _serve(host: Host, reload: Callable[[], None]) -> None:
+    """Run the host until a signal or its own end; SIGHUP reloads.
+
+    Signals are waited for, not handled: a handler could interrupt the very
+    code whose lock it needs.
+
+    :raises Exception: whatever ended the host, so that nobody takes that for
+        a clean stop.
+    """
+    failures: list[Exception] = []
+
+    def run() -> None:
+        try:
+            host.run()
+        except Exception as exc:  # noqa: BLE001 - raised again below
+            failures.append(exc)
+
+    worker = threading.Thread(target=run, name='host')
+    worker.start()
+    while worker.is_alive():
+        caught = signal.sigtimedwait(SIGNALS, 0.5)
+        # A process that was stopped longer than the time-out gets a value
+        # without meaning from Python, instead of None.
+        if caught is None or caught.si_signo not in SIGNALS:
+            continue
+        if caught.si_signo == signal.SIGHUP:
+            reload()
+        else:
+            LOG.info('stopping: %s', signal.Signals(caught.si_signo).name)
+            host.stop()
+            break
+    worker.join()
+    if failures:
+        raise failures[0]

@@ -1,0 +1,137 @@
+"""Prepare each new connection, one way for each kind of database.
+
+What is set here decides how long a statement may block and which locks it
+takes; the statements themselves are the same for all databases.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import event
+
+from ironic_ownership.db.url import MYSQL, POSTGRESQL, SQLITE
+
+WRITES = 'ironic_ownership_writes'
+"""Execution option of connections whose transactions write."""
+
+
+def with_timeouts(
+    url: sqlalchemy.URL, *, connect: float, statement: float
+) -> sqlalchemy.URL:
+    """Add what a driver has to know before it connects.
+
+    Whatever the operator's URL says already stays.
+
+    :param connect: seconds that opening a connection may take.
+    :param statement: seconds that one statement may take.
+    """
+    backend = url.get_backend_name()
+    defaults: dict[str, str] = {}
+    if backend == SQLITE:
+        defaults = {'timeout': str(statement)}
+    elif backend in MYSQL and url.get_driver_name() == 'pymysql':
+        defaults = {
+            'charset': 'utf8mb4',
+            'connect_timeout': _whole(connect),
+            'read_timeout': _whole(statement),
+            'write_timeout': _whole(statement),
+        }
+    elif backend in MYSQL:
+        defaults = {'charset': 'utf8mb4', 'connect_timeout': _whole(connect)}
+    elif url.get_driver_name() in ('psycopg2', 'psycopg'):
+        defaults = {
+            'connect_timeout': _whole(connect),
+            # A cut network shows itself by bytes that nobody acknowledges.
+            'tcp_user_timeout': str(int(statement * 1000)),
+        }
+    return url.update_query_dict(
+        {k: v for k, v in defaults.items() if k not in url.query}
+    )
+
+
+def _whole(seconds: float) -> str:
+    return str(max(1, int(seconds)))
+
+
+def prepare(
+    engine: sqlalchemy.Engine, *, statement: float, idle: float
+) -> None:
+    """Have every new connection of an engine set up.
+
+    A process that is stopped, or cut off, in the middle of a transaction
+    keeps its locks, and whoever takes over from it has to wait for them. So
+    the server ends the transaction. SQLite has no server: there only the end
+    of the process helps.
+
+    :param statement: seconds that one statement or lock wait may take.
+    :param idle: seconds that a transaction may wait for its next statement.
+    """
+    if engine.dialect.name == SQLITE:
+        _prepare_sqlite(engine, statement)
+    elif engine.dialect.name == POSTGRESQL:
+        milliseconds = int(statement * 1000)
+        _on_connect(
+            engine,
+            f'SET statement_timeout = {milliseconds}',
+            f'SET lock_timeout = {milliseconds}',
+            'SET idle_in_transaction_session_timeout = '
+            f'{max(1, int(idle * 1000))}',
+        )
+    else:
+        _on_connect(
+            engine,
+            # Each statement sees what is committed, as on PostgreSQL, and
+            # looking for a missing row locks no gap that others insert into.
+            'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+            # The second one is MariaDB's own; MySQL skips such a comment.
+            f'SET SESSION innodb_lock_wait_timeout = {_whole(statement)} '
+            f'/*M!100300, idle_transaction_timeout = {_whole(idle)} */',
+        )
+
+
+def _on_connect(engine: sqlalchemy.Engine, *statements: str) -> None:
+    @event.listens_for(engine, 'connect')
+    def set_up(dbapi: Any, record: Any) -> None:
+        cursor = dbapi.cursor()
+        for statement in statements:
+            cursor.execute(statement)
+        cursor.close()
+        # PostgreSQL takes settings back when their transaction rolls back.
+        dbapi.commit()
+
+
+def _prepare_sqlite(engine: sqlalchemy.Engine, patience: float) -> None:
+    @event.listens_for(engine, 'connect')
+    def set_up(dbapi: sqlite3.Connection, record: Any) -> None:
+        _use_wal(dbapi, time.monotonic() + patience)
+
+    @event.listens_for(engine, 'begin')
+    def begin(conn: sqlalchemy.Connection) -> None:
+        # A transaction that reads first and writes later fails at once when
+        # another writer came between, without waiting: so writers take the
+        # write lock first. oslo.db's listener has begun already, and an
+        # empty transaction costs nothing to end.
+        if conn.get_execution_options().get(WRITES):
+            conn.exec_driver_sql('COMMIT')
+            conn.exec_driver_sql('BEGIN IMMEDIATE')
+
+
+def _use_wal(dbapi: sqlite3.Connection, deadline: float) -> None:
+    """Let readers and one writer work at the same time.
+
+    SQLite does not wait when two processes change the mode of a new file at
+    once, so we do.
+    """
+    while True:
+        try:
+            if dbapi.execute('PRAGMA journal_mode').fetchone()[0] != 'wal':
+                dbapi.execute('PRAGMA journal_mode = WAL')
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

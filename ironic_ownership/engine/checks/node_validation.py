@@ -1,0 +1,278 @@
+"""Would these nodes be served, if they were enrolled? Pure.
+
+Judges nodes that exist in a file only, against what Ironic and the services
+have now. Ironic refuses some of these faults by itself, with one text for all
+of them; the others it takes, and nothing is ever scheduled to the node.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+import uuid as uuid_
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.availability import evaluation
+
+_NAME = re.compile(r'[A-Za-z0-9._~-]{1,255}')
+
+
+class Severity(enum.StrEnum):
+    """What becomes of a node with that fault."""
+
+    REFUSED = 'refused'
+    """Ironic would not take it, or nothing could be scheduled to it."""
+
+    WARNING = 'warning'
+    """It can be enrolled, and may yet not be what was meant."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One node as a file describes it.
+
+    :param place: where in the file, such as ``nodes[3]``.
+    :param data: what stands there, whatever it is.
+    """
+
+    place: str
+    data: Any
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """What is said of the node; nothing if it is no mapping."""
+        return self.data if isinstance(self.data, Mapping) else {}
+
+    @property
+    def label(self) -> str | None:
+        """Name or uuid."""
+        found = self.fields.get('name') or self.fields.get('uuid')
+        return None if found is None else str(found)
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with one node.
+
+    :param code: stable, for scripts.
+    """
+
+    place: str
+    node: str | None
+    severity: Severity
+    code: str
+    what: str
+    hint: str = ''
+
+
+@dataclasses.dataclass(frozen=True)
+class Surroundings:
+    """What the nodes would come into.
+
+    :param uuids: of all nodes that are enrolled.
+    :param names: of all nodes that are enrolled.
+    :param admits: tells whether some service admits a node; ``None`` if the
+        services are not known.
+    """
+
+    fleet: evaluation.Fleet
+    uuids: Collection[str] = ()
+    names: Collection[str] = ()
+    admits: Callable[[model.Node], bool] | None = None
+
+
+def validate(entries: Iterable[Entry], around: Surroundings) -> list[Fault]:
+    """Judge nodes before they are enrolled.
+
+    Source: out-of-service: a driver that no live conductor has is refused
+    before there is a node with it.
+
+    :returns: all faults, in the order of the entries.
+    """
+    uuids = {uuid.lower(): 'Ironic' for uuid in around.uuids}
+    named = dict.fromkeys(around.names, 'Ironic')
+    faults: list[Fault] = []
+    for entry in entries:
+        if not isinstance(entry.data, Mapping):
+            faults.append(_fault(entry, 'not_a_node', 'this is no node'))
+            continue
+        faults += _identity(entry, uuids, named)
+        faults += _service(entry, around.fleet)
+        faults += _scheduling(entry, around)
+    return faults
+
+
+def _identity(
+    entry: Entry, uuids: dict[str, str], named: dict[str, str]
+) -> Iterable[Fault]:
+    uuid, name = entry.fields.get('uuid'), entry.fields.get('name')
+    if uuid is not None:
+        if not _is_uuid(uuid):
+            yield _fault(entry, 'uuid_invalid', f'{uuid!r} is not a uuid')
+        else:
+            yield from _unique(entry, 'uuid', str(uuid).lower(), uuids)
+    if name is not None:
+        if not _NAME.fullmatch(str(name)) or _is_uuid(name):
+            yield _fault(
+                entry,
+                'name_invalid',
+                f'{name!r} is no name that Ironic takes',
+                'Use letters, digits and . _ ~ - only',
+            )
+        else:
+            yield from _unique(entry, 'name', str(name), named)
+
+
+def _unique(
+    entry: Entry, what: str, value: str, taken: dict[str, str]
+) -> Iterable[Fault]:
+    if value in taken:
+        where = taken[value]
+        yield _fault(
+            entry,
+            f'{what}_duplicate',
+            f'the {what} {value} is also that of '
+            + ('a node in Ironic' if where == 'Ironic' else where),
+        )
+        return
+    taken[value] = entry.place
+
+
+def _is_uuid(value: object) -> bool:
+    try:
+        return str(uuid_.UUID(str(value))) == str(value).lower()
+    except ValueError:
+        return False
+
+
+def _service(entry: Entry, fleet: evaluation.Fleet) -> Iterable[Fault]:
+    """Find out whether somebody could work on the node."""
+    driver, group = str(entry.fields.get('driver') or ''), _group(entry)
+    if not driver:
+        yield _fault(
+            entry,
+            'driver_missing',
+            'it has no driver',
+            suggestions.nearest('', fleet.drivers),
+        )
+        return
+    if fleet.supports(driver, group):
+        return
+    needed = fleet.needed(driver, group)
+    hint = f'Start one of these conductors: {suggestions.listed(needed)}'
+    if driver not in fleet.drivers:
+        yield _fault(
+            entry,
+            'driver_unknown',
+            f'no live conductor has the driver {driver!r}',
+            hint if needed else suggestions.nearest(driver, fleet.drivers),
+        )
+    elif group not in fleet.groups:
+        yield _fault(
+            entry,
+            'conductor_group_unknown',
+            f'no live conductor is in {_named(group)}',
+            hint
+            if needed
+            else suggestions.nearest(group, {repr(g) for g in fleet.groups}),
+        )
+    else:
+        yield _fault(
+            entry,
+            'driver_not_in_group',
+            f'no live conductor of {_named(group)} has the driver {driver!r}',
+            hint if needed else _elsewhere(driver, fleet),
+        )
+
+
+def _elsewhere(driver: str, fleet: evaluation.Fleet) -> str:
+    groups = sorted(g for d, g in fleet.living if d == driver)
+    return f'It is in: {suggestions.listed([_named(g) for g in groups])}'
+
+
+def _named(group: str) -> str:
+    return f'conductor group {group!r}' if group else 'the default group'
+
+
+def _group(entry: Entry) -> str:
+    return str(entry.fields.get('conductor_group') or '').lower()
+
+
+def _scheduling(entry: Entry, around: Surroundings) -> Iterable[Fault]:
+    if not entry.fields.get('resource_class'):
+        yield _fault(
+            entry,
+            'resource_class_missing',
+            'it has no resource class, so nothing is scheduled to it',
+        )
+    if around.admits is not None and not around.admits(_node(entry)):
+        shard = entry.fields.get('shard')
+        yield dataclasses.replace(
+            _fault(
+                entry,
+                'not_admitted',
+                'no live, enabled service admits it: its shard is '
+                f'{"none" if shard is None else repr(str(shard))}, its '
+                f'conductor group {_group(entry)!r}',
+                'Start a service for them, or correct the node',
+            ),
+            severity=Severity.WARNING,
+        )
+
+
+def _node(entry: Entry) -> model.Node:
+    fields = entry.fields
+    shard, name = fields.get('shard'), fields.get('name')
+    properties, extra = fields.get('properties'), fields.get('extra')
+    return model.Node(
+        uuid=str(fields.get('uuid') or uuid_.UUID(int=0)),
+        name=None if name is None else str(name),
+        driver=str(fields.get('driver') or ''),
+        conductor_group=_group(entry),
+        shard=None if shard is None else str(shard),
+        resource_class=_text(fields.get('resource_class')),
+        properties=properties if isinstance(properties, Mapping) else {},
+        extra=extra if isinstance(extra, Mapping) else {},
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _fault(entry: Entry, code: str, what: str, hint: str = '') -> Fault:
+    return Fault(entry.place, entry.label, Severity.REFUSED, code, what, hint)
+
+
+def entries_of(document: Any) -> Sequence[Entry] | None:
+    """Return the nodes of a file as ``openstack baremetal create`` reads it.
+
+    :param document: what JSON or YAML holds: a list of nodes, or a mapping
+        with ``nodes``, and ``chassis`` that have nodes of their own.
+    :returns: ``None`` if it is neither.
+    """
+    if isinstance(document, list):
+        return _numbered('', document)
+    if not isinstance(document, Mapping):
+        return None
+    found = _numbered('nodes', document.get('nodes') or [])
+    chassis = document.get('chassis') or []
+    if not isinstance(chassis, list) or not (
+        {'nodes', 'chassis'} & {*document}
+    ):
+        return None
+    for number, one in enumerate(chassis):
+        if isinstance(one, Mapping):
+            place = f'chassis[{number}].nodes'
+            found = [*found, *_numbered(place, one.get('nodes') or [])]
+    return found
+
+
+def _numbered(place: str, nodes: Any) -> Sequence[Entry]:
+    if not isinstance(nodes, list):
+        return [Entry(place, nodes)]
+    return [Entry(f'{place}[{n}]', one) for n, one in enumerate(nodes)]

@@ -1,0 +1,49 @@
+"""Problems of reservations: what nobody settles while a service is dead.
+
+Pure. A service settles its own in its refresh; nobody else does.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator
+
+from ironic_ownership.contracts import reservations
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.checks.problem import (
+    Facts,
+    Kind,
+    Problem,
+    Severity,
+)
+
+_HALF_WAY = reservations.OPEN - {reservations.ReservationState.ACTIVE}
+
+
+def left(facts: Facts) -> Iterator[Problem]:
+    """Find reservations that wait for a service that is dead."""
+    waiting: dict[str, list[str]] = collections.defaultdict(list)
+    for one in facts.seen.reservations or ():
+        row = facts.services.get(one.host)
+        lives = one.host in facts.view.hosts or (row is not None and row.away)
+        if not lives and _wants_its_service(one):
+            waiting[one.host].append(one.id)
+    for host in sorted(waiting):
+        yield Problem(
+            'reservation_left',
+            Severity.WARNING,
+            f'{suggestions.counted(len(waiting[host]), "reservation")} of {host},'
+            ' which is dead: half-way, or to expire one day, and nobody '
+            'settles that',
+            Kind.RESERVATION,
+            tuple(sorted(waiting[host])),
+            (host,),
+            f'Start {host} again, or give the nodes back: '
+            'ironic-ownership reservation delete ID',
+        )
+
+
+def _wants_its_service(one: reservations.Reservation) -> bool:
+    if one.state is reservations.ReservationState.ACTIVE:
+        return one.expires_at is not None and not one.confirmed
+    return one.state in _HALF_WAY

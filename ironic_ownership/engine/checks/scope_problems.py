@@ -1,0 +1,161 @@
+"""Problems of shards and conductor groups: nobody serves them, or no node.
+
+Pure. Each function is one check and gives any number of problems.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator, Mapping
+
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.checks.problem import (
+    Facts,
+    Kind,
+    Problem,
+    Severity,
+)
+
+
+def shards_without_service(facts: Facts) -> Iterator[Problem]:
+    """Find shards in Ironic of which no live, enabled service has a node."""
+    yield from _without_service(
+        'shard_without_service',
+        Kind.SHARD,
+        _unserved_shards(facts),
+        'shard_key',
+    )
+
+
+def groups_without_service(facts: Facts) -> Iterator[Problem]:
+    """Find conductor groups of which no live, enabled service has a node.
+
+    Those that consist of shards without a service are told of as shards.
+    """
+    told = _unserved_shards(facts)
+    nodes: dict[str, int] = collections.Counter()
+    served, untold = set(), set()
+    for (shard, group), number in _places(facts).items():
+        nodes[group] += number
+        if _is_served(facts, shard, group):
+            served.add(group)
+        elif shard not in told:
+            untold.add(group)
+    yield from _without_service(
+        'conductor_group_without_service',
+        Kind.CONDUCTOR_GROUP,
+        {group: nodes[group] for group in untold - served},
+        'conductor_group',
+    )
+
+
+def shards_without_nodes(facts: Facts) -> Iterator[Problem]:
+    """Find shard keys of live services that no node in Ironic has."""
+    present = {node.shard for node in facts.nodes.listed}
+    for shard, hosts in _shard_keys(facts).items():
+        if shard not in present:
+            yield Problem(
+                'shard_without_nodes',
+                Severity.WARNING,
+                f'shard key {shard!r} of {suggestions.listed(hosts)} is on no '
+                'node in Ironic',
+                Kind.SHARD,
+                (shard,),
+                hosts,
+                f'openstack baremetal node set NODE --shard {shard}, or '
+                'correct the shard_key',
+            )
+
+
+def shard_case(facts: Facts) -> Iterator[Problem]:
+    """Find shards and shard keys that differ in nothing but case.
+
+    Ironic keeps a shard to the letter.
+    """
+    keys = _shard_keys(facts)
+    present = {n.shard for n in facts.nodes.listed if n.shard is not None}
+    alike: dict[str, set[str]] = collections.defaultdict(set)
+    for name in present | keys.keys():
+        alike[name.casefold()].add(name)
+    for variants in alike.values():
+        if len(variants) < 2:
+            continue
+        hosts = {host for name in variants for host in keys.get(name, ())}
+        said = ', '.join(
+            f'{name!r} ({_where(name, present, keys)})'
+            for name in sorted(variants)
+        )
+        yield Problem(
+            'shard_case',
+            Severity.ERROR,
+            f'shards that differ only in case: {said}',
+            Kind.SHARD,
+            tuple(sorted(variants)),
+            tuple(sorted(hosts)),
+            'Write the shard_key exactly as Ironic has it',
+        )
+
+
+def _where(
+    name: str, present: set[str], keys: Mapping[str, tuple[str, ...]]
+) -> str:
+    parts = ['in Ironic'] if name in present else []
+    if name in keys:
+        parts.append(f'shard key of {suggestions.listed(keys[name])}')
+    return ', '.join(parts)
+
+
+def _without_service(
+    code: str, kind: Kind, nodes: Mapping[str, int], option: str
+) -> Iterator[Problem]:
+    if nodes:
+        unserved = sorted(nodes)
+        said = [f'{name!r} (nodes: {nodes[name]})' for name in unserved]
+        what = str(kind).replace('_', ' ')
+        yield Problem(
+            code,
+            Severity.ERROR,
+            f'{what} without a live, enabled service: '
+            f'{suggestions.listed(said)}',
+            kind,
+            tuple(unserved),
+            hint=f'Start a service with that {option}, or change the nodes '
+            'in Ironic',
+        )
+
+
+def _unserved_shards(facts: Facts) -> dict[str, int]:
+    """Count the nodes of each shard that is not served at all."""
+    nodes: dict[str, int] = collections.Counter()
+    served = set()
+    for (shard, group), number in _places(facts).items():
+        if shard is not None:
+            nodes[shard] += number
+            if _is_served(facts, shard, group):
+                served.add(shard)
+    return {shard: n for shard, n in nodes.items() if shard not in served}
+
+
+def _places(facts: Facts) -> Mapping[tuple[str | None, str], int]:
+    """Count the nodes by shard and conductor group."""
+    return collections.Counter(
+        (node.shard, node.conductor_group) for node in facts.nodes.listed
+    )
+
+
+def _is_served(facts: Facts, shard: str | None, group: str) -> bool:
+    return any(
+        peers.policies.scope.matches(shard, group)
+        for peers in facts.roster.groups
+    )
+
+
+def _shard_keys(facts: Facts) -> dict[str, tuple[str, ...]]:
+    """Return the live services by the shard that their policies name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for host in sorted(facts.view.hosts):
+        policies = facts.roster.policies.get(host)
+        shard = policies.scope.shard if policies else None
+        if shard is not None:
+            found[shard] = (*found.get(shard, ()), host)
+    return found

@@ -1,0 +1,250 @@
+"""Problems of services: settings, views, shares of a ring.
+
+Pure. Each function is one check and gives any number of problems.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.checks.problem import (
+    Facts,
+    Kind,
+    Problem,
+    Severity,
+)
+from ironic_ownership.engine.decision import peer_groups, settings_diff
+from ironic_ownership.engine.host import status_report
+from ironic_ownership.engine.queries import balance
+
+
+def settings_differ(facts: Facts) -> Iterator[Problem]:
+    """Find services that are meant to be peers and run different settings.
+
+    Meant to be: one names the other as a peer, or both have one scope.
+    """
+
+    def meant(
+        one: peer_groups.PeerGroup, other: peer_groups.PeerGroup
+    ) -> bool:
+        named = one.peers & frozenset(other.hosts) or other.peers & frozenset(
+            one.hosts
+        )
+        one_scope = one.policies.scope == other.policies.scope
+        return one.settings != other.settings and bool(named or one_scope)
+
+    for groups in _related(facts.roster.groups, meant):
+        yield _services(
+            'settings_differ',
+            Severity.ERROR,
+            'peers with different settings: '
+            + settings_diff.differences({g.hosts: g.settings for g in groups}),
+            _hosts(groups),
+            'Give all of them the same policies and options; SIGHUP or a '
+            'restart applies them',
+        )
+
+
+def settings_case(facts: Facts) -> Iterator[Problem]:
+    """Find members whose settings differ in nothing but case."""
+    folded: dict[str, list[model.Member]] = collections.defaultdict(list)
+    for member in facts.view.members:
+        folded[member.settings.to_json().casefold()].append(member)
+    for members in folded.values():
+        by_settings: dict[model.MemberSettings, tuple[str, ...]] = {}
+        for member in members:
+            same = by_settings.get(member.settings, ())
+            by_settings[member.settings] = (*same, member.host)
+        if len(by_settings) > 1:
+            yield _services(
+                'settings_case',
+                Severity.WARNING,
+                'settings that differ only in case: '
+                + settings_diff.differences(
+                    {hosts: text for text, hosts in by_settings.items()}
+                ),
+                [member.host for member in members],
+                'Write them alike, as Ironic does',
+            )
+
+
+def unknown_peers(facts: Facts) -> Iterator[Problem]:
+    """Find names of peers that no service has ever had."""
+    known = facts.services.keys() | facts.view.hosts
+    for group in facts.roster.groups:
+        unknown = sorted(group.peers - known)
+        if unknown:
+            yield Problem(
+                'peer_unknown',
+                Severity.WARNING,
+                f'{suggestions.listed(group.hosts)} name peers that were '
+                f'never seen: {suggestions.listed(unknown)}',
+                Kind.SERVICE,
+                tuple(unknown),
+                group.hosts,
+                'Correct the list of peers, or start these services',
+            )
+
+
+def shared_filters(facts: Facts) -> Iterator[Problem]:
+    """Find several live services on one shard, or with one filter.
+
+    Source: ironic-shards: the nodes are spread with one shard key for each
+    process.
+    """
+
+    def overlap(
+        one: peer_groups.PeerGroup, other: peer_groups.PeerGroup
+    ) -> bool:
+        mine, its = one.policies.scope, other.policies.scope
+        if mine.shard is None or its.shard is None:
+            return one.settings == other.settings
+        return not mine.intersect(its).nothing
+
+    for groups in _related(facts.roster.groups, overlap):
+        hosts, shard = _hosts(groups), groups[0].policies.scope.shard
+        yield _services(
+            'filter_shared' if shard is None else 'shard_shared',
+            Severity.ERROR,
+            f'{suggestions.listed(hosts)} have one filter and no common '
+            'assigner'
+            if shard is None
+            else f'{suggestions.listed(hosts)} are on one shard, {shard!r}',
+            hosts,
+            'Give each a filter of its own; for a standby give both '
+            'processes the same [DEFAULT] host',
+        )
+
+
+def views_differ(facts: Facts) -> Iterator[Problem]:
+    """Find live services that last reported another view than the current.
+
+    Who has not reported any view yet is given time.
+    """
+    current = facts.view.checksum
+    found = [
+        host
+        for host in sorted(facts.view.hosts)
+        if host in facts.services
+        and facts.services[host].view_checksum not in (None, current)
+    ]
+    if found:
+        yield _services(
+            'view_differs',
+            Severity.WARNING,
+            f'{suggestions.listed(found)} last saw other members than there '
+            f'are (checksum {current})',
+            found,
+            'Normal for a heartbeat after a change of members; if it lasts, '
+            'look for a service with another membership backend or store',
+        )
+
+
+def unreadable(facts: Facts) -> Iterator[Problem]:
+    """Find members whose settings mean nothing to this installation."""
+    for member in facts.view.members:
+        why = settings_diff.unreadable(member.settings, facts.interpret)
+        if why:
+            yield _services(
+                'settings_unreadable',
+                Severity.WARNING,
+                f'{member.host} advertises settings that cannot be read '
+                f'here: {why}',
+                [member.host],
+                "It is nobody's peer. Install the same release and "
+                'policies everywhere',
+            )
+
+
+def config_errors(facts: Facts) -> Iterator[Problem]:
+    """Find live services that refused their changed configuration."""
+    for host, error, _ in _reported(facts):
+        if error:
+            yield _services(
+                'config_error',
+                Severity.WARNING,
+                f'{host} keeps its old configuration: {error}',
+                [host],
+                'Correct the file and send SIGHUP again',
+            )
+
+
+def plugin_faults(facts: Facts) -> Iterator[Problem]:
+    """Find live services whose policies fail, or take very long."""
+    for host, _, fault in _reported(facts):
+        if fault:
+            yield _services(
+                'plugin_fault',
+                Severity.ERROR,
+                f'{host} cannot decide and changes no owner: {fault}',
+                [host],
+                'Repair that package, or take its policy out of [ownership] '
+                'policies; "ironic-ownership plugin check" tries it',
+            )
+
+
+def _reported(
+    facts: Facts,
+) -> Iterable[tuple[str, str | None, str | None]]:
+    for host, row in sorted(facts.services.items()):
+        if host in facts.view.hosts:
+            yield host, *status_report.parts(row.config_error)
+
+
+def imbalance(facts: Facts) -> Iterator[Problem]:
+    """Find rings whose largest share passes 1.5 times the mean."""
+    owned = collections.Counter(record.host for record in facts.records)
+    for group, spread in balance.rings(facts.roster, owned):
+        if spread.uneven:
+            most = spread.largest
+            yield _services(
+                'imbalance',
+                Severity.WARNING,
+                f'{most} owns {spread.nodes[most]} nodes, '
+                f'{spread.nodes[most] / spread.mean:.2f} times the mean of '
+                f'its ring of {len(group.hosts)}',
+                [most],
+                '"ironic-ownership ring show" shows all shares; shards '
+                'spread nodes as you choose',
+            )
+
+
+def _related(
+    groups: Sequence[peer_groups.PeerGroup],
+    related: Callable[[peer_groups.PeerGroup, peer_groups.PeerGroup], bool],
+) -> Iterable[Sequence[peer_groups.PeerGroup]]:
+    """Return the sets of groups that are related, directly or by others."""
+    sets = {number: {number} for number in range(len(groups))}
+    for one, other in itertools.combinations(range(len(groups)), 2):
+        if sets[one] is not sets[other] and related(
+            groups[one], groups[other]
+        ):
+            sets[one] |= sets[other]
+            for number in sets[other]:
+                sets[number] = sets[one]
+    distinct = {id(found): found for found in sets.values() if len(found) > 1}
+    return [
+        [groups[number] for number in sorted(found)]
+        for found in distinct.values()
+    ]
+
+
+def _hosts(groups: Iterable[peer_groups.PeerGroup]) -> list[str]:
+    return sorted(host for group in groups for host in group.hosts)
+
+
+def _services(
+    code: str,
+    severity: Severity,
+    what: str,
+    hosts: Sequence[str],
+    hint: str,
+) -> Problem:
+    subjects = tuple(sorted(hosts))
+    return Problem(
+        code, severity, what, Kind.SERVICE, subjects, subjects, hint
+    )

@@ -1,0 +1,203 @@
+"""Decide who owns each node: a pure function of one moment.
+
+Nodes that are decided alike share one decision, and nodes of one shard and
+conductor group share the look at who could own them: both together keep
+100,000 nodes within a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.engine.decision.peer_groups import PeerGroup, Roster
+
+Decisions = Mapping[str, model.Decision]
+"""By uuid of the node."""
+
+_UUID = operator.attrgetter('uuid')
+
+
+def decide(
+    nodes: Iterable[model.Node],
+    records: Mapping[str, model.ComputeNode],
+    roster: Roster,
+) -> Decisions:
+    """Decide the owner of each node.
+
+    :param nodes: nodes of Ironic, each once; their order means nothing.
+    :param records: compute nodes by uuid, at least those of ``nodes``.
+    :param roster: the services of the moment.
+    :returns: one decision for each node.
+    :raises PluginFaultError: if an assigner breaks its contract.
+    """
+    decided: dict[str, model.Decision] = {}
+    for wished_nodes, wishes in _wishes(nodes, roster):
+        decided.update(zip(map(_UUID, wished_nodes), wishes, strict=True))
+        for node in wished_nodes:
+            record = records.get(node.uuid) if records else None
+            if record is not None or node.instance_uuid is not None:
+                wish = decided[node.uuid]
+                if record is None or record.host != wish.owner:
+                    decided[node.uuid] = _judge(node, record, wish, roster)
+    return decided
+
+
+def _wishes(
+    nodes: Iterable[model.Node], roster: Roster
+) -> Iterable[tuple[Sequence[model.Node], Sequence[model.Decision]]]:
+    """Yield nodes, and beside them what the policies alone want for them."""
+    by_groups: dict[tuple[int, ...], list[model.Node]] = {}
+    for admitting, admitted in _admitted(nodes, roster):
+        by_groups.setdefault(admitting, []).extend(admitted)
+    for admitting, admitted in by_groups.items():
+        groups = [roster.groups[number] for number in admitting]
+        if len(groups) == 1 and groups[0].policies.assigner is not None:
+            yield admitted, _assigned(groups[0], admitted)
+        else:
+            yield admitted, [_unassigned(groups)] * len(admitted)
+
+
+def _admitted(
+    nodes: Iterable[model.Node], roster: Roster
+) -> Iterable[tuple[tuple[int, ...], Sequence[model.Node]]]:
+    """Yield nodes with the numbers of the peer groups that admit them."""
+    places: dict[tuple[str | None, str], list[model.Node]] = (
+        collections.defaultdict(list)
+    )
+    for node in nodes:
+        places[node.shard, node.conductor_group].append(node)
+    for place, inhabitants in places.items():
+        candidates = tuple(
+            number
+            for number, group in enumerate(roster.groups)
+            if group.policies.scope.matches(*place)
+        )
+        if not any(
+            roster.groups[number].policies.beyond_scope
+            for number in candidates
+        ):
+            yield candidates, inhabitants
+            continue
+        for node in inhabitants:
+            yield (
+                tuple(
+                    number
+                    for number in candidates
+                    if roster.groups[number].policies.admits(node)
+                ),
+                (node,),
+            )
+
+
+def _assigned(
+    group: PeerGroup, nodes: Sequence[model.Node]
+) -> Sequence[model.Decision]:
+    by_owner: dict[str | None, model.Decision] = {
+        host: model.Decision(host, reasons.Reason.ASSIGNED)
+        for host in group.hosts
+    }
+    by_owner[None] = model.Decision(None, reasons.Reason.UNASSIGNED)
+    owners = group.policies.assign(nodes, group.hosts)
+    return [by_owner[owner] for owner in owners]
+
+
+def _unassigned(groups: Sequence[PeerGroup]) -> model.Decision:
+    if not groups:
+        return model.Decision(None, reasons.Reason.NOT_ADMITTED)
+    if len(groups) == 1:
+        return model.Decision(groups[0].hosts[0], reasons.Reason.EXCLUSIVE)
+    contenders = tuple(sorted(h for group in groups for h in group.hosts))
+    one_list = len({_policy_names(group) for group in groups}) == 1
+    if one_list and all(len(group.peers) == 1 for group in groups):
+        first = min(groups, key=lambda group: group.first_joined)
+        return model.Decision(
+            first.hosts[0],
+            reasons.Reason.CONFLICT_FIRST,
+            contenders,
+            model.Contest.CONFLICT,
+        )
+    return model.Decision(
+        None,
+        reasons.Reason.CONTESTED_UNOWNED,
+        contenders,
+        model.Contest.CONTESTED,
+    )
+
+
+def _policy_names(group: PeerGroup) -> tuple[str, ...]:
+    return tuple(policy.name for policy in group.settings.policies)
+
+
+def _judge(
+    node: model.Node,
+    record: model.ComputeNode | None,
+    wish: model.Decision,
+    roster: Roster,
+) -> model.Decision:
+    """Weigh the policies' wish against the record and the instance."""
+    owner = record.host if record else None
+    recorded_instance = record.instance_uuid if record else None
+    deployed = bool(node.instance_uuid or recorded_instance)
+    if owner is None:
+        if deployed and wish.owner is not None:
+            return dataclasses.replace(wish, reason=reasons.Reason.ADOPTED)
+        return wish
+    if wish.owner == owner:
+        return wish
+    if not deployed and _may_leave(owner, wish, roster):
+        return wish
+    return model.Decision(
+        owner,
+        reasons.Reason.INSTANCE_STAYS if deployed else _keeps(wish),
+        wish.contenders,
+        wish.contest,
+        filtered=roster.admits(owner, node) is False,
+        wanted_by=wish.owner,
+    )
+
+
+def _may_leave(owner: str, wish: model.Decision, roster: Roster) -> bool:
+    """Tell whether a free node may leave the owner on record by itself.
+
+    Source: ironic-shards, "Data model impact": only in hash ring mode, and
+    only with more than one peer. Both sides have to be in it: a node never
+    leaves a service that owns it exclusively. It may go to nobody under an
+    assigner that says so, of its owner and of those that admit it.
+    """
+    if wish.contest is not None:
+        return False
+    if wish.owner is None:
+        return _rebalances(owner, roster) or _releases(owner, wish, roster)
+    if not _rebalances(wish.owner, roster):
+        return False
+    group = roster.group_of[wish.owner]
+    policies = roster.policies.get(owner)
+    return owner in group.peers or (
+        policies is not None and policies.rebalancing
+    )
+
+
+def _rebalances(owner: str, roster: Roster) -> bool:
+    group = roster.group_of.get(owner)
+    return group is not None and group.rebalancing
+
+
+def _releases(owner: str, wish: model.Decision, roster: Roster) -> bool:
+    policies = roster.policies.get(owner)
+    return (
+        wish.reason is reasons.Reason.UNASSIGNED
+        and policies is not None
+        and policies.releases_free
+    )
+
+
+def _keeps(wish: model.Decision) -> reasons.Reason:
+    if wish.contest is model.Contest.CONTESTED:
+        return reasons.Reason.CONTESTED_KEEPS
+    if wish.reason is reasons.Reason.NOT_ADMITTED:
+        return reasons.Reason.FILTERED_KEEPS
+    return reasons.Reason.RECORD_KEEPS

@@ -1,0 +1,151 @@
+"""Who may own nodes at this moment, and who shares nodes with whom. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.decision import policy_set
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PeerGroup:
+    """Services that decide together about the nodes they admit.
+
+    Services that are away for a while count as if they were alive.
+
+    :param settings: what all of them advertise.
+    :param policies: these settings, ready for use.
+    :param peers: hosts that belong together, alive or not.
+    :param hosts: those of them that are alive or away, and enabled, sorted.
+    :param first_joined: store's clock, and the host that joined then.
+    """
+
+    settings: model.MemberSettings
+    policies: policy_set.PolicySet
+    peers: frozenset[str]
+    hosts: tuple[str, ...]
+    first_joined: tuple[float, str]
+
+    @property
+    def rebalancing(self) -> bool:
+        """Whether records may change owner by themselves in this group.
+
+        Source: ironic-shards, "Config changes": only with more than one
+        peer.
+        """
+        return self.policies.rebalancing and len(self.peers) > 1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Roster:
+    """The services of one moment, as far as decisions depend on them.
+
+    :param groups: every peer group with a live or away, enabled service.
+    :param alive: hosts in the view that are not forced down. What is alive
+        is asked to release; what is not is fenced.
+    :param away: hosts that are not alive, but expected back: they keep what
+        they own, and nobody else is given it.
+    :param policies: each known service's policies: as it advertises them,
+        or as it last did; ``None`` where this process can't read them.
+    """
+
+    groups: tuple[PeerGroup, ...]
+    alive: frozenset[str]
+    policies: Mapping[str, policy_set.PolicySet | None]
+    away: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        view: model.View,
+        services: Iterable[model.Service],
+        interpret: policy_set.Interpreter,
+    ) -> Roster:
+        """Build the roster from the members and the rows of the services.
+
+        A disabled or forced-down service is in no group, its own included.
+        """
+        rows = {service.host: service for service in services}
+        view = view.serving(rows.values())
+        settings = {host: row.settings for host, row in rows.items()}
+        settings |= {m.host: m.settings for m in view.members}
+        known = {text: interpret(text) for text in set(settings.values())}
+        away = _away(rows.values(), view)
+        return cls(
+            groups=tuple(
+                _groups([*view.members, *away], rows, settings, known)
+            ),
+            alive=frozenset(
+                host
+                for host in view.hosts
+                if not (host in rows and rows[host].forced_down)
+            ),
+            policies={host: known[text] for host, text in settings.items()},
+            away=frozenset(member.host for member in away),
+        )
+
+    @functools.cached_property
+    def group_of(self) -> Mapping[str, PeerGroup]:
+        """The peer group of each live or away, enabled host."""
+        return {host: g for g in self.groups for host in g.hosts}
+
+    def admits(self, host: str, node: model.Node) -> bool | None:
+        """Tell whether a service's policies admit a node.
+
+        :returns: ``None`` if its policies are not known.
+        """
+        policies = self.policies.get(host)
+        return None if policies is None else policies.admits(node)
+
+
+def _away(
+    rows: Iterable[model.Service], view: model.View
+) -> list[model.Member]:
+    """Return the services that are away, as they were when they left.
+
+    From the records alone, so that every process sees the same.
+    """
+    return [
+        model.Member(
+            row.host,
+            row.incarnation or '',
+            row.registered_at or 0.0,
+            row.settings,
+        )
+        for row in rows
+        if row.away and row.host not in view.hosts
+    ]
+
+
+def _groups(
+    present: Iterable[model.Member],
+    rows: Mapping[str, model.Service],
+    settings: Mapping[str, model.MemberSettings],
+    known: Mapping[model.MemberSettings, policy_set.PolicySet | None],
+) -> Iterable[PeerGroup]:
+    hosts_by_settings: dict[model.MemberSettings, list[str]] = {}
+    for host in sorted(settings):
+        hosts_by_settings.setdefault(settings[host], []).append(host)
+    members: dict[
+        tuple[model.MemberSettings, policy_set.PolicySet, frozenset[str]],
+        list[model.Member],
+    ] = {}
+    for member in present:
+        policies = known[member.settings]
+        row = rows.get(member.host, model.Service(member.host))
+        if policies is None or row.disabled or row.forced_down:
+            continue
+        peers = policies.peers(member.host, hosts_by_settings[member.settings])
+        group = member.settings, policies, peers
+        members.setdefault(group, []).append(member)
+    for (text, policies, peers), of_group in members.items():
+        yield PeerGroup(
+            settings=text,
+            policies=policies,
+            peers=peers,
+            hosts=tuple(sorted(m.host for m in of_group if m.host in peers)),
+            first_joined=min((m.joined_at, m.host) for m in of_group),
+        )

@@ -1,0 +1,134 @@
+"""The services as they might be: members gone, joined or run differently.
+
+Pure: makes views and rows for ``preview``, from which the roster is built as
+it always is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.decision import peer_groups, policy_set
+
+
+@dataclasses.dataclass(frozen=True)
+class Situation:
+    """All that a roster is built from."""
+
+    view: model.View
+    services: Sequence[model.Service]
+
+    def roster(self, interpret: policy_set.Interpreter) -> peer_groups.Roster:
+        """Build the roster."""
+        return peer_groups.Roster.of(self.view, self.services, interpret)
+
+
+def without(situation: Situation, hosts: Collection[str]) -> Situation:
+    """Return the situation as it would be if members died.
+
+    Their rows stay, and so do the lists of peers that name them. A member
+    that has no row yet would have got one.
+    """
+    members = situation.view.members
+    known = {row.host for row in situation.services}
+    return Situation(
+        model.View.of(m for m in members if m.host not in hosts),
+        [
+            *situation.services,
+            *(
+                model.Service(m.host, settings=m.settings)
+                for m in members
+                if m.host in hosts and m.host not in known
+            ),
+        ],
+    )
+
+
+def joined_by(
+    situation: Situation, host: str, settings: model.MemberSettings
+) -> Situation:
+    """Return the situation as it would be if another member joined, last.
+
+    A row that the host may have counts as it is: a disabled service stays
+    disabled.
+    """
+    members = situation.view.members
+    latest = max((m.joined_at for m in members), default=0.0)
+    newcomer = model.Member(host, 'preview', latest + 1.0, settings)
+    others = (m for m in members if m.host != host)
+    return Situation(model.View.of((*others, newcomer)), situation.services)
+
+
+def joined_like(situation: Situation, host: str, like: str) -> Situation:
+    """Return the situation with another member that runs what ``like`` runs.
+
+    A list of peers that names ``like`` names the new member, too, for all
+    who advertise that list: without it the member would not even start.
+
+    :param like: a live member.
+    """
+    member = situation.view.get(like)
+    if member is None:
+        raise ValueError(f'{like} is not a member')
+    settings = _naming(member.settings, like, host)
+    return joined_by(
+        _reconfigured(situation, member.settings, settings), host, settings
+    )
+
+
+def all_running(
+    situation: Situation, settings: Mapping[str, model.MemberSettings]
+) -> Situation:
+    """Return the situation with other settings on members.
+
+    :param settings: by host; who is not in it stays as it is.
+    """
+    return Situation(
+        model.View.of(
+            dataclasses.replace(m, settings=settings.get(m.host, m.settings))
+            for m in situation.view.members
+        ),
+        situation.services,
+    )
+
+
+def _naming(
+    settings: model.MemberSettings, like: str, host: str
+) -> model.MemberSettings:
+    return dataclasses.replace(
+        settings,
+        policies=tuple(
+            model.PolicySettings(
+                policy.name,
+                tuple(
+                    (name, _beside(value, like, host))
+                    for name, value in policy.options
+                ),
+            )
+            for policy in settings.policies
+        ),
+    )
+
+
+def _beside(value: model.Value, like: str, host: str) -> model.Value:
+    if not isinstance(value, tuple) or like not in value or host in value:
+        return value
+    return tuple(sorted((*value, host)))
+
+
+def _reconfigured(
+    situation: Situation, old: model.MemberSettings, new: model.MemberSettings
+) -> Situation:
+    members, rows = situation.view.members, situation.services
+    return Situation(
+        model.View.of(
+            dataclasses.replace(m, settings=new) if m.settings == old else m
+            for m in members
+        ),
+        [
+            dataclasses.replace(r, settings=new) if r.settings == old else r
+            for r in rows
+        ],
+    )

@@ -1,0 +1,84 @@
+"""Advertised settings in words: how they differ, why they can't be read.
+
+Pure, and knows no policy: works for those of strangers, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.decision import policy_set
+
+_Hosts = tuple[str, ...]
+
+
+def unreadable(
+    settings: model.MemberSettings, interpret: policy_set.Interpreter
+) -> str:
+    """Say why this process can't read settings; empty if it can."""
+    if interpret(settings) is not None:
+        return ''
+    if settings.contract_version != model.CONTRACT_VERSION:
+        return (
+            f'contract version {settings.contract_version}, while this '
+            f'release speaks {model.CONTRACT_VERSION}'
+        )
+    # Which of them it is shows when each is read alone.
+    unknown = [
+        policy.name
+        for policy in settings.policies
+        if interpret(model.MemberSettings((policy,))) is None
+    ]
+    names = ', '.join(repr(name) for name in unknown) or 'its policies'
+    return f'policy {names} is not installed or refuses its options'
+
+
+def assigner(
+    settings: model.MemberSettings, interpret: policy_set.Interpreter
+) -> str | None:
+    """Return the name of the policy that assigns, if there is one."""
+    for policy in settings.policies:
+        alone = interpret(model.MemberSettings((policy,)))
+        if alone is not None and alone.assigner is not None:
+            return policy.name
+    return None
+
+
+def differences(settings: Mapping[_Hosts, model.MemberSettings]) -> str:
+    """Say in what the settings of several services differ.
+
+    :param settings: by the hosts that advertise them.
+    """
+    said = {hosts: dict(_items(text)) for hosts, text in settings.items()}
+    every = [name for items in said.values() for name in items]
+    telling = [
+        name
+        for name in dict.fromkeys(every)
+        if len({items.get(name) for items in said.values()}) > 1
+    ]
+    return '; '.join(
+        f'{suggestions.listed(hosts)}: '
+        + ', '.join(f'{name}={items.get(name, "unset")}' for name in telling)
+        for hosts, items in said.items()
+    )
+
+
+def _items(settings: model.MemberSettings) -> list[tuple[str, str]]:
+    names = ','.join(policy.name for policy in settings.policies)
+    return [
+        ('policies', names),
+        *(
+            (f'{policy.name}.{name}', value_text(value))
+            for policy in settings.policies
+            for name, value in policy.options
+        ),
+    ]
+
+
+def value_text(value: model.Value) -> str:
+    """Return the value of an option as it is written in a file."""
+    if isinstance(value, tuple):
+        return f'[{",".join(value)}]'
+    return '""' if value == '' else str(value)

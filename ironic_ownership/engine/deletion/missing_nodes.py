@@ -1,0 +1,144 @@
+"""Own nodes that a scan did not list, and where they turn out to be.
+
+A node is out of scope because somebody changed its shard or group, or it is
+gone. Only Ironic's answer about the very uuid tells, so each is looked up;
+the answer is remembered, and asked for again after a while.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable
+
+from ironic_ownership.contracts import inventory, model
+from ironic_ownership.engine.deletion import gates
+from ironic_ownership.engine.membership import fence
+
+LOOKUPS_A_ROUND = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """When to ask again, and how much loss is too much to believe."""
+
+    recheck_interval: float
+    mass_loss_share: float
+    mass_loss_minimum: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Findings:
+    """What became of the own nodes that were not listed.
+
+    :param elsewhere: nodes that Ironic has, outside of the scope, as just
+        looked up.
+    :param remembered: uuids of those found there in an earlier round.
+    :param gone: uuids for which Ironic just answered 404.
+    :param unexplained: number of those not accounted for, the gone ones
+        included.
+    :param pending: number of those that there was no time to look up.
+    """
+
+    elsewhere: tuple[model.Node, ...] = ()
+    remembered: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    unexplained: int = 0
+    pending: int = 0
+    mass_loss: bool = False
+
+    @property
+    def looked_up(self) -> list[str]:
+        """The uuids that this round asked Ironic about."""
+        return [*(node.uuid for node in self.elsewhere), *self.gone]
+
+
+class MissingNodes:
+    """The memory of one service about its own nodes that are not listed.
+
+    Threading: the refresh thread only.
+
+    :ivar limits: as they are now.
+    """
+
+    def __init__(
+        self,
+        source: inventory.Inventory,
+        limits: Limits,
+        clock: fence.Clock = fence.monotonic,
+    ) -> None:
+        self._source = source
+        self.limits = limits
+        self._clock = clock
+        self._recheck_at: dict[str, float] = {}
+        self._gone: set[str] = set()
+
+    def examine(self, missing: Collection[str], owned: int) -> Findings:
+        """Look up those of the missing nodes that are due.
+
+        :param missing: uuids of own nodes that the scan did not list.
+        :param owned: number of own nodes on record.
+        :raises IronicError: if a look-up fails; what was learned before is
+            kept.
+        """
+        self._forget_all_but(missing)
+        elsewhere, gone = [], []
+        due = self._due(missing)
+        for uuid in due[:LOOKUPS_A_ROUND]:
+            node = self._source.get(uuid)
+            self._recheck_at[uuid] = (
+                self._clock() + self.limits.recheck_interval
+            )
+            if node is None:
+                self._gone.add(uuid)
+                gone.append(uuid)
+            else:
+                self._gone.discard(uuid)
+                elsewhere.append(node)
+            if self._is_mass_loss(len(self._gone), owned):
+                break  # no need to ask for the rest of them
+        explained = self._recheck_at.keys() - self._gone
+        unexplained = len(set(missing) - explained)
+        is_mass_loss = self._is_mass_loss(unexplained, owned)
+        too_many_gone = self._is_mass_loss(len(self._gone), owned)
+        return Findings(
+            elsewhere=tuple(elsewhere),
+            remembered=tuple(
+                sorted(explained - {node.uuid for node in elsewhere})
+            ),
+            gone=tuple(gone),
+            unexplained=unexplained,
+            pending=0 if too_many_gone else len(due[LOOKUPS_A_ROUND:]),
+            mass_loss=is_mass_loss,
+        )
+
+    def ask_again(self, uuids: Iterable[str]) -> None:
+        """Have the next round look these up again: nothing was done yet.
+
+        What is known of them counts until then.
+        """
+        now = self._clock()
+        for uuid in self._recheck_at.keys() & set(uuids):
+            self._recheck_at[uuid] = now
+
+    def _is_mass_loss(self, missing: int, owned: int) -> bool:
+        return gates.is_mass_loss(
+            missing,
+            owned,
+            self.limits.mass_loss_share,
+            self.limits.mass_loss_minimum,
+        )
+
+    def _due(self, missing: Collection[str]) -> list[str]:
+        """Return whom to look up: first those never looked up."""
+        now, never = self._clock(), float('-inf')
+        due = {
+            uuid: self._recheck_at.get(uuid, never)
+            for uuid in missing
+            if self._recheck_at.get(uuid, never) <= now
+        }
+        return sorted(due, key=lambda uuid: (due[uuid], uuid))
+
+    def _forget_all_but(self, missing: Collection[str]) -> None:
+        for uuid in self._recheck_at.keys() - set(missing):
+            del self._recheck_at[uuid]
+        self._gone &= set(missing)

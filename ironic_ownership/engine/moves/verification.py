@@ -1,0 +1,164 @@
+"""Compare, after a move, what records, Ironic and Placement say.
+
+Reads and reports; repairs nothing. A move writes neither to Ironic nor to
+Placement, so whatever differs there came from somebody else. What the new
+owner has reported to Placement by then is as it should be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.moves import Moves, NodeMove
+from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.engine.moves import selection
+from ironic_ownership.engine.placement import inventory_diff
+from ironic_ownership.engine.ports import Ports
+
+SAMPLE = 200
+"""Providers that are compared: each costs a few requests, twice."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Provider:
+    """What is compared of a provider; ``None`` if there is none."""
+
+    consumers: frozenset[str] | None
+    traits: frozenset[str] | None
+
+
+class Verification:
+    """One look before a move, and one after it.
+
+    :param placement_: ``None`` where Placement is not configured.
+    :param sharded: whether every list of nodes has to name a shard.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        moves: Moves,
+        placement: Placement | None,
+        *,
+        sharded: bool,
+    ) -> None:
+        self._ports = ports
+        self._moves = moves
+        self._placement = placement
+        self._sharded = sharded
+        self._before: Mapping[str, _Provider] = {}
+        self._unknown: str | None = None
+
+    def remember_providers(self, uuids: Iterable[str]) -> None:
+        """Look at the Placement providers of nodes that are to be moved.
+
+        At most :data:`SAMPLE` of them. A failure of Placement keeps no move:
+        :meth:`compare` tells of it.
+        """
+        sample = itertools.islice(uuids, SAMPLE)
+        try:
+            self._before = self._providers(sample)
+        except exceptions.PlacementError as exc:
+            self._unknown = f'Placement could not be compared: {exc}'
+
+    def compare(
+        self, destination: str, moved: Sequence[NodeMove]
+    ) -> list[str]:
+        """Look at moved nodes again.
+
+        :returns: one sentence for each thing that does not fit; none if all
+            is as it should be.
+        """
+        uuids = [node.uuid for node in moved]
+        known = self._ports.records.compute_nodes_by_uuid(uuids)
+        records = {record.uuid: record for record in known}
+        apart = set(self._moves.separated())
+        found = [
+            f'node {uuid}: {_owner(records.get(uuid))} owns it, not '
+            f'{destination}'
+            for uuid in uuids
+            if uuid not in records or records[uuid].host != destination
+        ]
+        found += [
+            f'node {uuid}: its instance is on record with another service'
+            for uuid in uuids
+            if uuid in apart
+        ]
+        found += self._differences_from_ironic(uuids, records)
+        found += self._changed_providers(uuids, records)
+        return found
+
+    def _differences_from_ironic(
+        self,
+        uuids: Sequence[str],
+        records: Mapping[str, model.ComputeNode],
+    ) -> list[str]:
+        try:
+            nodes = selection.look_up(
+                self._ports.source, uuids, records.values(), self._sharded
+            )
+        except exceptions.IronicError as exc:
+            return [f'Ironic could not be compared: {exc}']
+        found = []
+        for uuid in uuids:
+            node, record = nodes.get(uuid), records.get(uuid)
+            if node is None:
+                found.append(f'node {uuid}: Ironic does not have it')
+            elif record and node.instance_uuid != record.instance_uuid:
+                found.append(
+                    f'node {uuid}: its record says instance '
+                    f'{record.instance_uuid or "none"}, Ironic '
+                    f'{node.instance_uuid or "none"}'
+                )
+        return found
+
+    def _changed_providers(
+        self, uuids: Iterable[str], records: Mapping[str, model.ComputeNode]
+    ) -> list[str]:
+        if self._unknown is not None:
+            return [self._unknown]
+        seen = [uuid for uuid in uuids if uuid in self._before]
+        try:
+            after = self._providers(seen)
+        except exceptions.PlacementError as exc:
+            return [f'Placement could not be compared: {exc}']
+        return [
+            f'node {uuid}: its Placement provider has changed'
+            for uuid in seen
+            if after[uuid] != self._before[uuid]
+            and not _is_reported(
+                self._before[uuid], after[uuid], records.get(uuid)
+            )
+        ]
+
+    def _providers(self, uuids: Iterable[str]) -> Mapping[str, _Provider]:
+        """Return the providers by uuid; nothing without Placement."""
+        source = self._placement
+        if source is None:
+            return {}
+        seen: dict[str, _Provider] = {}
+        for uuid in uuids:
+            traits = source.traits(uuid)
+            seen[uuid] = _Provider(
+                source.consumers(uuid), traits.names if traits else None
+            )
+        return seen
+
+
+def _is_reported(
+    before: _Provider, after: _Provider, record: model.ComputeNode | None
+) -> bool:
+    """Tell whether the owner itself made the provider what it is now."""
+    if record is None or after.traits is None:
+        return False
+    _, reported = inventory_diff.parts(record.placement_digest)
+    return (before.consumers or frozenset()) == after.consumers and (
+        inventory_diff.traits_part(after.traits) == reported
+    )
+
+
+def _owner(record: model.ComputeNode | None) -> str:
+    return (record.host if record else None) or 'nobody'

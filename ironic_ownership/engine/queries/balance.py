@@ -1,0 +1,153 @@
+"""How the nodes are spread over the services. Pure."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.decision import peer_groups
+
+UNEVEN = 1.5
+"""A ring whose largest share passes so many times the mean is uneven."""
+
+_USABLE = frozenset(('available', 'active'))
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What one service owns by the records.
+
+    :param instances: nodes with an instance on record.
+    :param unavailable: nodes that could not be given to anybody now, with an
+        instance or without; ``None`` while Ironic does not answer.
+    :param of_mean: its nodes against the mean of the services that it is
+        compared with, 1.0 being the mean; ``None`` if it is in no group.
+    """
+
+    nodes: int = 0
+    instances: int = 0
+    unavailable: int | None = None
+    of_mean: float | None = None
+
+    @property
+    def free(self) -> int:
+        """Nodes without an instance."""
+        return self.nodes - self.instances
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """The nodes of several services that are compared with each other.
+
+    :param nodes: number of nodes by host.
+    """
+
+    nodes: dict[str, int]
+
+    @property
+    def mean(self) -> float:
+        """Nodes of a service, on the average."""
+        return sum(self.nodes.values()) / len(self.nodes)
+
+    @property
+    def largest(self) -> str:
+        """The host with the most nodes."""
+        return max(sorted(self.nodes), key=self.nodes.__getitem__)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the largest share is too large, and could be smaller."""
+        most = self.nodes[self.largest]
+        return most > UNEVEN * self.mean and most > math.ceil(self.mean)
+
+    def of_mean(self, host: str) -> float | None:
+        """Return the share of a host against the mean; 1.0 without nodes."""
+        if host not in self.nodes:
+            return None
+        return self.nodes[host] / self.mean if self.mean else 1.0
+
+
+def usable(
+    node: model.Node | None, fleet: evaluation.Fleet | None = None
+) -> bool:
+    """Tell whether a node can carry an instance, as Ironic describes it.
+
+    :param node: ``None`` if Ironic does not list it.
+    :param fleet: ``None`` if it is not known who works on nodes.
+    """
+    return node is not None and not (
+        evaluation.is_out_of_service(node, fleet)
+        or node.maintenance
+        or node.retired
+        or node.provision_state not in _USABLE
+        or node.power_state == 'error'
+    )
+
+
+def rings(
+    roster: peer_groups.Roster, nodes_of: dict[str | None, int]
+) -> list[tuple[peer_groups.PeerGroup, Spread]]:
+    """Return the peer groups of several live services, and their spread."""
+    return [
+        (group, Spread({h: nodes_of.get(h, 0) for h in group.hosts}))
+        for group in roster.groups
+        if group.policies.assigner is not None and len(group.hosts) > 1
+    ]
+
+
+def loads(
+    hosts: Iterable[str],
+    records: Iterable[model.ComputeNode],
+    nodes: Sequence[model.Node] | None,
+    roster: peer_groups.Roster | None,
+    fleet: evaluation.Fleet | None = None,
+) -> dict[str, Load]:
+    """Return the load of each service.
+
+    Services of one ring are compared with each other, and those that are
+    alone with all others that are alone.
+
+    :param hosts: the services in question.
+    :param nodes: all nodes of Ironic; ``None`` if it does not answer.
+    :param roster_: ``None`` if it is not known who is alive.
+    :param fleet: ``None`` if it is not known who works on nodes.
+    """
+    owned: dict[str, list[model.ComputeNode]] = collections.defaultdict(list)
+    for record in records:
+        if record.host is not None:
+            owned[record.host].append(record)
+    present = None if nodes is None else {node.uuid: node for node in nodes}
+    spread_of = _spreads(roster, {h: len(own) for h, own in owned.items()})
+    return {
+        host: Load(
+            len(owned.get(host, ())),
+            sum(r.instance_uuid is not None for r in owned.get(host, ())),
+            None
+            if present is None
+            else sum(
+                not usable(present.get(r.uuid), fleet)
+                for r in owned.get(host, ())
+            ),
+            spread_of[host].of_mean(host) if host in spread_of else None,
+        )
+        for host in hosts
+    }
+
+
+def _spreads(
+    roster: peer_groups.Roster | None, nodes_of: dict[str | None, int]
+) -> dict[str, Spread]:
+    if roster is None:
+        return {}
+    found = {
+        host: spread
+        for group, spread in rings(roster, nodes_of)
+        for host in group.hosts
+    }
+    alone = [host for host in roster.group_of if host not in found]
+    rest = Spread({host: nodes_of.get(host, 0) for host in alone})
+    return found | dict.fromkeys(alone, rest)

@@ -1,0 +1,188 @@
+"""Read the whole deployment for those who judge it, whatever answers.
+
+Reads and changes nothing. The number of requests is that of the pages, a
+constant, and a bounded number of look-ups; the number of queries is constant.
+The order is that of a refresh, see ``hosting.snapshot``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.records import Records
+from ironic_ownership.contracts.reservations import Reservation, Reservations
+from ironic_ownership.engine.availability import evaluation
+
+LOOK_UPS = 20
+"""So many records whose node is not listed are looked up one by one."""
+
+T = TypeVar('T')
+
+
+class Part(enum.StrEnum):
+    """What may or may not answer."""
+
+    RECORDS = 'records'
+    IRONIC = 'Ironic'
+    MEMBERSHIP = 'membership'
+
+
+@dataclasses.dataclass(frozen=True)
+class Sources:
+    """Where to read; each is opened when it is read first.
+
+    :param reservations: ``None`` for those who do not want them: there may
+        be one for each node.
+    """
+
+    records: Callable[[], Records]
+    inventory: Callable[[], Inventory]
+    backend: Callable[[], MembershipBackend]
+    reservations: Callable[[], Reservations] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Nodes:
+    """What Ironic has.
+
+    :param listed: all nodes, those that were looked up included.
+    :param gone: uuids on record for which Ironic answered 404.
+    :param unverified: uuids on record that are not in the list, and too many
+        to look all of them up.
+    :param unlisted: number of nodes without a shard that were not listed,
+        because only nodes of a shard may be.
+    :param conductors: all of them; ``None`` if Ironic does not show them.
+    :param unshown: why it does not, then.
+    """
+
+    listed: Sequence[model.Node]
+    gone: frozenset[str] = frozenset()
+    unverified: frozenset[str] = frozenset()
+    unlisted: int = 0
+    conductors: Sequence[model.Conductor] | None = None
+    unshown: exceptions.IronicError | None = None
+
+    @functools.cached_property
+    def fleet(self) -> evaluation.Fleet | None:
+        """Who works on nodes; ``None`` if Ironic does not show that."""
+        if self.conductors is None:
+            return None
+        return evaluation.Fleet.of(self.conductors)
+
+
+@dataclasses.dataclass(frozen=True)
+class Overview:
+    """The deployment at one moment; ``None`` for what did not answer.
+
+    :param view: with one member for each host, the active one.
+    :param reservations: those that are open; ``None`` as well for what was
+        not wanted.
+    """
+
+    services: Sequence[model.Service] | None
+    records: Sequence[model.ComputeNode] | None
+    nodes: Nodes | None
+    view: model.View | None
+    unread: Mapping[Part, exceptions.OwnershipError]
+    reservations: Sequence[Reservation] | None = None
+
+    def require(self) -> None:
+        """Insist on all of it.
+
+        :raises OwnershipError: for the first part that did not answer.
+        """
+        for error in self.unread.values():
+            raise error
+
+
+def read(sources: Sources, *, sharded: bool) -> Overview:
+    """Read all of it, as far as it answers.
+
+    :param sharded: whether nodes may be listed by shard only. Law 4: with a
+        shard key set no request without a shard filter lists nodes.
+    """
+    unread: dict[Part, exceptions.OwnershipError] = {}
+
+    def attempt(part: Part, work: Callable[[], T]) -> T | None:
+        if part in unread:
+            return None
+        try:
+            return work()
+        except (
+            exceptions.RecordsError,
+            exceptions.IronicError,
+            exceptions.MembershipError,
+        ) as exc:
+            unread[part] = exc
+            return None
+
+    services = attempt(Part.RECORDS, lambda: sources.records().services())
+    records = attempt(Part.RECORDS, lambda: sources.records().compute_nodes())
+    reservations = None
+    if (stored := sources.reservations) is not None:
+        reservations = attempt(Part.RECORDS, lambda: stored().reservations())
+    nodes = attempt(
+        Part.IRONIC,
+        lambda: _nodes(sources.inventory(), records or (), sharded),
+    )
+    view = attempt(
+        Part.MEMBERSHIP,
+        lambda: sources.backend().view().serving(services or ()),
+    )
+    return Overview(services, records, nodes, view, unread, reservations)
+
+
+def _nodes(
+    source: Inventory,
+    records: Sequence[model.ComputeNode],
+    sharded: bool,
+) -> Nodes:
+    unlisted = 0
+    listed: dict[str, model.Node] = {}
+    scopes = [model.Scope()]
+    if sharded:
+        counts = source.shard_counts()
+        unlisted = counts.get(None, 0)
+        names = sorted(name for name in counts if name is not None)
+        scopes = [model.Scope(shard=name) for name in names]
+    for scope in scopes:
+        listed.update((node.uuid, node) for node in source.scan(scope))
+    # Nodes without a shard are known to be left out: nothing to verify.
+    missing = sorted(
+        r.uuid
+        for r in records
+        if r.uuid not in listed and not (sharded and r.shard is None)
+    )
+    gone = set()
+    for uuid in missing[:LOOK_UPS]:
+        node = source.get(uuid)
+        if node is None:
+            gone.add(uuid)
+        else:
+            listed[uuid] = node
+            unlisted -= sharded and node.shard is None
+    found, unshown = _conductors(source)
+    return Nodes(
+        list(listed.values()),
+        frozenset(gone),
+        frozenset(missing[LOOK_UPS:]),
+        max(unlisted, 0),
+        found,
+        unshown,
+    )
+
+
+def _conductors(
+    source: Inventory,
+) -> tuple[Sequence[model.Conductor] | None, exceptions.IronicError | None]:
+    try:
+        return source.conductors(), None
+    except exceptions.IronicError as exc:
+        return None, exc

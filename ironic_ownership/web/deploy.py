@@ -1,0 +1,81 @@
+"""From configuration files to the WSGI application.
+
+Nothing is opened before the first request: each process that a server forks
+has connections of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ironic_ownership import wiring
+from ironic_ownership.conf import api, new
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.web import application as web_application
+from ironic_ownership.web import context
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+PROG = 'ironic-ownership-api'
+FILES, DIRECTORIES = (
+    'IRONIC_OWNERSHIP_CONFIG_FILES',
+    'IRONIC_OWNERSHIP_CONFIG_DIRS',
+)
+"""Names of files and directories, with ":" between them."""
+
+LOG = log.getLogger(__name__)
+
+
+def arguments(environment: Mapping[str, str]) -> list[str]:
+    """Return what an environment says about the configuration."""
+    return [
+        f'{option}={path}'
+        for option, name in (
+            ('--config-file', FILES),
+            ('--config-dir', DIRECTORIES),
+        )
+        for path in environment.get(name, '').split(os.pathsep)
+        if path
+    ]
+
+
+def configure(argv: Sequence[str]) -> cfg.ConfigOpts:
+    """Read the configuration, and log as it says.
+
+    :param argv: ``--config-file`` and ``--config-dir`` arguments, if any.
+    :raises cfg.Error: if a file can't be read or a value has no such type.
+    :raises ConfigurationError: if that can't work.
+    """
+    conf = new(argv, PROG)
+    api.register_opts(conf)
+    try:
+        log.setup(conf, PROG)
+    except (OSError, log.LogConfigError) as exc:
+        raise exceptions.ConfigurationError(
+            [f'cannot log: {exc}'],
+            hint='Correct log_file, log_dir or log_config_append in [DEFAULT]',
+        ) from exc
+    return conf
+
+
+def build(conf: cfg.ConfigOpts) -> WSGIApplication:
+    """Build the application of a configuration."""
+    if conf.api.auth_strategy != api.KEYSTONE:
+        LOG.warning(
+            'clients are not asked who they are: only those on this machine '
+            'are answered. [api] auth_strategy = keystone changes that'
+        )
+    return web_application.build(
+        conf,
+        context.RequestContext(
+            wiring.Wiring(conf),
+            wiring.interpret,
+            conf.api.metrics_interval,
+        ),
+    )

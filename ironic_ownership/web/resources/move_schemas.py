@@ -1,0 +1,138 @@
+"""What is sent and answered about moves, as schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ironic_ownership.contracts.moves import MoveState, NodeState
+from ironic_ownership.engine.moves import gates
+from ironic_ownership.observe import move as columns
+from ironic_ownership.web import schemas
+
+_STATES = {'type': 'string', 'enum': [s.value for s in NodeState]}
+_MOVE_TYPES: schemas.Types = {
+    'request_id': schemas.TEXT,
+    'created_at': schemas.TEXT_OR_NULL,
+    'actor': schemas.TEXT,
+    'destination': schemas.TEXT,
+    'state': {'type': 'string', 'enum': [s.value for s in MoveState]},
+    **{state.value: schemas.NUMBER for state in NodeState},
+    'reason': schemas.TEXT_OR_NULL,
+    'overrides': schemas.TEXTS,
+}
+_NODE_TYPES: schemas.Types = {
+    'uuid': schemas.TEXT,
+    'name': schemas.TEXT_OR_NULL,
+    'source': schemas.TEXT_OR_NULL,
+    'destination': schemas.TEXT,
+    'instance_uuid': schemas.TEXT_OR_NULL,
+    'state': _STATES,
+    'detail': schemas.TEXT_OR_NULL,
+    'request_id': schemas.TEXT,
+    'gates': {
+        **schemas.THINGS,
+        'description': 'Each gate with its result: passed, failed or '
+        'overridden.',
+    },
+}
+
+_HOW = {
+    'skip_invalid': {
+        'type': 'boolean',
+        'description': 'Move the other nodes although a gate refuses some.',
+    },
+    'dry_run': {
+        'type': 'boolean',
+        'description': 'Only say what would be done, with every gate.',
+    },
+}
+
+RESUMING = {
+    'type': 'object',
+    'additionalProperties': False,
+    'properties': _HOW,
+}
+
+BODY = {
+    'type': 'object',
+    'required': ['service', 'select'],
+    'additionalProperties': False,
+    'properties': {
+        'service': {
+            **schemas.HOST,
+            'description': 'The service that gets the nodes.',
+        },
+        'select': {
+            'description': 'is either {"uuids": [...]}, or names a '
+            '"service", a "shard" and a "conductor_group", at least one of '
+            'them',
+            'oneOf': [
+                {
+                    'type': 'object',
+                    'required': ['uuids'],
+                    'additionalProperties': False,
+                    'properties': {
+                        'uuids': {
+                            'type': 'array',
+                            'minItems': 1,
+                            'maxItems': 10_000,
+                            'uniqueItems': True,
+                            'items': schemas.UUID,
+                        }
+                    },
+                },
+                {
+                    'type': 'object',
+                    'minProperties': 1,
+                    'additionalProperties': False,
+                    'properties': {
+                        'service': schemas.HOST,
+                        'shard': schemas.NAME,
+                        'conductor_group': schemas.GROUP,
+                    },
+                },
+            ],
+        },
+        'override': {
+            'type': 'array',
+            'uniqueItems': True,
+            'description': 'Gates that may fail; needs a reason.',
+            'items': {
+                'type': 'string',
+                'enum': [gate.value for gate in gates.OVERRIDABLE],
+            },
+        },
+        'reason': {
+            'type': 'string',
+            'description': 'Why; stored with the move.',
+            'minLength': 1,
+            'maxLength': 255,
+            'pattern': r'^[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$',
+        },
+        **_HOW,
+    },
+    'dependentRequired': {'override': ['reason']},
+}
+
+
+def made(of: Sequence[Any]) -> dict[str, Any]:
+    """Return the schema of what became, or would become, of nodes."""
+    return {
+        'type': 'object',
+        'required': ['request_id', 'nodes', 'warnings'],
+        'additionalProperties': False,
+        'properties': {
+            'request_id': schemas.TEXT,
+            'nodes': {
+                'type': 'array',
+                'items': schemas.thing(of, _NODE_TYPES),
+            },
+            'warnings': schemas.WARNINGS,
+        },
+    }
+
+
+EITHER = {'oneOf': [made(columns.PLAN), made(columns.NODE)]}
+STORED = schemas.thing(columns.MOVE, _MOVE_TYPES)
+DETAILS = schemas.thing(columns.MOVE, _MOVE_TYPES, nodes=schemas.THINGS)

@@ -1,0 +1,28 @@
+"""All operations of the HTTP service, in the order of its documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ironic_ownership.web import operation
+from ironic_ownership.web.resources import (
+    check,
+    compute_nodes,
+    members,
+    metrics,
+    moves,
+    reservations,
+    root,
+    services,
+)
+
+OPERATIONS: Sequence[operation.Operation] = (
+    *compute_nodes.OPERATIONS,
+    *services.OPERATIONS,
+    *members.OPERATIONS,
+    *moves.OPERATIONS,
+    *reservations.OPERATIONS,
+    *check.OPERATIONS,
+    *root.OPERATIONS,
+    *metrics.OPERATIONS,
+)

@@ -1,0 +1,228 @@
+"""The objects of one process, each made when it is first asked for."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from ironic_ownership import plugins
+from ironic_ownership import settings as ironic_ownership_settings
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.moves import Moves
+from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import Records
+from ironic_ownership.contracts.removals import Removals
+from ironic_ownership.contracts.reservations import Reservations
+from ironic_ownership.engine.decision import policy_set
+
+if TYPE_CHECKING:
+    from ironic_ownership.db import connection
+    from ironic_ownership.engine.host import process, reload
+    from ironic_ownership.engine.reservations.reserver import Reserver
+
+
+class Wiring:
+    """The objects of one process, wired by its configuration.
+
+    :param conf: a parsed configuration with the core options.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self.conf = conf
+        # Reading options registers some of them, so threads take turns.
+        self.opening = threading.Lock()
+
+    @functools.cached_property
+    def _looking(self) -> ironic_ownership_settings.Settings:
+        """The configuration of a process that only looks."""
+        return ironic_ownership_settings.read(self.conf, serves=False)
+
+    @functools.cached_property
+    def settings(self) -> ironic_ownership_settings.Settings:
+        """The validated configuration of a host process.
+
+        :raises ConfigurationError: listing every fault.
+        """
+        return ironic_ownership_settings.read(self.conf)
+
+    @property
+    def policy_names(self) -> Sequence[str]:
+        """The policies that the configuration names, whatever they are."""
+        names: Sequence[str] = self.conf.ownership.policies
+        return names
+
+    @property
+    def backend_name(self) -> str:
+        """The membership backend that the configuration names."""
+        return str(self.conf.ownership.backend).strip()
+
+    @functools.cached_property
+    def _database(self) -> connection.Database:
+        from ironic_ownership.db import connection
+
+        group, membership = self.conf.database, self.conf.membership
+        # A process that freezes while it writes has to be undone by the
+        # server before the others may take it for dead.
+        before_death = (
+            membership.member_ttl
+            - membership.heartbeat_interval
+            - membership.fence_margin
+        )
+        return connection.open_database(
+            group.connection,
+            idle_timeout=max(1.0, min(connection.LONGEST_IDLE, before_death)),
+            **connection.engine_options(group),
+        )
+
+    @functools.cached_property
+    def records(self) -> Records:
+        """The records, whose schema nobody has looked at yet.
+
+        :raises RecordsError: if the connection's URL can't work.
+        """
+        from ironic_ownership.db.records import SqlRecords
+
+        return SqlRecords(self._database)
+
+    def ready_records(self) -> Records:
+        """Return the records with this release's schema in place.
+
+        An SQLite database is created and upgraded on the way.
+
+        :raises RecordsError: if the database can't be used.
+        """
+        from ironic_ownership.db import schema
+
+        schema.ensure(self._database)
+        return self.records
+
+    def ready_removals(self) -> Removals:
+        """Return the deletions by operators beside :meth:`ready_records`."""
+        from ironic_ownership.db.removals import SqlRemovals
+
+        self.ready_records()
+        return SqlRemovals(self._database)
+
+    def ready_moves(self) -> Moves:
+        """Return the moves beside :meth:`ready_records`."""
+        from ironic_ownership.db.moves import SqlMoves
+
+        self.ready_records()
+        return SqlMoves(self._database)
+
+    def ready_reservations(self) -> Reservations:
+        """Return the reservations beside :meth:`ready_records`."""
+        self.ready_records()
+        return self.reservations
+
+    @functools.cached_property
+    def reservations(self) -> Reservations:
+        """The reservations, whose schema nobody has looked at yet."""
+        from ironic_ownership.db.reservations import SqlReservations
+
+        return SqlReservations(self._database)
+
+    @functools.cached_property
+    def backend(self) -> MembershipBackend:
+        """The membership backend, not joined.
+
+        :raises ConfigurationError: if it can't be used.
+        """
+        target, values = ironic_ownership_settings.backend(self.conf)
+        return target(
+            values,
+            member_ttl=self.conf.membership.member_ttl,
+            call_timeout=self.conf.membership.heartbeat_interval,
+        )
+
+    @functools.cached_property
+    def inventory(self) -> Inventory:
+        """The client of Ironic; nothing is asked yet.
+
+        :raises IronicError: if its options can't work.
+        """
+        return self.inventory_of()
+
+    def inventory_of(self, request_id: str | None = None) -> Inventory:
+        """Return a new client of Ironic, which sends this id to it."""
+        from ironic_ownership.clients.ironic import client
+
+        return client.open_inventory(
+            self.conf, request_id, plugins.node_fields()
+        )
+
+    def placement_of(self, request_id: str | None = None) -> Placement | None:
+        """Return a client of Placement; ``None`` if that is not configured.
+
+        :param request_id: sent with its requests.
+        :raises OwnershipError: if its options can't work.
+        """
+        from ironic_ownership.clients.placement import options
+
+        return options.open_placement(self.conf, request_id)
+
+    @property
+    def reports_inventory(self) -> bool:
+        """Whether Placement is told of nodes by this configuration.
+
+        :raises ConfigurationError: if its options can't work.
+        """
+        from ironic_ownership.clients.placement import options
+
+        return options.reports(self.conf)
+
+    @functools.cached_property
+    def scope(self) -> model.Scope:
+        """The scope of the policies configured here.
+
+        :raises ConfigurationError: if they can't be used.
+        """
+        return self.policies.scope
+
+    @functools.cached_property
+    def policies(self) -> policy_set.PolicySet:
+        """The policies configured here.
+
+        :raises ConfigurationError: if they can't be used.
+        """
+        return policy_set.PolicySet.of(self._looking.policies, plugins.origin)
+
+    @property
+    def service(self) -> str:
+        """The service configured here, whether it is to run here or not.
+
+        :raises ConfigurationError: if the configuration can't be used.
+        """
+        return self._looking.host
+
+    def reserver(self, request_id: str | None = None) -> Reserver:
+        """Build what reserves nodes, for any number of threads.
+
+        :param request_id: sent to Ironic with each request.
+        :raises OwnershipError: if database or Ironic can't be used.
+        """
+        from ironic_ownership.wiring import reservations as wiring_reservations
+
+        return wiring_reservations.reserver(self, request_id)
+
+    def host(self) -> tuple[process.Host, reload.Reload]:
+        """Build the host process of this configuration, and its reload.
+
+        :raises OwnershipError: if any part of it can't work.
+        """
+        from ironic_ownership.wiring import host as wiring_host
+
+        return wiring_host.host(self)
+
+    def close(self) -> None:
+        """Free what was opened. Idempotent."""
+        for name in ('backend', '_database'):
+            opened = self.__dict__.get(name)
+            if opened is not None:
+                opened.close()

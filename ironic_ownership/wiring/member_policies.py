@@ -1,0 +1,25 @@
+"""What the settings of any member mean, as far as they can be known here."""
+
+from __future__ import annotations
+
+from ironic_ownership import plugins
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.decision import policy_set
+
+
+def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
+    """Read the settings that a member advertises.
+
+    :returns: its policies, or ``None`` if this process can't know what they
+        mean: another contract version, or a policy that is not installed.
+    """
+    if advertised.contract_version != model.CONTRACT_VERSION:
+        return None
+    try:
+        classes = plugins.policies(p.name for p in advertised.policies)
+        return policy_set.PolicySet.of(
+            [classes[p.name](dict(p.options)) for p in advertised.policies],
+            plugins.origin,
+        )
+    except Exception:  # noqa: BLE001 - a stranger's code and options
+        return None

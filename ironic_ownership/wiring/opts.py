@@ -1,0 +1,38 @@
+"""Every option there is, those of the installed plugins included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oslo_config import cfg
+
+from ironic_ownership import conf as ironic_ownership_conf
+from ironic_ownership import plugins, settings
+from ironic_ownership.conf import plugin as plugin_conf
+
+
+def list_opts() -> Sequence[tuple[str, Sequence[cfg.Opt]]]:
+    """Return all options, those of the installed plugins included.
+
+    For the sample configuration, the validator and the documentation.
+    """
+    from ironic_ownership.clients.ironic import client
+    from ironic_ownership.clients.placement import options
+
+    found = [
+        *ironic_ownership_conf.list_opts(),
+        *client.list_opts(),
+        *options.list_opts(),
+    ]
+    for group in (plugins.POLICIES, plugins.BACKENDS):
+        for plugin in plugins.installed(group):
+            if plugin.target is None:
+                continue
+            found.extend(
+                (
+                    settings.group_of(plugin.name, plugin.target, option),
+                    [plugin_conf.to_oslo(option)],
+                )
+                for option in plugin.target.options
+            )
+    return found

@@ -1,0 +1,1 @@
+"""Contract suites of the internal ports, and their fakes."""

@@ -1,0 +1,317 @@
+"""An Ironic in memory, and the laws that every inventory has to keep.
+
+The fake is for tests of what uses an inventory. It must not know more than
+the contract: whatever it can do, the real client is proven to do by the same
+suite, :class:`InventoryContract`, run against a real Ironic.
+"""
+
+from __future__ import annotations
+
+import unittest
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.inventory import Inventory
+
+if TYPE_CHECKING:
+    _Case = unittest.TestCase
+else:
+    _Case = object
+
+MISSING = '00000000-0000-4000-8000-00000000dead'
+
+
+class FakeInventory(Inventory):
+    """Nodes in a dictionary that tests change as they like.
+
+    :ivar nodes: the nodes by uuid.
+    :ivar workers: the conductors; ``None``, as it begins, for one in each
+        conductor group that has the drivers of all nodes there.
+    :ivar fail_with: raised by every call while it is set.
+    :ivar failures: raised by one method only, by the method's name.
+    :ivar calls: (method, argument) of each call, failed ones included.
+    """
+
+    def __init__(self, nodes: Iterable[model.Node] = ()) -> None:
+        self.nodes: dict[str, model.Node] = {}
+        self.workers: list[model.Conductor] | None = None
+        self.fail_with: Exception | None = None
+        self.failures: dict[str, Exception] = {}
+        self.calls: list[tuple[str, Any]] = []
+        self.put(*nodes)
+
+    def put(self, *nodes: model.Node) -> None:
+        """Add nodes, or replace those of the same uuid."""
+        self.nodes.update((node.uuid, node) for node in nodes)
+
+    def check(self, scope: model.Scope) -> None:
+        """Accept every scope."""
+        self._called('check', scope)
+
+    def scan(self, scope: model.Scope) -> Sequence[model.Node]:
+        """List the nodes in the scope, in the order of their arrival."""
+        self._called('scan', scope)
+        return [
+            node
+            for node in self.nodes.values()
+            if scope.matches(node.shard, node.conductor_group)
+        ]
+
+    def instances(self, scope: model.Scope) -> Mapping[str, str]:
+        """List the nodes in the scope that have an instance."""
+        self._called('instances', scope)
+        return {
+            node.uuid: node.instance_uuid
+            for node in self.nodes.values()
+            if node.instance_uuid
+            and scope.matches(node.shard, node.conductor_group)
+        }
+
+    def count(self, scope: model.Scope) -> int:
+        """Count the nodes in the scope."""
+        self._called('count', scope)
+        return sum(
+            scope.matches(node.shard, node.conductor_group)
+            for node in self.nodes.values()
+        )
+
+    def get(self, uuid: str) -> model.Node | None:
+        """Look one node up."""
+        self._called('get', uuid)
+        return self.nodes.get(uuid)
+
+    def shard_counts(self) -> Mapping[str | None, int]:
+        """Count the nodes of every shard."""
+        self._called('shard_counts', None)
+        return dict(Counter(node.shard for node in self.nodes.values()))
+
+    def conductors(self) -> Sequence[model.Conductor]:
+        """List the conductors."""
+        self._called('conductors', None)
+        if self.workers is not None:
+            return list(self.workers)
+        drivers: dict[str, set[str]] = {'': set()}
+        for node in self.nodes.values():
+            drivers.setdefault(node.conductor_group, set()).add(node.driver)
+        return [
+            model.Conductor(f'conductor-{group}', group, frozenset(some))
+            for group, some in drivers.items()
+        ]
+
+    def _called(self, method: str, argument: Any) -> None:
+        self.calls.append((method, argument))
+        failure = self.failures.get(method, self.fail_with)
+        if failure is not None:
+            raise failure
+
+
+class InventoryContract(_Case):
+    """What every inventory does; mixed into a test case that makes one.
+
+    Each test begins with an empty Ironic.
+    """
+
+    inventory: Inventory
+
+    def enrol(
+        self,
+        count: int,
+        *,
+        shard: str | None = None,
+        conductor_group: str = '',
+        instance_share: float = 0.0,
+    ) -> list[str]:
+        """Give Ironic more nodes and return their uuids."""
+        raise NotImplementedError
+
+    def delete(self, uuid: str) -> None:
+        """Take a node from Ironic."""
+        raise NotImplementedError
+
+    def make_unavailable(self) -> None:
+        """Let Ironic fail for the rest of the test."""
+        raise NotImplementedError
+
+    def _uuids(self, scope: model.Scope) -> list[str]:
+        return sorted(node.uuid for node in self.inventory.scan(scope))
+
+    def test_scan_without_a_filter_lists_each_node_once(self) -> None:
+        uuids = self.enrol(5) + self.enrol(4, shard='a', conductor_group='g')
+        self.assertEqual(sorted(uuids), self._uuids(model.Scope()))
+
+    def test_empty_ironic_is_an_empty_list(self) -> None:
+        self.assertEqual([], self._uuids(model.Scope()))
+
+    def test_shard_is_matched_with_regard_to_case(self) -> None:
+        self.enrol(2)
+        upper = self.enrol(3, shard='Rack1')
+        lower = self.enrol(4, shard='rack1')
+        for shard, uuids in (('Rack1', upper), ('rack1', lower)):
+            scope = model.Scope(shard=shard)
+            self.assertEqual(sorted(uuids), self._uuids(scope))
+        self.assertEqual([], self._uuids(model.Scope(shard='RACK1')))
+
+    def test_shard_with_commas_and_blanks_is_one_shard(self) -> None:
+        self.enrol(1, shard='a')
+        odd = self.enrol(1, shard='a, b&c=d')
+        self.assertEqual(odd, self._uuids(model.Scope(shard='a, b&c=d')))
+
+    def test_empty_group_is_the_default_group_and_not_every_group(
+        self,
+    ) -> None:
+        default = self.enrol(3)
+        other = self.enrol(2, conductor_group='g1')
+        self.assertEqual(
+            sorted(default), self._uuids(model.Scope(conductor_group=''))
+        )
+        self.assertEqual(
+            sorted(other), self._uuids(model.Scope(conductor_group='g1'))
+        )
+
+    def test_shard_and_group_add_up(self) -> None:
+        both = self.enrol(2, shard='a', conductor_group='g')
+        self.enrol(2, shard='a')
+        self.enrol(2, conductor_group='g')
+        scope = model.Scope(shard='a', conductor_group='g')
+        self.assertEqual(sorted(both), self._uuids(scope))
+
+    def test_scope_of_nothing_lists_nothing(self) -> None:
+        self.enrol(2)
+        self.assertEqual([], self._uuids(model.Scope(nothing=True)))
+
+    def test_lookup_is_not_filtered(self) -> None:
+        for shard, group in ((None, ''), ('a', 'g'), ('B', '')):
+            (uuid,) = self.enrol(1, shard=shard, conductor_group=group)
+            node = self.inventory.get(uuid)
+            self.assertIsNotNone(node)
+            assert node is not None
+            self.assertEqual(
+                (uuid, shard, group),
+                (node.uuid, node.shard, node.conductor_group),
+            )
+
+    def test_lookup_and_scan_describe_a_node_alike(self) -> None:
+        self.enrol(2, shard='a', instance_share=0.5)
+        nodes = self.inventory.scan(model.Scope())
+        self.assertEqual(1, sum(bool(n.instance_uuid) for n in nodes))
+        for node in nodes:
+            self.assertEqual(node, self.inventory.get(node.uuid))
+
+    def test_missing_and_deleted_nodes_are_none(self) -> None:
+        first, second = self.enrol(2)
+        self.assertIsNone(self.inventory.get(MISSING))
+        self.delete(first)
+        self.assertIsNone(self.inventory.get(first))
+        self.assertIsNotNone(self.inventory.get(second))
+
+    def test_counts_cover_every_shard_and_none(self) -> None:
+        self.assertEqual({}, dict(self.inventory.shard_counts()))
+        self.enrol(3)
+        self.enrol(2, shard='Rack1', conductor_group='g')
+        self.enrol(1, shard='rack1')
+        self.assertEqual(
+            {None: 3, 'Rack1': 2, 'rack1': 1},
+            dict(self.inventory.shard_counts()),
+        )
+
+    def test_count_agrees_with_the_scan_and_the_counts(self) -> None:
+        self.enrol(3)
+        self.enrol(2, shard='a', conductor_group='g')
+        for scope, count in (
+            (model.Scope(), 5),
+            (model.Scope(shard='a'), 2),
+            (model.Scope(shard='b'), 0),
+            (model.Scope(conductor_group=''), 3),
+            (model.Scope(nothing=True), 0),
+        ):
+            self.assertEqual(count, self.inventory.count(scope))
+            self.assertEqual(count, len(self.inventory.scan(scope)))
+
+    def test_instances_are_those_of_the_scan(self) -> None:
+        self.enrol(5, instance_share=0.6)
+        self.enrol(5, shard='Rack1', conductor_group='g', instance_share=0.6)
+        self.enrol(5, shard='rack1', instance_share=0.6)
+        for scope in (
+            model.Scope(),
+            model.Scope(shard='Rack1'),
+            model.Scope(conductor_group=''),
+            model.Scope(conductor_group='g'),
+            model.Scope(shard='rack1', conductor_group=''),
+            model.Scope(shard='none has this'),
+            model.Scope(nothing=True),
+        ):
+            found = self.inventory.instances(scope)
+            self.assertEqual(
+                {
+                    node.uuid: node.instance_uuid
+                    for node in self.inventory.scan(scope)
+                    if node.instance_uuid
+                },
+                dict(found),
+            )
+        self.assertEqual(9, len(self.inventory.instances(model.Scope())))
+
+    def test_free_nodes_are_those_of_the_scan_without_an_instance(
+        self,
+    ) -> None:
+        self.enrol(5, instance_share=0.6)
+        self.enrol(5, shard='Rack1', conductor_group='g', instance_share=0.6)
+        for scope in (
+            model.Scope(),
+            model.Scope(shard='Rack1'),
+            model.Scope(conductor_group=''),
+            model.Scope(nothing=True),
+        ):
+            for wanted in (None, 'no-such-class'):
+                expected = Inventory.free(
+                    self.inventory, scope, resource_class=wanted
+                )
+                self.assertCountEqual(
+                    expected,
+                    self.inventory.free(scope, resource_class=wanted),
+                )
+        self.assertEqual(4, len(self.inventory.free(model.Scope())))
+        self.assertGreater(
+            4, len(self.inventory.free(model.Scope(shard='Rack1'), enough=1))
+        )
+
+    def test_conductors_have_the_drivers_of_the_nodes(self) -> None:
+        self.enrol(1)
+        self.enrol(1, conductor_group='g1')
+        conductors = self.inventory.conductors()
+        for node in self.inventory.scan(model.Scope()):
+            self.assertTrue(
+                [
+                    one.hostname
+                    for one in conductors
+                    if one.alive
+                    and one.conductor_group == node.conductor_group
+                    and node.driver in one.drivers
+                ]
+            )
+        names = [one.hostname for one in conductors]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_every_scope_is_accepted(self) -> None:
+        self.inventory.check(model.Scope())
+        self.inventory.check(model.Scope(shard='a', conductor_group='g'))
+
+    def test_outage_is_an_error_and_never_an_answer(self) -> None:
+        (uuid,) = self.enrol(1, shard='a')
+        self.inventory.scan(model.Scope())
+        self.make_unavailable()
+        for ask in (
+            lambda: self.inventory.scan(model.Scope()),
+            lambda: self.inventory.scan(model.Scope(shard='a')),
+            lambda: self.inventory.free(model.Scope()),
+            lambda: self.inventory.count(model.Scope()),
+            lambda: self.inventory.instances(model.Scope()),
+            lambda: self.inventory.get(uuid),
+            lambda: self.inventory.get(MISSING),
+            self.inventory.shard_counts,
+            self.inventory.conductors,
+            lambda: self.inventory.check(model.Scope()),
+        ):
+            self.assertRaises(exceptions.IronicUnavailableError, ask)

@@ -1,0 +1,66 @@
+"""Which compute nodes a host sees, in every implementation of the records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ironic_ownership.contracts import model
+from tests.contract.suites import records
+
+
+class QueryContract(records.RecordsContract):
+    """Which compute nodes a host gets to see."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        one, two = self.register('host1'), self.register('host2')
+        self.assert_applied(
+            'host1',
+            one,
+            records.claim(1, shard='s1', conductor_group='g1'),
+            records.claim(2, shard='other'),
+        )
+        self.assert_applied(
+            'host2',
+            two,
+            records.claim(3, shard='s1', conductor_group='g2'),
+            records.claim(4, shard='S1', conductor_group='g1'),
+            records.claim(5, conductor_group='g1'),
+            records.claim(6, shard='s1 ', conductor_group='g1'),
+        )
+
+    def near(self, host: str, **scope: Any) -> list[int]:
+        """Return the numbers of the nodes near a host."""
+        found = self.records.compute_nodes_near(host, model.Scope(**scope))
+        return sorted(int(n.uuid[-3:]) for n in found)
+
+    def test_near_are_the_own_nodes_and_those_in_scope(self) -> None:
+        self.assertEqual([1, 2, 3], self.near('host1', shard='s1'))
+        self.assertEqual(
+            [1, 2], self.near('host1', shard='s1', conductor_group='g1')
+        )
+        self.assertEqual(
+            [1, 2, 4, 5, 6], self.near('host1', conductor_group='g1')
+        )
+        self.assertEqual(
+            [1, 2], self.near('host1', shard='other', conductor_group='')
+        )
+
+    def test_shards_that_differ_in_case_or_space_are_others(self) -> None:
+        self.assertEqual([4], self.near('nobody', shard='S1'))
+        self.assertEqual([6], self.near('nobody', shard='s1 '))
+        self.assertEqual([1, 3], self.near('nobody', shard='s1'))
+
+    def test_scope_without_filter_is_everything(self) -> None:
+        self.assertEqual([1, 2, 3, 4, 5, 6], self.near('nobody'))
+
+    def test_empty_scope_leaves_the_own_nodes(self) -> None:
+        self.assertEqual([1, 2], self.near('host1', nothing=True))
+        self.assertEqual([], self.near('nobody', nothing=True, shard='s1'))
+
+    def test_unknown_uuids_are_left_out(self) -> None:
+        found = self.records.compute_nodes_by_uuid(
+            [records.uuid(1), records.uuid(99)]
+        )
+        self.assertEqual([records.uuid(1)], [n.uuid for n in found])
+        self.assertEqual([], list(self.records.compute_nodes_by_uuid([])))

@@ -1,0 +1,127 @@
+"""Deletions by operators, in every implementation of the records."""
+
+from __future__ import annotations
+
+from ironic_ownership.contracts import model, reasons, removals
+from ironic_ownership.contracts.records import Forget, Release, Report, Update
+from tests.contract.suites import records
+
+ACTOR = 'operator@somewhere'
+
+
+class RemovalContract(records.RecordsContract):
+    """What an operator may delete, and what the owner sees of it."""
+
+    def make_removals(self) -> removals.Removals:
+        """Return an access to the same database as this test's records."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.removals = self.make_removals()
+        self.epoch = self.register('host1')
+        self.assert_applied('host1', self.epoch, records.claim(1))
+
+    def remove(self, number: int = 1, **seen: object) -> bool:
+        values = {'seen_host': 'host1', 'seen_epoch': self.epoch, **seen}
+        return self.removals.remove(
+            records.uuid(number),
+            actor=ACTOR,
+            **values,  # type: ignore[arg-type]
+        )
+
+    def assert_nothing_is_removed(
+        self, number: int = 1, **seen: object
+    ) -> None:
+        before = self.state()
+        self.assertIs(False, self.remove(number, **seen))
+        self.assertEqual(before, self.state())
+
+    def test_removed_record_is_gone_with_one_event_of_the_operator(
+        self,
+    ) -> None:
+        self.assertIs(True, self.remove())
+        self.assertIsNone(self.find(1))
+        event = self.records.events(node_uuid=records.uuid(1))[0]
+        self.assertEqual(
+            (ACTOR, 'node_forgotten', 'host1', None, 'node_gone'),
+            (
+                event.actor,
+                event.kind,
+                event.from_host,
+                event.to_host,
+                event.reason,
+            ),
+        )
+        self.assertEqual(['owner_changed', 'node_forgotten'], self.kinds(1))
+
+    def test_second_removal_changes_nothing(self) -> None:
+        self.remove()
+        self.assert_nothing_is_removed()
+        self.assert_nothing_is_removed(seen_host=None, seen_epoch=None)
+
+    def test_record_of_another_owner_stays(self) -> None:
+        two = self.register('host2')
+        self.assert_nothing_is_removed(seen_host='host2', seen_epoch=two)
+        self.assert_nothing_is_removed(seen_host=None, seen_epoch=None)
+
+    def test_owner_that_registered_anew_keeps_its_record(self) -> None:
+        again = self.register('host1')
+        self.assert_nothing_is_removed()
+        self.assertIs(True, self.remove(seen_epoch=again))
+
+    def test_epoch_has_to_be_known(self) -> None:
+        self.assert_nothing_is_removed(seen_epoch=None)
+
+    def test_node_with_an_instance_stays(self) -> None:
+        self.assert_applied(
+            'host1',
+            self.epoch,
+            Update(records.node(1, instance_uuid=records.uuid(901))),
+        )
+        self.assert_nothing_is_removed()
+
+    def test_record_that_nobody_owns_is_removed(self) -> None:
+        self.assert_applied('host1', self.epoch, Release(records.uuid(1)))
+        self.assert_nothing_is_removed()
+        self.assertIs(True, self.remove(seen_host=None, seen_epoch=None))
+        self.assertIsNone(self.find(1))
+
+    def test_unknown_node_is_not_removed(self) -> None:
+        self.assert_nothing_is_removed(2)
+        self.assert_nothing_is_removed(2, seen_host=None, seen_epoch=None)
+        self.assert_nothing_is_removed(seen_host='host9', seen_epoch=None)
+
+    def test_owner_keeps_its_right_to_write_but_not_for_that_node(
+        self,
+    ) -> None:
+        self.assert_applied('host1', self.epoch, records.claim(2))
+        self.remove()
+        self.assert_applied(
+            'host1', self.epoch, Update(records.node(2, name='other'))
+        )
+        self.assert_refused(
+            'host1',
+            self.epoch,
+            Update(records.node(1)),
+            Release(records.uuid(1)),
+            Forget(records.uuid(1)),
+        )
+
+    def test_node_that_returns_gets_its_record_back(self) -> None:
+        self.assert_applied('host1', self.epoch, Report(records.uuid(1), 'a'))
+        self.remove()
+        two = self.register('host2')
+        self.assert_applied('host2', two, records.claim(1, name='again'))
+        found = self.find(1)
+        assert found is not None
+        self.assertEqual(
+            ('host2', 'again', reasons.Reason.EXCLUSIVE, None),
+            (
+                found.host,
+                found.name,
+                found.reason,
+                found.placement_digest,
+            ),
+        )
+        self.assertIsInstance(found, model.ComputeNode)

@@ -1,0 +1,1 @@
+"""Processes, stores and the judge that the fault tests share."""

@@ -1,0 +1,312 @@
+"""Real hosts, a store and a database that fail, and a judge in the end.
+
+Every process writes under a name of its own, and a witness looks on: after
+each test the whole history must have kept the laws, with what the witness
+saw. See ``laws``, ``witness`` and ``writers``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Collection, Iterator
+
+import sqlalchemy as sa
+
+from ironic_ownership import wiring
+from ironic_ownership.conf import new
+from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.db import change_set, schema, tables
+from ironic_ownership.db.connection import Database, open_database
+from ironic_ownership.policies import ring
+from lab import proxy
+from tests.functional.faults.support import stores, writers
+from tests.functional.faults.support.observer import Witness
+from tests.functional.support import databases, hosts, laws
+
+LONG = 30.0
+"""Seconds to live: nobody expires in this test."""
+
+STEADY = 12.0
+"""Seconds to live: all expire, and nobody by being slow afterwards."""
+
+
+class Deployment(hosts.Deployment):
+    """Several hosts, a database for the records and a store for members.
+
+    :param patience: see ``witness.Witness``.
+    :ivar watched: hosts to look out for, besides those with a process.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        url: str,
+        store: stores.Store,
+        patience: float = 0.0,
+    ) -> None:
+        super().__init__(endpoint, url)
+        self.store = store
+        self.watched: set[str] = set()
+        self._numbers = itertools.count(1)
+        self._stack = contextlib.ExitStack()
+        schema.upgrade(self.database)
+        writers.watch(self.database)
+        self.witness = Witness(
+            self._seen_by_witness, self.last_event, self._names, patience
+        )
+        self.witness.start()
+
+    def launch(
+        self,
+        name: str,
+        policies: str = 'peer_list',
+        *,
+        store_port: int | None = None,
+        database_port: int | None = None,
+        **sections: object,
+    ) -> hosts.Host:
+        """Start one more process, and return at once.
+
+        :param store_port: how it reaches the store, if not directly.
+        :param database_port: how it reaches the records, if not directly.
+        """
+        process = f'{name}_{next(self._numbers)}'
+        url = writers.login(self.connection, process, database_port)
+        options: dict[str, dict[str, object]] = {
+            'database': {'connection': url}
+        }
+        for part in (
+            self.store.sections(store_port or self.store.port),
+            sections,
+        ):
+            for group, values in part.items():
+                options.setdefault(group, {}).update(values)  # type: ignore[call-overload]
+        return self.start(name, policies, **options)
+
+    def live_for(self, seconds: float) -> None:
+        """Set the time to live of the processes that will be started.
+
+        For incidents in which nobody may expire, on a machine that has
+        little time for those who are to come back.
+        """
+        self.more = {'membership': {'member_ttl': seconds}}
+        self.witness.patience = max(self.witness.patience, seconds)
+
+    def members(self) -> frozenset[str]:
+        """Return the hosts that are members now."""
+        return self.observer.view().hosts
+
+    def processes(self, host: str) -> int:
+        """Return how many processes of a host are members now."""
+        return len(self.observer.view().incarnations(host))
+
+    @functools.cached_property
+    def observer(self) -> backend.MembershipBackend:
+        """Return the store as the product itself reads it; never joined."""
+        return self._observer('observer')
+
+    @functools.cached_property
+    def _witness_backend(self) -> backend.MembershipBackend:
+        return self._observer('witness')
+
+    def _observer(self, name: str) -> backend.MembershipBackend:
+        path = self.directory / f'{name}.conf'
+        path.write_text(
+            hosts.text_of(
+                hosts.FAST,
+                {'database': {'connection': self.connection}},
+                self.store.sections(self.store.port),
+                # Patient where the hosts are not.
+                {'membership': {'heartbeat_interval': 5, 'member_ttl': 15}},
+            )
+        )
+        wired = wiring.Wiring(new(['--config-file', str(path)], 'test'))
+        self._stack.callback(wired.close)
+        return wired.backend
+
+    def _is(self, ready: Callable[[], object]) -> bool:
+        try:
+            return super()._is(ready)
+        except exceptions.MembershipError:  # the store is not back yet
+            return False
+
+    def _seen_by_witness(self) -> Collection[str]:
+        return self._witness_backend.view().hosts
+
+    def _names(self) -> Collection[str]:
+        return self.watched | {host.name for host in self.hosts}
+
+    def last_event(self) -> int:
+        """Return the id of the newest event; 0 if there is none."""
+        newest = sa.select(sa.func.max(tables.events.c.id))
+        found = self._for_witness.read(
+            lambda conn: conn.execute(newest).scalar()
+        )
+        return int(found or 0)
+
+    @functools.cached_property
+    def _for_witness(self) -> Database:
+        opened = open_database(self.connection)
+        self._stack.callback(opened.close)
+        return opened
+
+    def close(self) -> None:
+        """End the witness and free what is open."""
+        self.witness.stop()
+        self._stack.close()
+        super().close()
+
+    def evidence(self) -> laws.Evidence:
+        """Return what witness and database server saw."""
+        return laws.Evidence(self.witness.lapses, writers.read(self.database))
+
+
+class IncidentTestCase(hosts.HostsTestCase):
+    """One deployment a test; a class says on which database and store.
+
+    :cvar kind: where the records are.
+    """
+
+    kind: databases.PostgreSQL | databases.MariaDB = databases.POSTGRESQL
+    patience = 0.0
+    deployment: Deployment
+
+    def open_store(self, url: str) -> stores.Store:
+        """Return the store of the members: not where the records are.
+
+        :param url: of the records' database.
+        """
+        other = {
+            databases.POSTGRESQL: databases.MARIADB,
+            databases.MARIADB: databases.POSTGRESQL,
+        }
+        return stores.DatabaseStore(other[self.kind])
+
+    def fresh_url(self) -> str:
+        """Return the URL of an empty database for the records."""
+        return self.kind.fresh()
+
+    def deploy(self, connection: str | None = None) -> Deployment:
+        """Prepare a deployment whose history is judged in the end."""
+        url = connection or self.fresh_url()
+        deployment = Deployment(
+            self.server.endpoint, url, self.open_store(url), self.patience
+        )
+        self.addCleanup(deployment.close)
+        self.addCleanup(self.assert_lawful, deployment)
+        self.addCleanup(deployment.stop)
+        return deployment
+
+    def assert_lawful(self, deployment: hosts.Deployment) -> None:
+        """Prove the laws by the history and by what was seen besides."""
+        assert isinstance(deployment, Deployment)
+        deployment.witness.stop()
+        self.assertEqual(
+            [], laws.violations(deployment.records, deployment.evidence())
+        )
+
+    def proxy_to(self, port: int) -> proxy.Proxy:
+        """Return a network of its own for one host."""
+        made = proxy.Proxy(port)
+        self.addCleanup(made.close)
+        return made
+
+    def start(self, *names: str, **options: object) -> list[hosts.Host]:
+        """Start hosts, and wait until all are members and registered."""
+        started = [
+            self.deployment.launch(name, **options)  # type: ignore[arg-type]
+            for name in names
+        ]
+        self.wait_for_members(*names)
+        return started
+
+    def wait_for_members(self, *names: str) -> None:
+        """Wait until these hosts are members, and may write."""
+        self.deployment.wait_until(
+            lambda: (
+                self.deployment.members() >= set(names)
+                and self.registered() >= set(names)
+            ),
+            f'members {names}',
+        )
+
+    def registered(self) -> set[str]:
+        """Return the hosts that nobody has fenced."""
+        services = self.deployment.records.services()
+        return {service.host for service in services if not service.fenced}
+
+    def enrol(self, count: int = 24) -> tuple[list[str], set[str]]:
+        """Add nodes, a quarter of them deployed.
+
+        :returns: all of them, and those that are deployed.
+        """
+        uuids = self.enrolment.enrol(count, instance_share=0.25)
+        return uuids, set(uuids[: round(count * 0.25)])
+
+    def wait_for_ring(
+        self, uuids: Collection[str], members: Collection[str]
+    ) -> dict[str, str]:
+        """Wait until each node has the owner that the ring says.
+
+        :returns: these owners.
+        """
+        owners = dict(
+            zip(uuids, ring.Ring(members).owners(uuids), strict=True)
+        )
+        self.deployment.wait_until(
+            lambda: owners.items() <= self.deployment.owners().items(),
+            f'owners {owners}',
+        )
+        return owners
+
+    def share_of(
+        self, uuids: Collection[str], host: str, of: Collection[str]
+    ) -> list[str]:
+        """Return the nodes that the ring gives to one of several hosts."""
+        owners = ring.Ring(of).owners(uuids)
+        pairs = zip(uuids, owners, strict=True)
+        return [uuid for uuid, owner in pairs if owner == host]
+
+    def wait_for_owner(self, uuids: Collection[str], host: str) -> None:
+        """Wait until a host owns all of these nodes."""
+        self.deployment.wait_until(
+            lambda: self.deployment.owned_by(host) >= set(uuids),
+            f'nodes of {host}',
+        )
+
+    def wait_for_fences(self, running: Collection[hosts.Host]) -> None:
+        """Wait until each process has noticed that it has no right."""
+        for host in running:
+            self.deployment.wait_until(
+                lambda host=host: (  # type: ignore[misc]
+                    host.lines('no valid membership')
+                    or host.lines('membership lost')
+                ),
+                f'fence of {host.name}',
+            )
+
+    def wait_for_lapse(self, host: str, after: int) -> None:
+        """Wait until the witness saw that a host had no right."""
+        self.deployment.wait_until(
+            lambda: self.deployment.witness.saw_lapse(host, after),
+            f'lapse of {host}',
+        )
+
+    def changes_of_owner(self, after: int = 0) -> list[model.Event]:
+        """Return the events by which a node lost its owner."""
+        return [
+            event
+            for event in self.deployment.events()
+            if event.kind == change_set.OWNER_CHANGED
+            and event.from_host is not None
+            and event.id > after
+        ]
+
+    @contextlib.contextmanager
+    def nothing_moves(self) -> Iterator[None]:
+        """See that no node loses its owner meanwhile."""
+        before = self.deployment.last_event()
+        yield
+        self.assertEqual([], self.changes_of_owner(before))

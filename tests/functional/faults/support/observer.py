@@ -1,0 +1,89 @@
+"""Somebody who looks on during an incident and remembers who had no right.
+
+The history says who wrote what, but nobody writes down that a membership
+ended. The witness asks the store itself, all the time: a host that is no
+member at two looks had no right to write between them, and gets a new one
+only by registering.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+
+from ironic_ownership.contracts import exceptions
+from tests.functional.support import laws
+
+_PAUSE = 0.2
+"""Seconds between two looks: it shares the machine with those it watches."""
+
+
+class Witness:
+    """Sees which hosts are members, in a thread of its own.
+
+    :param members: asks the store for the hosts that are alive.
+    :param last_event: asks the records for the id of the newest event.
+    :param hosts: everybody to look out for.
+    :ivar patience: seconds for which a host has to be missing before its
+        right has lapsed. Zero where the store never forgets a member before
+        its time; else the time after which a right ends by itself.
+    """
+
+    def __init__(
+        self,
+        members: Callable[[], Collection[str]],
+        last_event: Callable[[], int],
+        hosts: Callable[[], Collection[str]],
+        patience: float = 0.0,
+    ) -> None:
+        self._members = members
+        self._last_event = last_event
+        self._hosts = hosts
+        self.patience = patience
+        self._missing_since: dict[str, float] = {}
+        self._lapses: dict[laws.Lapse, None] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, after the look that is under way."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @property
+    def lapses(self) -> list[laws.Lapse]:
+        """What was seen up to now."""
+        return list(self._lapses)
+
+    def saw_lapse(self, host: str, after: int) -> bool:
+        """Tell whether a host was without a right after some event."""
+        return any(
+            lapse.host == host and lapse.event_id >= after
+            for lapse in self.lapses
+        )
+
+    def _run(self) -> None:
+        while not self._stopping.wait(_PAUSE):
+            try:
+                self._look()
+            except exceptions.OwnershipError:
+                # Who can't see can't say that anybody was missing.
+                self._missing_since.clear()
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        before = set(self._hosts()).difference(self._members())
+        last = self._last_event()
+        missing = before.difference(self._members())
+        self._missing_since = {
+            host: self._missing_since.get(host, now) for host in missing
+        }
+        for host, since in self._missing_since.items():
+            if now - since >= self.patience:
+                self._lapses[laws.Lapse(host, last)] = None

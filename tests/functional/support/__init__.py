@@ -1,0 +1,1 @@
+"""Servers, processes and cases that the functional tests share."""

@@ -1,0 +1,151 @@
+"""A real Ironic for what reserves nodes, behind a proxy that can fail."""
+
+from __future__ import annotations
+
+import http.client
+import http.server
+from typing import Any
+
+from oslo_config import cfg
+
+from ironic_ownership.clients.ironic import allocation_factory
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.allocations import Allocations, Method
+from tests.contract.suites import allocations
+from tests.functional.support import ironics
+
+Answer = tuple[int, list[tuple[str, str]], bytes]
+
+BEFORE_ALLOCATIONS = '1.51'
+NEWEST = 'x-openstack-ironic-api-maximum-version'
+BROKEN: Answer = (0, [], b'')
+UNAVAILABLE: Answer = (503, [('Content-Type', 'text/html')], b'<html>')
+
+
+class FaultyProxy(ironics.RecordingProxy):
+    """An Ironic that is as old as a test says, and fails when told to.
+
+    :ivar newest: the newest API version that it admits to have.
+    :ivar answers: by method: what to answer instead, in turn; ``None`` hands
+        the request on. After it was done, if ``late`` is set.
+    """
+
+    def __init__(self, target: str) -> None:
+        self.newest: str | None = None
+        self.answers: dict[str, list[Answer | None]] = {}
+        self.late = False
+        self.asked: list[tuple[str, str]] = []
+        super().__init__(target)
+
+    def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Answer:
+        self.asked.append((handler.command, handler.path.partition('?')[0]))
+        turns = self.answers.get(handler.command)
+        instead = turns.pop(0) if turns else None
+        if instead is not None and not self.late:
+            handler.rfile.read(int(handler.headers.get('Content-Length') or 0))
+            return instead
+        answer = super()._ask(handler)
+        if instead is BROKEN:
+            raise http.client.RemoteDisconnected
+        return instead or self._aged(answer)
+
+    def _aged(self, answer: Answer) -> Answer:
+        if self.newest is None:
+            return answer
+        status, headers, body = answer
+        aged = [
+            (k, self.newest if k.lower() == NEWEST else v) for k, v in headers
+        ]
+        return status, aged, body
+
+
+def open_allocations(url: str, method: Method) -> Allocations:
+    """Open what reserves nodes as the programs do."""
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    allocation_factory.ironic.register_opts(conf)
+    conf.set_override('auth_type', 'none', 'ironic')
+    conf.set_override('endpoint_override', url, 'ironic')
+    return allocation_factory.open_allocations(conf, method)
+
+
+class AllocatingCase(allocations.AllocationsContract, ironics.IronicTestCase):
+    """A real Ironic; its nodes are changed through its API or its database.
+
+    :cvar writes_by: the method of the request that reserves a node.
+    """
+
+    method: Method
+    writes_by: str
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.proxy = FaultyProxy(self.server.endpoint)
+        self.addCleanup(self.proxy.stop)
+        self.client = self.another()
+
+    def another(self) -> Allocations:
+        return open_allocations(self.proxy.url, self.method)
+
+    def enrol(self, count=1, *, resource_class=allocations.GOLD, traits=()):
+        uuids = self.enrolment.enrol(count)
+        with self.server.sql() as database:
+            for uuid in uuids:
+                database.execute(
+                    'UPDATE nodes SET resource_class = ? WHERE uuid = ?',
+                    (resource_class, uuid),
+                )
+        for uuid in uuids:
+            for trait in traits:
+                self.server.request('PUT', f'/nodes/{uuid}/traits/{trait}')
+        return uuids
+
+    def remove(self, uuid: str) -> None:
+        self.enrolment.delete(uuid)
+
+    def node(self, uuid: str) -> dict[str, Any]:
+        return self.server.request('GET', f'/nodes/{uuid}')
+
+    def instance_of(self, uuid: str) -> str | None:
+        return self.node(uuid)['instance_uuid']
+
+    def set_maintenance(self, uuid: str) -> None:
+        self.enrolment.set_maintenance(uuid, True)
+
+    def deploy(self, uuid: str) -> None:
+        with self.server.sql() as database:
+            database.execute(
+                "UPDATE nodes SET provision_state = 'active' WHERE uuid = ?",
+                (uuid,),
+            )
+
+    def make_unavailable(self) -> None:
+        self.addCleanup(self.server.start)
+        self.server.kill()
+
+    def fail(self, method: str, *answers: Answer | None) -> None:
+        self.proxy.answers[method] = list(answers)
+
+    def test_wrong_texts_for_uuids_are_refused_without_a_request(self) -> None:
+        for ask in (self.client.get, self.client.delete):
+            for text in ('', '..', '../nodes', 'a/b'):
+                self.assertRaises(exceptions.IronicError, ask, text)
+        self.assertLessEqual(set(self.proxy.asked), {('GET', '/')})
+
+    def test_answer_of_503_is_no_answer_and_the_next_call_finds_out(
+        self,
+    ) -> None:
+        [uuid] = self.enrol()
+        one = allocations.instance()
+        for late in (False, True):
+            self.proxy.late = late
+            self.fail(self.writes_by, UNAVAILABLE)
+            self.assertRaises(
+                exceptions.IronicUnavailableError,
+                self.client.create,
+                one,
+                resource_class=allocations.GOLD,
+                candidates=[uuid],
+                owner='one',
+            )
+        self.assertEqual(uuid, self._create(one, [uuid]).node_uuid)

@@ -1,0 +1,134 @@
+"""The HTTP service as an operator runs it, over a real Ironic and records."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import pathlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lab import process
+from tests.functional.support import command_line, ironics
+
+COMMAND = (
+    sys.executable,
+    '-c',
+    'import sys; from ironic_ownership.cmd.api import main; sys.exit(main())',
+)
+TIMEOUT = 180.0
+"""Seconds that one answer may take; mostly it takes far less than one."""
+
+
+class Answer:
+    """What a server answered.
+
+    :ivar body: what it says, read from JSON if it says that it is.
+    """
+
+    def __init__(self, raw: http.client.HTTPResponse, head: bool) -> None:
+        self.status = raw.status
+        self.headers = {k.lower(): v for k, v in raw.getheaders()}
+        self.text = raw.read().decode()
+        kind = self.headers.get('content-type', '')
+        is_json = kind.startswith('application/json') and not head
+        self.body: Any = json.loads(self.text) if is_json else None
+
+
+class Api:
+    """One process that serves HTTP.
+
+    :param port: on which it is told to listen, on loopback.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        port: int,
+        log: pathlib.Path,
+    ) -> None:
+        self.port = port
+        self.url = f'http://127.0.0.1:{port}'
+        self.process = process.Process(argv, log)
+
+    def start(self) -> Api:
+        """Start it, and wait until it answers."""
+        self.process.start()
+        self.process.wait_until(self._is_healthy, 'answer')
+        return self
+
+    def _is_healthy(self) -> bool:
+        try:
+            return self.ask('GET', '/healthcheck').status == 200
+        except OSError:
+            return False
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send one request on a connection of its own."""
+        sent = {'Connection': 'close', **(headers or {})}
+        data = body
+        if body is not None and not isinstance(body, bytes):
+            data = json.dumps(body).encode()
+            sent.setdefault('Content-Type', 'application/json')
+        connection = http.client.HTTPConnection(
+            '127.0.0.1', self.port, timeout=TIMEOUT
+        )
+        try:
+            connection.request(method, path, data, sent)
+            return Answer(connection.getresponse(), method == 'HEAD')
+        finally:
+            connection.close()
+
+
+class ApiCase(ironics.IronicTestCase):
+    """``old`` is stopped and owns four nodes of two shards; ``new`` lives."""
+
+    nodes_of_each = 2
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.lab = command_line.Deployment(self.server.endpoint)
+        self.addCleanup(self.lab.close)
+        self.inventory = ironics.open_inventory(self.server.endpoint)
+        old = self.lab.serve('old', command_line.ALL, alive=False)
+        self.lab.serve('new', command_line.ALL)
+        self.nodes = sorted(
+            [
+                *self.enrolment.enrol(self.nodes_of_each, shard='a'),
+                *self.enrolment.enrol(self.nodes_of_each, shard='b'),
+            ]
+        )
+        found = [self.inventory.get(uuid) for uuid in self.nodes]
+        self.lab.claim('old', old, *filter(None, found))
+        self.lab.records.set_service('old', actor='test', disabled=True)
+
+    def configure(self, options: str = '', **more: str) -> pathlib.Path:
+        """Write a configuration file with a free port."""
+        self.port = process.free_port()
+        return self.lab.configure(
+            f'api-{self.port}',
+            more=f'[api]\nport = {self.port}\n{options}\n',
+            **more,
+        )
+
+    def serve(self, options: str = '', **more: str) -> Api:
+        """Start the program with a configuration of its own."""
+        config = self.configure(options, **more)
+        return self.run_server([*COMMAND, '--config-file', str(config)])
+
+    def run_server(self, argv: Sequence[str]) -> Api:
+        """Start any program that serves on the configured port."""
+        log = self.lab.directory / f'api-{self.port}.log'
+        api = Api(argv, self.port, log)
+        self.addCleanup(api.process.kill)
+        return api.start()
+
+    def owners(self) -> dict[str, str | None]:
+        return {n.uuid: n.host for n in self.lab.records.compute_nodes()}

@@ -1,0 +1,148 @@
+"""The program ``ironic-ownership`` as an operator runs it, and its records."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+from ironic_ownership.backends import db as backend_db
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.db import connection, schema
+from ironic_ownership.db.records import SqlRecords
+from tests.functional.support import databases, preloaded_cli
+
+PROGRAM = pathlib.Path(sys.executable).parent / 'ironic-ownership'
+Done = preloaded_cli.Done
+
+TIMEOUT = 180.0
+"""Seconds that one run may take."""
+
+ALL = model.MemberSettings((model.PolicySettings('all'),))
+
+
+def shard(name: str) -> model.MemberSettings:
+    return model.MemberSettings(
+        (model.PolicySettings.of('shard_key', {'shard_key': name}),)
+    )
+
+
+def group(name: str) -> model.MemberSettings:
+    return model.MemberSettings(
+        (
+            model.PolicySettings.of(
+                'conductor_group', {'conductor_group': name}
+            ),
+        )
+    )
+
+
+class Deployment:
+    """A directory with a configuration, a database and services.
+
+    :param url: of the database; an SQLite file if not given.
+    """
+
+    def __init__(
+        self, ironic: str = 'http://127.0.0.1:1', url: str | None = None
+    ) -> None:
+        self.directory = databases.temporary_directory('cli')
+        self.ironic = ironic
+        self._on_server = url is not None
+        self.url = url or f'sqlite:///{self.directory}/ironic-ownership.db'
+        self._database = connection.open_database(self.url)
+        schema.upgrade(self._database)
+        self.records = SqlRecords(self._database)
+        self._members: dict[str, backend_db.DatabaseBackend] = {}
+        self.config = self.configure()
+
+    def configure(
+        self,
+        name: str = 'main',
+        *,
+        host: str = 'operator',
+        policies: str = 'all',
+        ironic: str = '',
+        more: str = '',
+    ) -> pathlib.Path:
+        """Write a configuration file.
+
+        :param ironic: lines for ``[ironic]``.
+        :param more: sections of their own.
+        """
+        path = self.directory / f'{name}.conf'
+        if self._on_server:
+            more = f'[database]\nconnection = {self.url}\n{more}'
+        path.write_text(
+            f'[DEFAULT]\nhost = {host}\nstate_path = {self.directory}\n'
+            f'[ownership]\npolicies = {policies}\n'
+            f'[ironic]\nauth_type = none\nendpoint_override = {self.ironic}\n'
+            f'{ironic}\n{more}\n'
+        )
+        return path
+
+    def serve(
+        self, host: str, settings: model.MemberSettings, *, alive: bool = True
+    ) -> int:
+        """Register a service, and have it join; return its epoch."""
+        if alive:
+            member = backend_db.DatabaseBackend(
+                {'connection': self.url}, member_ttl=3600, call_timeout=30
+            )
+            self._members[host] = member
+            member.join(host, f'incarnation-of-{host}', settings)
+        return self.records.register(
+            host,
+            settings,
+            incarnation=f'incarnation-of-{host}' if alive else None,
+        )
+
+    def bury(self, host: str) -> None:
+        """Let a service be dead."""
+        self._members[host].leave()
+
+    def claim(self, host: str, epoch: int, *nodes: model.Node) -> None:
+        """Record nodes as owned by a service."""
+        outcome = self.records.apply(
+            host,
+            epoch,
+            [Claim(n, reasons.Reason.EXCLUSIVE) for n in nodes],
+        )
+        assert not outcome.refused, outcome
+
+    def run(self, *words: str, config: pathlib.Path | None = None) -> Done:
+        """Run the program with a configuration of this deployment."""
+        return run('--config-file', str(config or self.config), *words)
+
+    def json(self, *words: str, config: pathlib.Path | None = None) -> Any:
+        """Run the program and return what it says in JSON."""
+        done = self.run(*words, '-f', 'json', config=config)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def close(self) -> None:
+        for member in self._members.values():
+            member.close()
+        self._database.close()
+
+
+def run(*words: str, env: dict[str, str] | None = None) -> Done:
+    """Run the installed program, away from the checkout.
+
+    :param env: variables to add, of which the interpreter may be to know.
+    """
+    argv = [str(PROGRAM), *words]
+    if env is None:
+        return preloaded_cli.run(argv, TIMEOUT)
+    return subprocess.run(
+        argv,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        cwd='/',
+        env={**os.environ, **env},
+    )

@@ -1,0 +1,144 @@
+"""Real Ironics for tests, and a proxy that writes down what they are asked."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import http.client
+import http.server
+import threading
+import urllib.parse
+from collections.abc import Callable
+
+import testtools
+from oslo_config import cfg
+
+from ironic_ownership.clients.ironic import client
+from lab import ironic
+from lab.enrolment import Enrolment
+from tests.functional.support import databases
+
+
+def open_inventory(url: str, **options: object) -> client.IronicInventory:
+    """Open an inventory as the programs do, from options of ``[ironic]``."""
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    client.register_opts(conf)
+    conf.set_override('auth_type', 'none', 'ironic')
+    conf.set_override('endpoint_override', url, 'ironic')
+    for name, value in options.items():
+        conf.set_override(name, value, 'ironic')
+    return client.open_inventory(conf)
+
+
+@functools.cache
+def _enrolment() -> Enrolment:
+    """Return the nodes of this test process's Ironic.
+
+    It starts when the first test asks for it and ends with the process.
+    """
+    server = ironic.Ironic(databases.temporary_directory('ironic'))
+    # Registered after the directory's removal, so it runs before it.
+    atexit.register(server.stop)
+    return Enrolment(server, repeatable=True)
+
+
+class IronicTestCase(testtools.TestCase):
+    """Tests of one process share a real Ironic, without nodes at first."""
+
+    server: ironic.Ironic
+    enrolment: Enrolment
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.enrolment = _enrolment()
+        self.server = self.enrolment.server
+        self.server.start()
+        self.enrolment.clear()
+
+
+class RecordingProxy:
+    """Hands requests on to an Ironic and keeps them.
+
+    An Ironic that does not answer looks to the client as it does to the
+    proxy: the connection ends without an answer.
+
+    :ivar requests: (path, query as pairs, headers) of each request.
+    :ivar before: called with the number of a list request, from 1, before
+        it is handed on.
+    """
+
+    def __init__(self, target: str) -> None:
+        self._target = urllib.parse.urlsplit(target).netloc
+        self.requests: list[
+            tuple[str, list[tuple[str, str]], dict[str, str]]
+        ] = []
+        self.before: Callable[[int], None] = lambda number: None
+        proxy = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+
+            def do_GET(self) -> None:
+                proxy.hand_on(self)
+
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(
+            ('127.0.0.1', 0), Handler
+        )
+        self._server.daemon_threads = True
+        self.url = f'http://127.0.0.1:{self._server.server_port}'
+        threading.Thread(
+            target=self._server.serve_forever, args=(0.05,), daemon=True
+        ).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def lists(self) -> list[list[tuple[str, str]]]:
+        """The queries of the requests for lists of nodes."""
+        return [q for path, q, _ in self.requests if path == '/v1/nodes']
+
+    def hand_on(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+        url = urllib.parse.urlsplit(handler.path)
+        query = urllib.parse.parse_qsl(url.query, keep_blank_values=True)
+        headers = {k.lower(): v for k, v in handler.headers.items()}
+        self.requests.append((url.path, query, headers))
+        if url.path == '/v1/nodes':
+            self.before(len(self.lists))
+        try:
+            status, headers, body = self._ask(handler)
+        except (OSError, http.client.HTTPException):
+            handler.close_connection = True
+            return
+        handler.send_response(status)
+        for name, value in headers:
+            if name.lower() not in ('content-length', 'date', 'server'):
+                handler.send_header(name, value)
+        handler.send_header('Content-Length', str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def _ask(
+        self, handler: http.server.BaseHTTPRequestHandler
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        upstream = http.client.HTTPConnection(self._target, timeout=60)
+        try:
+            kept = {
+                name: value
+                for name, value in handler.headers.items()
+                if name.lower() not in ('host', 'connection')
+            }
+            length = int(handler.headers.get('Content-Length') or 0)
+            body = handler.rfile.read(length) if length else None
+            upstream.request(handler.command, handler.path, body, kept)
+            answer = upstream.getresponse()
+            return answer.status, answer.getheaders(), answer.read()
+        finally:
+            upstream.close()

@@ -1,0 +1,176 @@
+"""The machines of a runbook: their services, and an operator's shell."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from lab import enrolment, ironic, process
+from tests.functional.support import hosts, runbook
+
+_PROGRAMS = pathlib.Path(sys.executable).parent
+_WRAPPER = """\
+#!/bin/sh
+exec {program} --config-file {config} "$@"
+"""
+
+
+class Machines:
+    """Runs the commands of a page on a real deployment.
+
+    :param policies: those of the program ``ironic-ownership`` itself, which
+        looks at everything.
+    """
+
+    def __init__(
+        self, deployment: hosts.Deployment, server: ironic.Ironic
+    ) -> None:
+        self._deployment = deployment
+        self._ironic = server
+        self._configured: dict[str, runbook.Configuration] = {}
+        self._running: dict[str, hosts.Host] = {}
+        self._bin = deployment.directory / 'bin'
+        self._bin.mkdir()
+        config = deployment.directory / 'operator.conf'
+        config.write_text(
+            hosts.text_of(
+                hosts.FAST,
+                {
+                    'DEFAULT': {'host': 'operator'},
+                    'ownership': {'policies': 'all'},
+                    'database': {'connection': deployment.connection},
+                    'ironic': {
+                        'auth_type': 'none',
+                        'endpoint_override': deployment.endpoint,
+                    },
+                    **deployment.more,
+                },
+            )
+        )
+        wrapper = self._bin / 'ironic-ownership'
+        wrapper.write_text(
+            _WRAPPER.format(
+                program=_PROGRAMS / 'ironic-ownership', config=config
+            )
+        )
+        wrapper.chmod(0o755)
+
+    def configure(self, configuration: runbook.Configuration) -> None:
+        """Write the file that a machine's service reads at its next start."""
+        self._configured[configuration.host] = configuration
+
+    def start_all(self) -> set[str]:
+        """Start the services of all machines.
+
+        :returns: their names.
+        """
+        for host in self._configured:
+            self._systemctl(host, 'start')
+        return set(self._configured)
+
+    def run(self, command: runbook.Command) -> tuple[int, str]:
+        """Run one command.
+
+        :returns: its exit status, and what it printed.
+        """
+        words = shlex.split(command.text)
+        if words[0] == 'ssh':
+            _, host, _, verb, unit = words
+            assert unit == 'ironic-ownership-host', unit
+            self._systemctl(host, verb)
+            return 0, ''
+        if words[:2] == ['openstack', 'baremetal']:
+            self._baremetal(words[3], words[4:])
+            return 0, ''
+        done = subprocess.run(
+            ['bash', '-c', command.text],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=hosts.TIMEOUT,
+            cwd='/',
+            env={**os.environ, 'PATH': f'{self._bin}:{os.environ["PATH"]}'},
+        )
+        return done.returncode, done.stdout
+
+    def _systemctl(self, host: str, verb: str) -> None:
+        if verb == 'stop':
+            running = self._running.pop(host, None)
+            if running is not None:
+                assert running.terminate() == 0, running.troubles()
+            return
+        assert verb == 'start', verb
+        if host in self._running:
+            return
+        sections = {
+            name: dict(options)
+            for name, options in self._configured[host].sections.items()
+        }
+        self._running[host] = self._deployment.start(
+            sections.pop('DEFAULT')['host'],
+            sections.pop('ownership')['policies'],
+            **sections,
+        )
+
+    def _baremetal(self, verb: str, words: list[str]) -> None:
+        """Do what ``openstack baremetal node VERB`` does."""
+        if verb == 'create':
+            options = _options(words)
+            options['resource_class'] = options.pop('resource-class')
+            self._ironic.request(
+                'POST',
+                '/nodes',
+                json={**options, 'properties': enrolment.PROPERTIES},
+            )
+            return
+        name = words[0]
+        path = f'/nodes/{name}'
+        if verb in ('manage', 'provide'):
+            self._ironic.request(
+                'PUT', f'{path}/states/provision', json={'target': verb}
+            )
+            self._settle(name)
+            return
+        assert verb == 'set', verb
+        changes = [
+            {'op': 'add', 'path': f'/{option}', 'value': value}
+            for option, value in _options(words[1:]).items()
+        ]
+        self._ironic.request('PATCH', path, json=changes)
+
+    def _settle(self, name: str) -> None:
+        """Wait for Ironic, as the client's ``--wait`` does."""
+
+        def settled() -> bool:
+            node = self._ironic.request('GET', f'/nodes/{name}')
+            return not (node['target_provision_state'] or node['reservation'])
+
+        wait_until(settled, f'end of the work on {name}')
+
+
+def _options(words: list[str]) -> dict[str, str]:
+    """Return what ``--name value`` pairs say; ``--wait`` has no value."""
+    words = [word for word in words if word != '--wait']
+    names, values = words[::2], words[1::2]
+    return {
+        name.removeprefix('--'): value
+        for name, value in zip(names, values, strict=True)
+    }
+
+
+def wait_until(ready: Callable[[], bool], what: str) -> None:
+    """Wait for something that somebody else does.
+
+    :raises LabError: when nobody would wait any longer.
+    """
+    deadline = time.monotonic() + hosts.TIMEOUT
+    while not ready():
+        if time.monotonic() > deadline:
+            raise process.LabError(f'no {what} after {hosts.TIMEOUT:g} s')
+        time.sleep(0.2)

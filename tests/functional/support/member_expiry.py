@@ -1,0 +1,80 @@
+"""Members that die, or seem to, at the moment that a test has chosen.
+
+Real time is for the tests of expiry itself. Elsewhere a dead process is
+forgotten, or kept, when the test is ready for it, however slow the machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+
+import sqlalchemy as sa
+
+from ironic_ownership.db import clock, tables
+from tests.functional.support import hosts
+
+
+def keep(deployment: hosts.Deployment, host: str) -> None:
+    """Let a dead member look alive until :func:`bury`."""
+    _expire_in(deployment, host, 3600)
+
+
+def bury(deployment: hosts.Deployment, *names: str) -> None:
+    """Let the time of dead members be over now."""
+    for host in names:
+        _expire_in(deployment, host, 0)
+
+
+def bury_process(
+    deployment: hosts.Deployment, host: str, incarnation: str | None
+) -> None:
+    """Let the time of one process be over now; others of the host stay."""
+    _expire_in(deployment, host, 0, incarnation)
+
+
+def _expire_in(
+    deployment: hosts.Deployment,
+    host: str,
+    seconds: float,
+    incarnation: str | None = None,
+) -> None:
+    members = tables.members.c
+    chosen = members.host == host
+    if incarnation is not None:
+        chosen &= members.incarnation == incarnation
+    statement = (
+        sa.update(tables.members)
+        .where(chosen)
+        .values(expires_at=clock.EpochSeconds() + seconds)
+    )
+    changed = deployment.database.write(
+        lambda conn: conn.execute(statement).rowcount
+    )
+    assert changed == 1, f'{host} is no member'
+
+
+def freeze(deployment: hosts.Deployment, host: hosts.Host) -> None:
+    """Stop a process at a moment when it does not lock the SQLite database.
+
+    :raises AssertionError: if there seems to be no such moment.
+    """
+    deadline = time.monotonic() + hosts.TIMEOUT
+    while True:
+        host.freeze()
+        if _can_be_written(deployment):
+            return
+        host.thaw()
+        assert time.monotonic() < deadline, 'no moment without a lock'
+
+
+def _can_be_written(deployment: hosts.Deployment) -> bool:
+    path = deployment.database.engine.url.database
+    with contextlib.closing(sqlite3.connect(path, timeout=5)) as conn:
+        try:
+            conn.execute('BEGIN IMMEDIATE')
+        except sqlite3.OperationalError:
+            return False
+        conn.rollback()
+    return True

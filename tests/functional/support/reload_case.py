@@ -1,0 +1,88 @@
+"""Configuration files that change under running hosts, and SIGHUP."""
+
+from __future__ import annotations
+
+import http.server
+import signal
+
+from ironic_ownership.contracts import model
+from tests.functional.support import hosts, ironics
+
+REFUSED = 'configuration not reloaded'
+RELOADED = 'configuration reloaded'
+VERSION = 'X-OpenStack-Ironic-API-Maximum-Version'
+
+
+class AgeingProxy(ironics.RecordingProxy):
+    """An Ironic that is as old as a test says.
+
+    :ivar newest: what it says is its newest API version.
+    """
+
+    newest: str | None = None
+
+    def _ask(
+        self, handler: http.server.BaseHTTPRequestHandler
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        status, headers, body = super()._ask(handler)
+        return (
+            status,
+            [
+                (k, self.newest if k.lower() == VERSION.lower() else v)
+                for k, v in headers
+            ]
+            if self.newest
+            else headers,
+            body,
+        )
+
+
+def reload(host: hosts.Host, **sections: object) -> None:
+    """Change options in the file of a host, and send SIGHUP.
+
+    :param sections: options by group; the last line of a name counts.
+    """
+    more = hosts.text_of(sections)  # type: ignore[arg-type]
+    host.config.write_text(f'{host.config.read_text()}\n{more}')
+    host.process.signal(signal.SIGHUP)
+
+
+class ReloadsTestCase(hosts.HostsTestCase):
+    """Says what a reload did, and proves that it cost no membership."""
+
+    def row(self, host: str) -> model.Service:
+        """Return what is on record of a service."""
+        rows = self.deployment.records.services()
+        return next(row for row in rows if row.host == host)
+
+    def reload_and_wait(self, host: hosts.Host, **sections: object) -> None:
+        """Reload, and wait until it is applied."""
+        before = len(host.lines(RELOADED))
+        reload(host, **sections)
+        self.wait_for_lines(host, RELOADED, before + 1)
+
+    def wait_for_lines(
+        self, host: hosts.Host, text: str, times: int = 1
+    ) -> None:
+        """Wait for that many log lines with a text."""
+        self.deployment.wait_until(
+            lambda: len(host.lines(text)) >= times, f'{times} x {text!r}'
+        )
+
+    def wait_for_error(self, host: str, *words: str) -> None:
+        """Wait until the row of a service names a refusal."""
+        self.deployment.wait_until(
+            lambda: all(
+                word in (self.row(host).config_error or '') for word in words
+            ),
+            f'refusal that names {words}',
+        )
+
+    def assert_never_left(self, *names: hosts.Host) -> None:
+        """See one join, one registration, one epoch of each host."""
+        for host in names:
+            self.assertEqual(1, len(host.lines(' joined as ')))
+            self.assertEqual(1, self.row(host.name).epoch)
+            self.assertIsNone(host.process.returncode)
+            self.assertEqual('', host.output())
+            self.assertEqual([], host.lines('Traceback'))

@@ -1,0 +1,262 @@
+"""Services that reserve nodes of a real Ironic, through the real program.
+
+Ironic stands behind a proxy that a test can make fail. After each test the
+history must have kept the laws, and Ironic, the records and the reservations
+have to say the same.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import pathlib
+import time
+import uuid as uuid_
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+import testtools
+
+from ironic_ownership import conf, wiring
+from ironic_ownership.contracts import allocations, model
+from ironic_ownership.contracts.reservations import ReservationState
+from ironic_ownership.db import tables
+from ironic_ownership.db.reservations import SqlReservations
+from ironic_ownership.engine.membership import registration
+from ironic_ownership.engine.reservations import release
+from tests.functional.support import command_line, host_process, ironics, laws
+
+Answer = tuple[int, list[tuple[str, str]], bytes]
+
+RESERVING = model.MemberSettings(
+    (model.PolicySettings.of('reservation', {'fallback': '', 'expiry': 3600}),)
+)
+CLASS = 'baremetal'
+UNAVAILABLE: Answer = (503, [('Content-Type', 'text/html')], b'<html>')
+_TRIES = 10
+LONG = release.TAKE_OVER_AFTER + 1
+_VERSION = 'x-openstack-ironic-api-maximum-version'
+
+
+class Gate(ironics.RecordingProxy):
+    """An Ironic in front of which a test stands.
+
+    :ivar stop_at: called with method and path of each request; what it
+        returns is the answer, and ``None`` hands the request on.
+    :ivar newest: the newest API version that is told.
+    """
+
+    def __init__(self, target: str) -> None:
+        self.stop_at: Callable[[str, str], Answer | None] = lambda m, p: None
+        self.newest: str | None = None
+        super().__init__(target)
+
+    def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Answer:
+        path = handler.path.partition('?')[0]
+        instead = self.stop_at(handler.command, path)
+        if instead is not None:
+            length = int(handler.headers.get('Content-Length') or 0)
+            handler.rfile.read(length)
+            return instead
+        status, headers, body = super()._ask(handler)
+        if self.newest is not None:
+            headers = [
+                (k, self.newest if k.lower() == _VERSION else v)
+                for k, v in headers
+            ]
+        return status, headers, body
+
+
+class Service:
+    """A whole service in this process that refreshes when it is told to.
+
+    :param config: its configuration file.
+    """
+
+    def __init__(self, config: pathlib.Path) -> None:
+        self.wired = wiring.Wiring(
+            conf.new(['--config-file', str(config)], 'test')
+        )
+        self.host, _ = self.wired.host()
+        # One step after the other, in the one thread of the test.
+        self.host._membership._place._aside = registration.at_once
+
+    def refresh(self) -> None:
+        """Beat, and refresh, as a host does again and again."""
+        self.host._membership.beat()
+        self.host._refresher.refresh()
+
+    def close(self) -> None:
+        self.wired.close()
+
+
+class Reserving(testtools.TestCase):
+    """Services that reserve nodes, whatever Ironic they have.
+
+    :cvar policies: of the services.
+    """
+
+    policies = 'reservation'
+
+    def prepare(self, endpoint: str) -> None:
+        """Configure services and commands for an Ironic."""
+        self.lab = command_line.Deployment(endpoint)
+        self.addCleanup(self.lab.close)
+        self.addCleanup(self.assert_history_is_lawful)
+        self.lab.config = self.configure('rack1')
+        self.reservations = SqlReservations(self.lab._database)
+
+    def ask_ironic(self, method: str, path: str, json: Any = None) -> Any:
+        """Send one request to Ironic itself."""
+        raise NotImplementedError
+
+    def configure(self, host: str, more: str = '') -> pathlib.Path:
+        return self.lab.configure(
+            host, host=host, policies=self.policies, more=more
+        )
+
+    def serve(self, *hosts: str) -> None:
+        """Let services live that do nothing by themselves."""
+        for host in hosts:
+            self.lab.serve(host, RESERVING)
+
+    def begin(self, host: str, more: str = '') -> Service:
+        """Let a service live that refreshes when it is told to."""
+        service = Service(self.configure(host, more))
+        self.addCleanup(service.close)
+        service.refresh()
+        return service
+
+    def options(self, instance: str, host: str = 'rack1') -> list[str]:
+        return [
+            *('--instance', instance, '--service', host),
+            *('--resource-class', CLASS, '--yes'),
+        ]
+
+    def create(
+        self, instance: str, *words: str, host: str = 'rack1'
+    ) -> command_line.Done:
+        """Run the command that reserves a node.
+
+        Again while it says "not finished", as a machine that starves can
+        make it.
+        """
+        for _ in range(_TRIES):
+            done = self.create_once(instance, *words, host=host)
+            if done.returncode != 4:
+                break
+        return done
+
+    def create_once(
+        self, instance: str, *words: str, host: str = 'rack1'
+    ) -> command_line.Done:
+        """Run the command that reserves a node, whatever it says."""
+        return self.lab.run(
+            *('reservation', 'create', *self.options(instance, host)),
+            *('-f', 'json', *words),
+        )
+
+    def wait_for_ironic(self) -> None:
+        """Wait until Ironic works on no allocation any more."""
+        deadline = time.monotonic() + host_process.TIMEOUT
+        while any(
+            one['state'] == 'allocating'
+            for one in self.ask_ironic('GET', '/allocations')['allocations']
+        ):
+            assert time.monotonic() < deadline, 'Ironic allocates for ever'
+            time.sleep(0.05)
+
+    def age(self, seconds: float = LONG) -> None:
+        """Let time pass for what is on record of reservations."""
+        columns = tables.reservations.c
+        statement = sa.update(tables.reservations).values(
+            updated_at=columns.updated_at - seconds,
+            expires_at=columns.expires_at - seconds,
+        )
+        self.lab._database.write(lambda conn: conn.execute(statement))
+
+    def held_by_ironic(self) -> dict[str, str]:
+        """Return the node of each instance, as Ironic has it."""
+        found = self.ask_ironic('GET', '/nodes?fields=uuid,instance_uuid')
+        return {
+            node['instance_uuid']: node['uuid']
+            for node in found['nodes']
+            if node['instance_uuid']
+        }
+
+    def allocated(self) -> dict[str, str]:
+        """Return the node of each allocation."""
+        found = self.ask_ironic('GET', '/allocations')
+        return {one['uuid']: one['node_uuid'] for one in found['allocations']}
+
+    def owned(self) -> dict[str, str]:
+        """Return the node of each instance on record, as it is owned."""
+        return {
+            str(record.instance_uuid): record.uuid
+            for record in self.lab.records.compute_nodes()
+            if record.host is not None
+        }
+
+    def active(self) -> dict[str, str]:
+        """Return the node of each open reservation."""
+        return {
+            one.instance_uuid: str(one.node_uuid)
+            for one in self.reservations.reservations()
+        }
+
+    def assert_sound(self) -> None:
+        """See that everybody says the same, and nothing is half-way."""
+        held = self.held_by_ironic()
+        self.assertEqual(held, self.allocated())
+        self.assertEqual(held, self.owned())
+        self.assertEqual(held, self.active())
+        for one in self.reservations.reservations():
+            self.assertIs(ReservationState.ACTIVE, one.state)
+
+    def assert_history_is_lawful(self) -> None:
+        self.assertEqual([], laws.violations(self.lab.records))
+
+
+class ReservingTestCase(Reserving, ironics.IronicTestCase):
+    """``rack1`` and ``rack2`` reserve; Ironic has four free nodes.
+
+    :cvar count: number of nodes.
+    """
+
+    count = 4
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.gate = Gate(self.server.endpoint)
+        self.addCleanup(self.gate.stop)
+        self.nodes = self.enrolment.enrol(self.count)
+        self.prepare(self.gate.url)
+
+    def ask_ironic(self, method: str, path: str, json: Any = None) -> Any:
+        return self.server.request(method, path, json=json)
+
+    def allocate_by_hand(self, instance: str, node: str, host: str) -> None:
+        """Reserve a node as this project does, but without a record."""
+        self.server.request(
+            'POST',
+            '/allocations',
+            json={
+                'uuid': instance,
+                'resource_class': CLASS,
+                'candidate_nodes': [node],
+                'extra': {allocations.MARKER: host},
+            },
+        )
+
+
+def instance() -> str:
+    """Return the uuid of a new instance."""
+    return str(uuid_.uuid4())
+
+
+def result(done: command_line.Done) -> dict[str, Any]:
+    """Return what a command that succeeded has said."""
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

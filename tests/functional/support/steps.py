@@ -1,0 +1,74 @@
+"""Count the steps of a program that other processes can see, and stop at one.
+
+A step is the moment before a database statement, before and after a commit,
+and before and after a request to Ironic or Placement. What happens at the
+chosen step is up to the test: die by SIGKILL, or lose the connection.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+from keystoneauth1 import exceptions as ksa
+
+from ironic_ownership.clients.ironic.api import IronicAPI
+from ironic_ownership.clients.placement.api import PlacementAPI
+
+
+def die() -> None:
+    """End this process as a power cut would."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def lose_connection() -> None:
+    """Fail as a request does whose connection is cut."""
+    raise ksa.ConnectFailure('cut by the test')
+
+
+class Steps:
+    """The steps of this process; they begin to count with :meth:`install`.
+
+    :param last: number of the step, from 1, at which ``stop`` is called; and
+        at each one after it.
+    :ivar taken: steps so far.
+    """
+
+    def __init__(self, last: int, stop: Callable[[], None]) -> None:
+        self._last = last
+        self._stop = stop
+        self.taken = 0
+
+    def step(self, *_: Any) -> None:
+        self.taken += 1
+        if self.taken >= self._last:
+            self._stop()
+
+    def count_statements(self) -> None:
+        """Count what is sent to the database."""
+        for name in ('before_cursor_execute', 'commit'):
+            sa.event.listen(sa.Engine, name, self.step)
+
+    def count_requests(self) -> Callable[[], None]:
+        """Count requests; return what takes that back."""
+        kept = [(kind, kind._request) for kind in (IronicAPI, PlacementAPI)]
+        for kind, request in kept:
+            kind._request = self._counted(request)  # type: ignore
+
+        def restore() -> None:
+            for kind, request in kept:
+                kind._request = request  # type: ignore
+
+        return restore
+
+    def _counted(self, request: Any) -> Any:
+        def counted(api: Any, *args: Any) -> Any:
+            self.step()
+            answer = request(api, *args)
+            self.step()
+            return answer
+
+        return counted

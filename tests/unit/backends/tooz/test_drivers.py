@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import unittest
+from unittest import mock
+
+from ironic_ownership.backends.tooz import backend, drivers, etcd
+from ironic_ownership.contracts import capabilities, exceptions
+
+WORKING = {
+    'etcd3+http://h:2379': 'etcd',
+    'etcd3+https://h:2379': 'etcd',
+    'zookeeper://h:2181': 'zookeeper',
+    'kazoo://h:2181': 'zookeeper',
+    'redis://h:6379': 'redis',
+    'memcached://h:11211': 'memcached',
+    'file:///tmp/x': 'file',
+}
+TOLD = {'etcd', 'zookeeper'}
+
+
+class TestFind(unittest.TestCase):
+    def refused(
+        self, url: str, *words: str, ttl: float = 20, patience: float = 5
+    ) -> None:
+        with self.assertRaises(exceptions.ConfigurationError) as caught:
+            drivers.find(url, ttl, patience)
+        for word in ('[backend_tooz] backend_url', *words):
+            self.assertIn(word, str(caught.exception))
+
+    def test_url_names_the_store(self) -> None:
+        for url, name in WORKING.items():
+            found = drivers.find(url, 20, 5)
+            self.assertEqual(name, found.name)
+            self.assertEqual([], list(found.faults()))
+
+    def test_driver_without_groups_is_refused_naming_those_that_work(
+        self,
+    ) -> None:
+        for scheme in (
+            'mysql',
+            'postgresql',
+            'ipc',
+            'kubernetes',
+            'consul',
+            'nonsuch',
+        ):
+            self.refused(
+                f'{scheme}://u:hunter2@h/x',
+                repr(scheme),
+                'etcd3+http:// (ironic-ownership[etcd])',
+                'zookeeper://',
+                'redis://',
+                'memcached://',
+                'file://',
+            )
+
+    def test_missing_library_is_refused_naming_the_extra(self) -> None:
+        for url, extra in (
+            ('etcd3+http://h', 'etcd'),
+            ('zookeeper://h', 'zookeeper'),
+            ('redis://h', 'redis'),
+            ('memcached://h', 'memcached'),
+        ):
+            with mock.patch('importlib.util.find_spec', return_value=None):
+                self.refused(url, f'pip install ironic-ownership[{extra}]')
+
+    def test_options_that_are_ours_are_refused(self) -> None:
+        for url, name in (
+            ('etcd3+http://h?timeout=3', 'timeout'),
+            ('redis://h?membership_timeout=3', 'membership_timeout'),
+            ('redis://h?socket_timeout=3', 'socket_timeout'),
+            ('zookeeper://h?connection_retry=1', 'connection_retry'),
+            ('memcached://h?executor=thread', 'executor'),
+        ):
+            self.refused(url, f'{name} in the URL', 'member_ttl')
+
+    def test_options_of_the_driver_pass(self) -> None:
+        for url in (
+            'etcd3+https://h?ca_cert=/ca&cert_cert=/c&cert_key=/k',
+            'zookeeper://h?use_ssl=true&ca=/ca',
+            'redis://h?ssl=true&ssl_ca_certs=/ca&db=3',
+            'memcached://h?use_ssl=true',
+        ):
+            drivers.find(url, 20, 5)
+
+    def test_credentials_that_nobody_would_read_are_refused(self) -> None:
+        for url in ('etcd3+http://u:hunter2@h', 'memcached://u:hunter2@h'):
+            self.refused(url, 'no user and password')
+
+    def test_several_servers_are_refused_where_one_is_meant(self) -> None:
+        drivers.find('etcd3+http://a:1,b:2', 20, 5)
+        drivers.find('zookeeper://a:1,b:2', 20, 5)
+        self.refused('redis://a:1,b:2', 'one server')
+        self.refused('memcached://a:1,b:2', 'one server')
+
+    def test_ttl_that_memcached_takes_for_a_date_is_refused(self) -> None:
+        month = 30 * 24 * 3600
+        drivers.find('memcached://h', month - 1, 5)
+        self.refused('memcached://h', str(month - 1), ttl=month)
+
+    def test_ttl_that_memcached_cannot_keep_is_refused(self) -> None:
+        drivers.find('memcached://h', 2.0, 5)
+        self.refused('memcached://h', '2 or more', ttl=1.9)
+
+    def test_secrets_are_in_no_error(self) -> None:
+        with self.assertRaises(exceptions.ConfigurationError) as caught:
+            drivers.find('mysql://u:hunter2@h/x', 20, 5)
+        self.assertNotIn('hunter2', str(caught.exception))
+
+    def test_store_never_keeps_a_member_for_less_than_asked(self) -> None:
+        for url in WORKING:
+            for ttl in (2.0, 2.1, 3.5, 20.0):
+                options = drivers.find(url, ttl, 5).options()
+                kept = options.get('membership_timeout', options['timeout'])
+                # memcached's clock may be a second late.
+                late = 1 if url.startswith('memcached') else 0
+                self.assertGreaterEqual(kept, ttl + late)
+                self.assertLess(kept, ttl + late + 1)
+
+
+class TestBackend(unittest.TestCase):
+    def build(self, url: str) -> backend.ToozBackend:
+        return backend.ToozBackend(
+            {'backend_url': url, 'group': 'g'}, member_ttl=20, call_timeout=5
+        )
+
+    def test_capabilities_are_those_of_the_driver(self) -> None:
+        for url, name in WORKING.items():
+            found = self.build(url).capabilities
+            for capability, stores_ in (
+                (capabilities.Capability.WATCH, TOLD),
+                (capabilities.Capability.PERSISTENT, TOLD),
+                (
+                    capabilities.Capability.SHARED,
+                    TOLD | {'redis', 'memcached'},
+                ),
+            ):
+                self.assertEqual(name in stores_, capability in found)
+
+    def test_building_it_does_no_io(self) -> None:
+        made = self.build('redis://nowhere.invalid:1')
+        made.close()
+
+    def test_missing_tooz_is_refused_naming_the_extras(self) -> None:
+        with (
+            mock.patch('importlib.util.find_spec', return_value=None),
+            self.assertRaises(exceptions.ConfigurationError) as caught,
+        ):
+            self.build('etcd3+http://h')
+        self.assertIn('ironic-ownership[etcd]', str(caught.exception))
+
+    def test_class_can_be_listed_without_tooz(self) -> None:
+        code = (
+            'import sys; sys.modules["tooz"] = None; '
+            'from ironic_ownership.backends.tooz import backend; '
+            'print(backend.ToozBackend.options[0].name)'
+        )
+        ran = subprocess.run(
+            [sys.executable, '-c', code], capture_output=True, text=True
+        )
+        self.assertEqual(('backend_url\n', ''), (ran.stdout, ran.stderr))
+
+    def test_url_is_secret_and_required(self) -> None:
+        url, group = backend.ToozBackend.options
+        self.assertTrue(url.secret and url.required)
+        self.assertEqual('ironic-ownership', group.default)
+
+
+class TestEtcdServers(unittest.TestCase):
+    def test_next_server_is_asked_after_the_one_that_failed(self) -> None:
+        found = drivers.find('etcd3+http://a:1,[::1]:2', 20, 5)
+        assert isinstance(found, etcd.EtcdStore)
+        client = mock.Mock(host='a', port=1)
+        late = mock.Mock(host='a', port=1)
+        found.failed(mock.Mock(client=client))
+        self.assertEqual(('::1', 2), (client.host, client.port))
+        # Who fails at the old one later does not turn back to it.
+        found.failed(mock.Mock(client=late))
+        self.assertEqual(('::1', 2), (late.host, late.port))
+        found.failed(mock.Mock(client=client))
+        self.assertEqual(('a', 1), (client.host, client.port))

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+import unittest
+
+import hypothesis
+from hypothesis import strategies
+
+from ironic_ownership.backends.tooz import member_record
+from ironic_ownership.contracts import model
+
+SETTINGS = model.MemberSettings((model.PolicySettings.of('all', {'n': 1}),))
+TEXTS = strategies.text(min_size=1, max_size=255)
+
+
+def advertised(
+    host: str, incarnation: str = 'one', revision: int = 1
+) -> member_record.Advert:
+    return member_record.Advert(
+        model.Member(host, incarnation, 12.5, SETTINGS), revision
+    )
+
+
+class TestAdvert(unittest.TestCase):
+    @hypothesis.given(host=TEXTS, incarnation=TEXTS)
+    def test_id_suits_every_store(self, host: str, incarnation: str) -> None:
+        made = advertised(host, incarnation).new_id()
+        # memcached: 250 bytes with its prefix, no blanks; ZooKeeper: ASCII
+        # without slashes, and no name of dots alone.
+        self.assertLessEqual(len(made), 220)
+        self.assertRegex(made, rb'^[A-Za-z0-9%._~-]+$')
+        self.assertNotEqual(b'', made.strip(b'.'))
+
+    def test_id_is_never_used_twice(self) -> None:
+        one = advertised('host1')
+        self.assertNotEqual(one.new_id(), one.new_id())
+
+    @hypothesis.given(host=TEXTS, incarnation=TEXTS)
+    def test_what_is_read_is_what_was_written(
+        self, host: str, incarnation: str
+    ) -> None:
+        one = advertised(host, incarnation, 7)
+        self.assertEqual(one, member_record.Advert.from_data(one.to_data()))
+
+    def test_data_of_strangers_is_none_of_ours(self) -> None:
+        good = advertised('host1').to_data()
+        (key,) = good
+        missing = json.loads(good[key])
+        del missing['settings']
+        for data in (
+            None,
+            {},
+            {'weight': 1},
+            b'',
+            {key: 3},
+            {key: 'no json'},
+            {key: '[]'},
+            {key: json.dumps(missing)},
+        ):
+            with self.subTest(data):
+                self.assertIsNone(member_record.Advert.from_data(data))
+
+    def test_last_word_of_each_process_counts(self) -> None:
+        old, new = advertised('a', revision=2), advertised('a', revision=10)
+        other = advertised('a', 'two')
+        new = member_record.Advert(
+            model.Member('a', 'one', 1.0, model.MemberSettings()), 10
+        )
+        for adverts in ((old, new, other), (new, other, old)):
+            self.assertEqual(
+                (new.member, other.member),
+                member_record.newest(adverts).members,
+            )

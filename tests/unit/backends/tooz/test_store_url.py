@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import unittest
+
+from ironic_ownership.backends.tooz import store_url
+from ironic_ownership.contracts import exceptions
+
+SECRETS = (
+    'redis://:hunter2@h:1',
+    'redis://user:hunter2@h:1?db=1',
+    'redis://h:1?sentinel_password=hunter2&db=1',
+    'zookeeper://user:hunter2@h:1?keyfile_password=hunter2',
+    'memcached://h:1?ssl_key_password=hunter2',
+)
+
+
+class TestAddress(unittest.TestCase):
+    def test_secrets_are_shown_nowhere(self) -> None:
+        for url in SECRETS:
+            with self.subTest(url):
+                found = store_url.Address(url)
+                for text in (str(found), repr(found), found.masked(url)):
+                    self.assertNotIn('hunter2', text)
+                self.assertIn('***', str(found))
+                self.assertIn('h:1', str(found))
+
+    def test_secret_is_masked_as_written_and_as_meant(self) -> None:
+        found = store_url.Address('redis://:p%40ss%3Aw@h:1')
+        self.assertEqual(
+            'no *** and no ***', found.masked('no p%40ss%3Aw and no p@ss:w')
+        )
+
+    def test_url_without_a_secret_is_shown_whole(self) -> None:
+        url = 'etcd3+https://h:2379?ca_cert=/etc/ca.pem'
+        self.assertEqual(url, str(store_url.Address(url)))
+
+    def test_what_is_no_url_is_refused_without_its_secret(self) -> None:
+        for url in ('redis://:hunter2@h:port', 'hunter2', 'redis://[hunter2'):
+            with (
+                self.subTest(url),
+                self.assertRaises(exceptions.ConfigurationError) as caught,
+            ):
+                store_url.Address(url).parts  # noqa: B018 - reads the URL
+            self.assertNotIn('hunter2', str(caught.exception))
+            self.assertIsNone(caught.exception.__cause__)
+            self.assertNotIn('hunter2', str(store_url.Address(url)))
+
+    def test_servers_are_told_apart_from_credentials(self) -> None:
+        found = store_url.Address('zookeeper://u:p@a:1,b:2/x?use_ssl=true')
+        self.assertEqual(('a:1', 'b:2'), found.servers)
+        self.assertTrue(found.has_credentials)
+        self.assertEqual({'use_ssl': 'true'}, found.query)
+        self.assertEqual('zookeeper://u:p@b:2/x?use_ssl=true', found.at('b:2'))

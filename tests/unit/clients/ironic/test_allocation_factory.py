@@ -1,0 +1,230 @@
+"""What reserves nodes, before Ironics that a real one cannot be made to be.
+
+What a real Ironic does is in tests/functional/test_allocations.py.
+"""
+
+from __future__ import annotations
+
+import json
+import unittest
+from typing import Any
+
+from ironic_ownership.clients.ironic import allocation_factory
+from ironic_ownership.clients.ironic.allocations import IronicAllocations
+from ironic_ownership.contracts import allocations, exceptions
+from tests.unit.clients import recorded_http
+
+INSTANCE, NODE = recorded_http.uuid(1), recorded_http.uuid(2)
+OURS = {allocations.MARKER: 'one'}
+
+
+def allocation(**values: Any) -> dict[str, Any]:
+    return {
+        'uuid': INSTANCE,
+        'node_uuid': NODE,
+        'state': 'active',
+        'last_error': None,
+        'extra': OURS,
+        **values,
+    }
+
+
+def signed(status: int, body: object) -> recorded_http.Answer:
+    headers = {'X-OpenStack-Ironic-API-Version': '1.82'}
+    return status, headers, json.dumps(body).encode()
+
+
+class ReservingCase(unittest.TestCase):
+    method: allocations.Method
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic = recorded_http.PlayedIronic()
+        self.addCleanup(self.ironic.stop)
+        self.written: list[tuple[str, str]] = []
+        self.client = self.open()
+        self.client.check()
+
+    def open(self) -> allocations.Allocations:
+        conf = recorded_http.configuration(
+            auth_type='none', endpoint_override=self.ironic.url
+        )
+        return allocation_factory.open_allocations(conf, self.method)
+
+    def answer(self, answer: recorded_http.Answer) -> None:
+        self.ironic.everything = lambda: answer
+
+    def write(self, *answers: recorded_http.Answer) -> None:
+        left = list(answers)
+
+        def writes(method: str, path: str) -> recorded_http.Answer:
+            self.written.append((method, path))
+            return left.pop(0)
+
+        self.ironic.writes = writes
+
+    def create(self) -> allocations.Allocation:
+        return self.client.create(
+            INSTANCE, resource_class='gold', candidates=[NODE], owner='one'
+        )
+
+    def test_404_of_a_proxy_is_never_a_missing_reservation(self) -> None:
+        for answer in (
+            recorded_http.page('<html>not found</html>', 404),
+            recorded_http.fault(404, 'Not Found'),
+        ):
+            self.answer(answer)
+            with self.assertRaises(exceptions.IronicError):
+                self.client.get(INSTANCE)
+            with self.assertRaises(exceptions.IronicError):
+                self.client.delete(INSTANCE)
+
+    def test_something_else_than_a_list_is_an_error(self) -> None:
+        for body in ({}, {'allocations': 1, 'nodes': {}}, [], 'x'):
+            self.answer(signed(200, body))
+            with self.assertRaises(exceptions.IronicError):
+                self.client.mine('one')
+
+    def test_page_without_a_place_for_the_next_is_an_error(self) -> None:
+        for item in (7, {}, {'uuid': None}):
+            page = [item]
+            self.answer(
+                signed(200, {'allocations': page, 'nodes': page, 'next': 'x'})
+            )
+            with self.assertRaises(exceptions.IronicError):
+                self.client.mine('one')
+
+
+class AllocationsTest(ReservingCase):
+    method = allocations.Method.ALLOCATION
+
+    def test_odd_answers_are_errors(self) -> None:
+        for body in (
+            {},
+            {'uuid': 'x'},
+            allocation(state='resting'),
+        ):
+            self.answer(signed(200, body))
+            with self.assertRaises(exceptions.IronicError):
+                self.client.get(INSTANCE)
+
+    def test_mark_that_is_no_text_is_not_ours(self) -> None:
+        for extra in (None, [], {}, {allocations.MARKER: ['one']}):
+            self.answer(signed(200, allocation(extra=extra)))
+            found = self.client.get(INSTANCE)
+            assert found is not None
+            self.assertIsNone(found.owner)
+
+    def test_conflict_of_a_proxy_is_an_error_and_no_answer(self) -> None:
+        self.write(*[recorded_http.page('<html>conflict</html>', 409)] * 20)
+        self.answer(recorded_http.fault(404, f'{INSTANCE} could not be found'))
+        with self.assertRaises(exceptions.IronicError) as caught:
+            self.create()
+        self.assertNotIsInstance(
+            caught.exception,
+            exceptions.AllocationConflictError
+            | exceptions.AllocationInUseError,
+        )
+        self.assertEqual([('POST', '/v1/allocations')], self.written)
+
+    def test_allocation_that_never_settles_is_told_to_be_so(self) -> None:
+        started = allocation(state='allocating', node_uuid=None)
+        self.write(signed(201, started))
+        self.answer(signed(200, started))
+        assert isinstance(self.client, IronicAllocations)
+        self.client._settling = 0.0
+        self.assertIs(
+            allocations.AllocationState.ALLOCATING, self.create().state
+        )
+
+    def test_what_ironic_failed_at_says_nothing_about_the_nodes(self) -> None:
+        failed = allocation(
+            state='error',
+            node_uuid=None,
+            last_error='Unexpected exception during allocation: (sqlite3.Op',
+        )
+        self.write(signed(201, failed), (204, {}, b''))
+        self.answer(signed(200, failed))
+        with self.assertRaises(exceptions.IronicUnavailableError):
+            self.create()
+        self.assertEqual(
+            [
+                ('POST', '/v1/allocations'),
+                ('DELETE', f'/v1/allocations/{INSTANCE}'),
+            ],
+            self.written,
+        )
+
+    def test_allocation_that_comes_and_goes_is_asked_for_again_later(
+        self,
+    ) -> None:
+        conflict = recorded_http.fault(409, f'{INSTANCE} already exists')
+        self.write(*[conflict] * 20)
+        self.answer(recorded_http.fault(404, f'{INSTANCE} could not be found'))
+        with self.assertRaises(exceptions.IronicUnavailableError):
+            self.create()
+
+    def test_user_without_the_right_to_write_is_told_which_it_needs(
+        self,
+    ) -> None:
+        self.write(recorded_http.fault(403, 'Forbidden'))
+        with self.assertRaises(exceptions.IronicError) as caught:
+            self.create()
+        self.assertIn('member', caught.exception.hint)
+
+    def test_lock_on_the_node_keeps_the_allocation(self) -> None:
+        self.answer(signed(200, allocation()))
+        self.write(recorded_http.fault(409, f'Node {NODE} is locked'))
+        with self.assertRaises(exceptions.AllocationInUseError):
+            self.client.delete(INSTANCE)
+
+
+class InstanceUUIDsTest(ReservingCase):
+    method = allocations.Method.INSTANCE_UUID
+
+    def node(self, **values: Any) -> dict[str, Any]:
+        mark = {'service': 'one', 'instance_uuid': INSTANCE}
+        return {
+            'uuid': NODE,
+            'instance_uuid': INSTANCE,
+            'provision_state': 'available',
+            'maintenance': False,
+            'extra': {allocations.MARKER: mark},
+            **values,
+        }
+
+    def test_list_that_was_not_filtered_names_no_other_instance(self) -> None:
+        self.answer(
+            signed(
+                200,
+                {'nodes': [self.node(instance_uuid=recorded_http.uuid(9))]},
+            )
+        )
+        self.assertIsNone(self.client.get(INSTANCE))
+        self.assertIs(False, self.client.delete(INSTANCE))
+
+    def test_mark_that_is_no_mark_is_not_ours(self) -> None:
+        for mark in (None, 'one', {'service': 'one'}, {'service': ['one']}):
+            node = self.node(extra={allocations.MARKER: mark})
+            self.answer(signed(200, {'nodes': [node]}))
+            found = self.client.get(INSTANCE)
+            assert found is not None
+            self.assertIsNone(found.owner)
+
+    def test_node_that_left_available_is_kept(self) -> None:
+        for state in ('active', 'deploying', 'wait call-back', 'cleaning'):
+            node = self.node(provision_state=state)
+            self.answer(signed(200, {'nodes': [node]}))
+            with self.assertRaises(exceptions.AllocationInUseError):
+                self.client.delete(INSTANCE)
+        self.assertEqual([], self.written)
+
+    def test_maintenance_lets_go_of_a_node(self) -> None:
+        node = self.node(provision_state='active', maintenance=True)
+        self.answer(signed(200, {'nodes': [node]}))
+        self.write(signed(200, node))
+        self.assertIs(True, self.client.delete(INSTANCE))
+        self.assertEqual([('PATCH', f'/v1/nodes/{NODE}')], self.written)
+
+
+del ReservingCase

@@ -1,0 +1,459 @@
+"""Walks over the pages, versions and answers that are not what was asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from unittest import mock
+
+import testtools
+
+from ironic_ownership.clients.ironic import client
+from ironic_ownership.contracts import exceptions, model
+from tests.unit.clients import recorded_http
+
+EVERYTHING = model.Scope()
+
+
+class PlayedTestCase(testtools.TestCase):
+    def play(self, *args, **kwargs):
+        ironic = recorded_http.PlayedIronic(*args, **kwargs)
+        self.addCleanup(ironic.stop)
+        return ironic
+
+    def refused(self, kind, call, *args):
+        error = self.assertRaises(kind, call, *args)
+        self.assertIs(kind, type(error))
+        self.assertNotIn('\n', str(error))
+        return error
+
+
+class WalkTest(PlayedTestCase):
+    def test_walk_ends_with_the_list_whatever_its_length(self):
+        for count in (0, 1, 6, 7, 8, 13, 14, 15):
+            ironic = self.play(count)
+            nodes = recorded_http.open_inventory(ironic.url, page_size=7).scan(
+                EVERYTHING
+            )
+            self.assertEqual(
+                [recorded_http.uuid(i) for i in range(count)],
+                [n.uuid for n in nodes],
+            )
+
+    def test_server_that_gives_smaller_pages_gives_the_whole_list(self):
+        ironic = self.play(10, max_limit=3)
+        inventory = recorded_http.open_inventory(ironic.url, page_size=7)
+        self.assertEqual(10, len(inventory.scan(EVERYTHING)))
+
+    def test_deleted_marker_begins_again(self):
+        ironic = self.play(10)
+
+        def delete():
+            marker = ironic.requests[-1][1]['marker'][0]
+            ironic.nodes.remove({'uuid': marker})
+            return ironic.list(ironic.requests[-1][1])
+
+        ironic.lists[2] = delete
+        inventory = recorded_http.open_inventory(ironic.url, page_size=4)
+        self.assertEqual(9, len(inventory.scan(EVERYTHING)))
+
+    def test_node_that_comes_twice_begins_again(self):
+        ironic = self.play(10)
+        ironic.lists[2] = lambda: ironic.list({'limit': ['4']})
+        inventory = recorded_http.open_inventory(ironic.url, page_size=4)
+        self.assertEqual(10, len(inventory.scan(EVERYTHING)))
+        self.assertEqual(
+            2 + 3, sum(path == '/v1/nodes' for path, _ in ironic.requests)
+        )
+
+    def test_server_that_ignores_the_marker_is_given_up(self):
+        ironic = self.play(10)
+        for number in range(1, 100):
+            ironic.lists[number] = lambda: ironic.list({'limit': ['4']})
+        inventory = recorded_http.open_inventory(ironic.url, page_size=4)
+        self.refused(
+            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+        )
+        self.assertEqual(1 + 2 * client.WALKS, len(ironic.requests))
+
+    def test_failing_second_page_gives_no_part_of_the_list(self):
+        unavailable = exceptions.IronicUnavailableError
+        for answer, kind in (
+            (recorded_http.fault(500, 'boom'), unavailable),
+            (recorded_http.fault(503, 'busy'), unavailable),
+            (recorded_http.page('slow down', 429), unavailable),
+            (recorded_http.page('<html>Bad Gateway', 502), unavailable),
+            (
+                recorded_http.page('<html>Not Found', 404),
+                exceptions.IronicError,
+            ),
+            (recorded_http.fault(404, 'Not Found'), exceptions.IronicError),
+            (recorded_http.fault(401, 'who?'), exceptions.IronicError),
+            (recorded_http.fault(403, 'no'), exceptions.IronicError),
+            (recorded_http.fault(400, 'what?'), exceptions.IronicError),
+            (recorded_http.fault(406, 'version'), exceptions.IronicError),
+            (
+                recorded_http.page('{"nodes": [{"uuid": "0'),
+                exceptions.IronicError,
+            ),
+            (recorded_http.page(''), exceptions.IronicError),
+            (recorded_http.page('[]'), exceptions.IronicError),
+            (recorded_http.page('{}'), exceptions.IronicError),
+            (recorded_http.page('{"nodes": {}}'), exceptions.IronicError),
+            (recorded_http.page('{"nodes": null}'), exceptions.IronicError),
+            (
+                recorded_http.page('{"nodes": [], "next": "x"}'),
+                exceptions.IronicError,
+            ),
+            (recorded_http.page('[' * 100000), exceptions.IronicError),
+            (recorded_http.page('<html>Sign in'), exceptions.IronicError),
+        ):
+            ironic = self.play(10)
+            ironic.lists[2] = lambda answer=answer: answer
+            inventory = recorded_http.open_inventory(ironic.url, page_size=4)
+            self.refused(kind, inventory.scan, EVERYTHING)
+
+    def test_body_that_breaks_off_is_an_outage(self):
+        ironic = self.play(10)
+        ironic.lists[2] = lambda: (
+            200,
+            {'Content-Length': '1000'},
+            b'{"nodes": []}',
+        )
+        inventory = recorded_http.open_inventory(ironic.url, page_size=4)
+        self.refused(
+            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+        )
+
+    def test_answer_that_is_too_slow_is_an_outage(self):
+        ironic = self.play(10)
+
+        over = threading.Event()
+        self.addCleanup(over.set)
+
+        def slow():
+            over.wait(60)
+            return ironic.list({'limit': ['4']})
+
+        ironic.lists[2] = slow
+        inventory = recorded_http.open_inventory(
+            ironic.url, page_size=4, timeout=2
+        )
+        self.refused(
+            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+        )
+        # Asked once: two time-outs would block twice as long.
+        self.assertEqual(3, len(ironic.requests))
+
+    def test_connection_that_ends_is_tried_again_once(self):
+        def hang_up():
+            raise ConnectionError
+
+        ironic = self.play(10)
+        ironic.lists[2] = hang_up
+        inventory = recorded_http.open_inventory(ironic.url, page_size=4)
+        self.assertEqual(10, len(inventory.scan(EVERYTHING)))
+        asked = len(ironic.requests)
+        ironic.lists[asked] = ironic.lists[asked + 1] = hang_up
+        self.refused(
+            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+        )
+
+    def test_retry_after_of_an_hour_is_not_waited_for(self):
+        ironic = self.play(10)
+        status, headers, body = recorded_http.fault(503, 'busy')
+        busy = status, {**headers, 'Retry-After': '3600'}, body
+        ironic.lists[1] = lambda: busy
+        inventory = recorded_http.open_inventory(ironic.url)
+        self.refused(
+            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+        )
+
+    def test_redirect_is_not_followed_because_it_loses_the_filters(self):
+        ironic = self.play(10)
+        ironic.lists[1] = lambda: (
+            301,
+            {'Location': f'{ironic.url}/v1/nodes/'},
+            b'',
+        )
+        inventory = recorded_http.open_inventory(ironic.url)
+        self.refused(
+            exceptions.IronicError, inventory.scan, model.Scope(shard='a')
+        )
+        self.assertEqual(2, len(ironic.requests))
+
+    def test_odd_nodes_do_not_stop_the_others(self):
+        ironic = self.play(4)
+        ironic.nodes += [None, [], {}, {'uuid': None}, {'uuid': 'x'}, 7]
+        ironic.nodes += [{'uuid': recorded_http.uuid(9), 'properties': None}]
+        for size in (7, 11, 1000):
+            inventory = recorded_http.open_inventory(
+                ironic.url, page_size=size
+            )
+            self.assertEqual(5, len(inventory.scan(EVERYTHING)))
+
+    def test_page_without_any_uuid_is_no_end_of_the_list(self):
+        ironic = self.play(3)
+        ironic.nodes[1:1] = [None, None, None]
+        inventory = recorded_http.open_inventory(ironic.url, page_size=2)
+        self.refused(exceptions.IronicError, inventory.scan, EVERYTHING)
+
+    def test_nodes_outside_of_the_scope_are_dropped(self):
+        ironic = self.play()
+        ironic.nodes = [
+            {
+                'uuid': recorded_http.uuid(1),
+                'shard': 'a',
+                'conductor_group': 'G',
+            },
+            {
+                'uuid': recorded_http.uuid(2),
+                'shard': 'A',
+                'conductor_group': 'g',
+            },
+            {
+                'uuid': recorded_http.uuid(3),
+                'shard': None,
+                'conductor_group': 'g',
+            },
+            {
+                'uuid': recorded_http.uuid(4),
+                'shard': 'a',
+                'conductor_group': '',
+            },
+        ]
+        inventory = recorded_http.open_inventory(ironic.url)
+        for scope, numbers in (
+            (model.Scope(shard='a'), (1, 4)),
+            (model.Scope(shard='a', conductor_group='G'), (1,)),
+            (model.Scope(conductor_group='g'), (1, 2, 3)),
+            (model.Scope(conductor_group=''), (4,)),
+            (model.Scope(nothing=True), ()),
+        ):
+            self.assertEqual(
+                [recorded_http.uuid(n) for n in numbers],
+                [node.uuid for node in inventory.scan(scope)],
+            )
+
+    def test_scope_of_nothing_sends_nothing(self):
+        inventory = recorded_http.open_inventory('http://127.0.0.1:1')
+        self.assertEqual([], inventory.scan(model.Scope(nothing=True)))
+
+
+class VersionTest(PlayedTestCase):
+    def test_server_that_cannot_filter_is_refused_with_both_versions(self):
+        for maximum, scope, needed in (
+            ('1.81', model.Scope(shard='a'), '1.82'),
+            ('1.45', model.Scope(conductor_group='g'), '1.46'),
+            ('1.45', model.Scope(conductor_group=''), '1.46'),
+            ('1.7', model.Scope(), '1.8'),
+        ):
+            ironic = self.play(3, maximum=maximum)
+            inventory = recorded_http.open_inventory(ironic.url)
+            for call in (inventory.check, inventory.scan):
+                error = self.refused(exceptions.IronicTooOldError, call, scope)
+                self.assertIn(f'{needed},', str(error))
+                self.assertIn(f'{maximum} at most', str(error))
+            self.assertNotIn('/v1/nodes', [p for p, _ in ironic.requests])
+
+    def test_server_that_can_filter_is_accepted(self):
+        for maximum, scope in (
+            ('1.82', model.Scope(shard='a', conductor_group='g')),
+            ('1.46', model.Scope(conductor_group='g')),
+            ('1.8', model.Scope()),
+        ):
+            ironic = self.play(3, maximum=maximum)
+            inventory = recorded_http.open_inventory(ironic.url)
+            inventory.check(scope)
+            inventory.scan(scope)
+
+    def test_old_server_is_asked_only_for_fields_that_it_knows(self):
+        for maximum, absent in (
+            ('1.81', {'shard'}),
+            ('1.60', {'shard', 'retired'}),
+            ('1.45', {'shard', 'retired', 'conductor_group'}),
+        ):
+            ironic = self.play(1, maximum=maximum)
+            recorded_http.open_inventory(ironic.url).scan(EVERYTHING)
+            fields = ironic.requests[-1][1]['fields'][0].split(',')
+            self.assertEqual(
+                absent, {'shard', 'retired', 'conductor_group'} - set(fields)
+            )
+
+    def test_free_nodes_are_filtered_by_what_the_server_knows(self):
+        every = {
+            'associated': ['false'],
+            'maintenance': ['false'],
+            'provision_state': ['available'],
+            'retired': ['false'],
+            'resource_class': ['gold'],
+        }
+        for maximum, unknown in (
+            ('1.115', set()),
+            ('1.60', {'retired'}),
+            ('1.20', {'retired', 'resource_class'}),
+            ('1.8', {'retired', 'resource_class', 'provision_state'}),
+        ):
+            ironic = self.play(1, maximum=maximum)
+            recorded_http.open_inventory(ironic.url).free(
+                EVERYTHING, resource_class='gold'
+            )
+            asked = ironic.requests[-1][1]
+            self.assertEqual(
+                {k: v for k, v in every.items() if k not in unknown},
+                {k: v for k, v in asked.items() if k in every},
+            )
+
+    def test_no_page_is_asked_for_once_there_are_enough_free_nodes(self):
+        ironic = self.play(7)
+        inventory = recorded_http.open_inventory(ironic.url, page_size=2)
+        found = inventory.free(EVERYTHING, enough=3)
+        self.assertEqual(4, len(found))
+        pages = [path for path, _ in ironic.requests if 'nodes' in path]
+        self.assertEqual(2, len(pages))
+
+    def test_field_on_request_is_asked_for_only_on_request(self):
+        for on_request in ((), ('extra',)):
+            ironic = self.play(1)
+            recorded_http.open_inventory(
+                ironic.url, on_request=on_request
+            ).scan(EVERYTHING)
+            fields = ironic.requests[-1][1]['fields'][0].split(',')
+            self.assertEqual(bool(on_request), 'extra' in fields)
+
+    def test_counting_shards_needs_a_server_that_knows_them(self):
+        inventory = recorded_http.open_inventory(self.play(maximum='1.81').url)
+        self.refused(exceptions.IronicTooOldError, inventory.shard_counts)
+
+    def test_versions_are_asked_for_again_after_a_406(self):
+        ironic = self.play(3)
+        inventory = recorded_http.open_inventory(ironic.url)
+        scope = model.Scope(shard='a')
+        inventory.scan(scope)
+        ironic.versions = '1.1', '1.50'
+        ironic.lists[2] = lambda: recorded_http.fault(406, 'downgraded')
+        self.refused(exceptions.IronicError, inventory.scan, scope)
+        self.refused(exceptions.IronicTooOldError, inventory.scan, scope)
+
+    def test_server_that_was_too_old_may_have_been_upgraded(self):
+        ironic = self.play(3, maximum='1.81')
+        inventory = recorded_http.open_inventory(ironic.url)
+        scope = model.Scope(shard='a')
+        self.refused(exceptions.IronicTooOldError, inventory.scan, scope)
+        ironic.versions = '1.1', '1.82'
+        inventory.scan(scope)
+
+    def test_what_is_not_ironic_is_refused_and_names_the_option(self):
+        for answer in (
+            recorded_http.page('<html>Welcome'),
+            recorded_http.page('{}'),
+            recorded_http.page('{"versions": {"values": [{"id": "v3"}]}}'),
+            recorded_http.page('{"default_version": {"id": "v1"}}'),
+            recorded_http.page('<html>Not Found', 404),
+            recorded_http.page('', 301),
+        ):
+            ironic = self.play()
+            ironic.everything = lambda answer=answer: answer
+            inventory = recorded_http.open_inventory(ironic.url)
+            for call, argument in (
+                (inventory.check, EVERYTHING),
+                (inventory.scan, EVERYTHING),
+                (inventory.get, recorded_http.uuid(1)),
+            ):
+                error = self.refused(exceptions.IronicError, call, argument)
+                self.assertIn('[ironic] endpoint_override', error.hint)
+
+
+class LookupTest(PlayedTestCase):
+    def test_only_ironics_own_404_about_the_node_means_gone(self):
+        ironic = self.play(1)
+        inventory = recorded_http.open_inventory(ironic.url)
+        self.assertIsNotNone(inventory.get(recorded_http.uuid(0)))
+        gone = recorded_http.uuid(5)
+        self.assertIsNone(inventory.get(gone))
+        text = f'Node {gone} could not be found.'
+        status, _, body = recorded_http.fault(404, text)
+        for answer in (
+            recorded_http.page('<html>Not Found', 404),
+            recorded_http.page(f'<html>{text}', 404),
+            recorded_http.page('', 404),
+            (status, {}, body),
+            recorded_http.fault(404, 'Not Found'),
+            recorded_http.fault(
+                404, f'Node {recorded_http.uuid(6)} could not be found.'
+            ),
+            recorded_http.fault(410, text),
+            recorded_http.fault(403, text),
+        ):
+            ironic.everything = lambda answer=answer: answer
+            self.refused(exceptions.IronicError, inventory.get, gone)
+        ironic.everything = lambda: recorded_http.fault(500, text)
+        self.refused(exceptions.IronicUnavailableError, inventory.get, gone)
+
+    def test_fault_as_an_object_is_understood(self):
+        ironic = self.play()
+        inventory = recorded_http.open_inventory(ironic.url)
+        inventory.check(EVERYTHING)
+        text = b'{"error_message": {"faultstring": "Node %s is not here"}}'
+        ironic.everything = lambda: (
+            404,
+            {'x-openstack-ironic-api-version': '1.82'},
+            text % recorded_http.uuid(1).encode(),
+        )
+        self.assertIsNone(inventory.get(recorded_http.uuid(1)))
+
+    def test_another_node_or_a_list_is_not_the_answer(self):
+        ironic = self.play(1)
+        inventory = recorded_http.open_inventory(ironic.url)
+        inventory.check(EVERYTHING)
+        for body in (
+            f'{{"uuid": "{recorded_http.uuid(2)}"}}',
+            '{"nodes": []}',
+            '[]',
+        ):
+            ironic.everything = lambda body=body: recorded_http.page(body)
+            self.refused(
+                exceptions.IronicError, inventory.get, recorded_http.uuid(0)
+            )
+
+    def test_what_is_no_uuid_is_not_asked_for(self):
+        ironic = self.play(1)
+        inventory = recorded_http.open_inventory(ironic.url)
+        for name in (
+            '',
+            '/',
+            'node-1',
+            '../chassis',
+            recorded_http.uuid(1) + '/x',
+        ):
+            self.refused(exceptions.IronicError, inventory.get, name)
+        self.assertEqual([], ironic.requests)
+
+
+class CountTest(PlayedTestCase):
+    def test_counts_that_make_no_sense_are_an_error(self):
+        ironic = self.play()
+        inventory = recorded_http.open_inventory(ironic.url)
+        inventory.check(EVERYTHING)
+        for body in (
+            '{}',
+            '{"shards": 7}',
+            '{"shards": [7]}',
+            '{"shards": [{"name": "a"}]}',
+            '{"shards": [{"name": "a", "count": "x"}]}',
+        ):
+            ironic.everything = lambda body=body: recorded_http.page(body)
+            self.refused(exceptions.IronicError, inventory.shard_counts)
+
+
+class ClockTest(PlayedTestCase):
+    def test_request_waits_for_no_clock_that_was_set_back(self):
+        ironic = self.play(3)
+        inventory = recorded_http.open_inventory(ironic.url)
+        self.assertEqual(3, len(inventory.scan(EVERYTHING)))
+        now = time.time()
+        with (
+            mock.patch('time.time', lambda: now - 3600),
+            mock.patch('time.sleep', side_effect=AssertionError),
+        ):
+            self.assertEqual(3, len(inventory.scan(EVERYTHING)))

@@ -1,0 +1,130 @@
+"""Any node of any answer becomes a sane value, or is dropped."""
+
+from __future__ import annotations
+
+import testtools
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ironic_ownership.clients.ironic import nodes as ironic_nodes
+from ironic_ownership.contracts import model, policy
+
+UUID = '00000000-0000-4000-8000-000000000001'
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+FIELDS = st.sampled_from(
+    sorted({*ironic_nodes.FIELDS, *ironic_nodes.ON_REQUEST} - {'uuid'})
+)
+
+
+def read(**fields):
+    return ironic_nodes.NodeReader().read({'uuid': UUID, **fields})
+
+
+class ReadTest(testtools.TestCase):
+    def test_policies_can_ask_for_all_that_can_be_asked_for_besides(self):
+        self.assertEqual(policy.ON_REQUEST, set(ironic_nodes.ON_REQUEST))
+
+    @given(st.dictionaries(FIELDS, JSON))
+    def test_any_node_with_a_uuid_becomes_a_sane_value(self, fields):
+        node = read(**fields)
+        self.assertEqual(UUID, node.uuid)
+        for name in ('driver', 'conductor_group'):
+            self.assertIsInstance(getattr(node, name), str)
+        for name in ('name', 'shard', 'instance_uuid', 'provision_state'):
+            value = getattr(node, name)
+            self.assertTrue(
+                value is None or (isinstance(value, str) and value)
+            )
+        self.assertEqual(node.conductor_group, node.conductor_group.lower())
+        self.assertIsInstance(node.maintenance, bool)
+        self.assertIsInstance(node.retired, bool)
+        self.assertIsInstance(node.properties, dict)
+        self.assertIsInstance(node.extra, dict)
+        self.assertTrue(all(isinstance(t, str) for t in node.traits))
+        self.assertIsInstance(hash(node.traits), int)
+
+    @given(JSON)
+    def test_what_has_no_usable_uuid_is_dropped(self, data):
+        reader = ironic_nodes.NodeReader()
+        self.assertIsNone(reader.read(data))
+        self.assertIsNone(reader.read({'uuid': data}))
+
+    @given(JSON.filter(bool))
+    def test_odd_instance_is_an_instance(self, value):
+        self.assertTrue(read(instance_uuid=value).instance_uuid)
+
+    def test_no_instance_is_none(self):
+        for value in (None, '', 0, False, [], {}):
+            self.assertIsNone(read(instance_uuid=value).instance_uuid)
+
+    def test_flags_are_read_from_texts_and_numbers(self):
+        for value in (True, 'true', 'True', '1', 1, 'yes', 'on', 'odd'):
+            self.assertIs(True, read(maintenance=value).maintenance)
+        for value in (False, None, 'false', 'FALSE', ' ', '0', 0, 'no', ''):
+            self.assertIs(False, read(maintenance=value).maintenance)
+
+    def test_plain_node_keeps_everything(self):
+        fields = {
+            'name': 'n',
+            'driver': 'ipmi',
+            'conductor_group': 'Rack-A',
+            'shard': 'Shard-A',
+            'instance_uuid': 'i',
+            'provision_state': 'active',
+            'target_provision_state': 'deleted',
+            'power_state': 'power on',
+            'target_power_state': 'power off',
+            'maintenance': True,
+            'retired': True,
+            'reservation': 'conductor',
+            'resource_class': 'gold',
+            'properties': {'a': {'b': [1]}},
+            'traits': ['T2', 'T1', 'T2'],
+            'extra': {'rack': 'r1', 'unit': 7},
+        }
+        self.assertEqual(
+            model.Node(
+                **{
+                    **fields,
+                    'uuid': UUID,
+                    'conductor_group': 'rack-a',
+                    'traits': ('T1', 'T2'),
+                }
+            ),
+            read(**fields),
+        )
+
+    def test_equal_parts_of_nodes_exist_once(self):
+        reader = ironic_nodes.NodeReader()
+
+        def one():
+            return reader.read(
+                {
+                    'uuid': UUID,
+                    'shard': ''.join(['sha', 'rd']),
+                    'properties': {'cpus': 4},
+                    'traits': ['B', 'A'],
+                }
+            )
+
+        first, second = one(), one()
+        self.assertIs(first.shard, second.shard)
+        self.assertIs(first.properties, second.properties)
+        self.assertIs(first.traits, second.traits)
+
+    def test_properties_that_only_look_equal_are_kept_apart(self):
+        reader = ironic_nodes.NodeReader()
+        kinds = [1, '1', True, 1.0, 'True', None, 'None']
+        nodes = [
+            reader.read({'uuid': UUID, 'properties': {'x': kind}})
+            for kind in kinds
+        ]
+        for kind, node in zip(kinds, nodes, strict=True):
+            self.assertIs(type(kind), type(node.properties['x']))

@@ -1,0 +1,255 @@
+"""What is not Placement, and what [placement] may hold."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from unittest import mock
+
+from ironic_ownership.clients.placement import client, options
+from ironic_ownership.contracts import exceptions
+from tests.unit import configurations
+
+UUID = '00000000-0000-4000-8000-000000000001'
+SIGNED = {'OpenStack-API-Version': 'placement 1.36'}
+HTML = {'Content-Type': 'text/html'}
+
+
+def fault(detail: str, code: str = 'placement.undefined_code') -> bytes:
+    return json.dumps({'errors': [{'detail': detail, 'code': code}]}).encode()
+
+
+class AnswerTest(configurations.ConfiguredCase):
+    """A server that answers everything with one and the same."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.requests: list[tuple[str, str]] = []
+        self.headers: list[dict[str, str]] = []
+        case = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def _answer(self) -> None:
+                case.requests.append((self.command, self.path))
+                case.headers.append(
+                    {k.lower(): v for k, v in self.headers.items()}
+                )
+                status, headers, body = case.answer
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header('Content-Length', str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_GET(self) -> None:
+                self._answer()
+
+            def do_DELETE(self) -> None:
+                self._answer()
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(
+            target=server.serve_forever, args=(0.01,), daemon=True
+        ).start()
+        self.url = f'http://127.0.0.1:{server.server_port}'
+        self.answer: tuple[int, dict[str, str], bytes] = (200, SIGNED, b'{}')
+
+    def open(self, request_id: str | None = None) -> client.PlacementClient:
+        opened = options.open_placement(
+            self.configure(
+                '[placement]\nauth_type = admin_token\ntoken = t\n'
+                f'endpoint = {self.url}'
+            ),
+            request_id,
+        )
+        assert opened is not None
+        return opened
+
+    def assert_no_answer(self, error: type[Exception]) -> None:
+        placement = self.open()
+        for ask in (
+            placement.has_provider,
+            placement.consumers,
+            placement.delete_provider,
+            placement.inventory,
+            placement.traits,
+        ):
+            with self.assertRaises(error) as caught:
+                ask(UUID)
+            self.assertIs(error, type(caught.exception))
+            self.assertNotIn('\n', str(caught.exception))
+
+    def test_only_placements_own_404_is_a_missing_provider(self) -> None:
+        body = fault(f'No resource provider with uuid {UUID} found')
+        self.answer = 404, SIGNED, body
+        placement = self.open()
+        self.assertIsNone(placement.consumers(UUID))
+        self.assertFalse(placement.delete_provider(UUID))
+        for headers, text in (
+            ({}, body),
+            (HTML, b'<html>404</html>'),
+            (SIGNED, fault('The resource could not be found.')),
+            (SIGNED, b'nonsense'),
+            ({'OpenStack-API-Version': 'compute 2.1'}, body),
+        ):
+            self.answer = 404, headers, text
+            self.assert_no_answer(exceptions.PlacementError)
+
+    def test_success_of_something_else_is_no_deletion(self) -> None:
+        for status, headers, text in (
+            (200, HTML, b'<html>Welcome</html>'),
+            (204, {}, b''),
+            (200, SIGNED, b'[]'),
+            (200, SIGNED, b'<html>'),
+            (302, {'Location': 'http://127.0.0.1:1/'}, b''),
+        ):
+            self.answer = status, headers, text
+            self.assert_no_answer(exceptions.PlacementError)
+
+    def test_request_waits_for_no_clock_that_was_set_back(self) -> None:
+        self.answer = 200, SIGNED, b'{"inventories": {}}'
+        placement = self.open()
+        self.assertTrue(placement.has_provider(UUID))
+        now = time.time()
+        with (
+            mock.patch('time.time', lambda: now - 3600),
+            mock.patch('time.sleep', side_effect=AssertionError),
+        ):
+            self.assertTrue(placement.has_provider(UUID))
+
+    def test_what_may_pass_is_unavailable(self) -> None:
+        for status in (500, 502, 503, 504, 429):
+            self.answer = status, HTML, b'busy'
+            self.assert_no_answer(exceptions.PlacementUnavailableError)
+
+    def test_credentials_are_named_when_they_are_refused(self) -> None:
+        for status in (401, 403):
+            self.answer = status, SIGNED, fault('no')
+            with self.assertRaisesRegex(
+                exceptions.PlacementError, r'\[placement\]'
+            ):
+                self.open().consumers(UUID)
+
+    def test_answers_without_what_was_asked_for_are_errors(self) -> None:
+        placement = self.open()
+        for ask in (
+            placement.consumers,
+            placement.inventory,
+            placement.traits,
+        ):
+            self.assertRaises(exceptions.PlacementError, ask, UUID)
+
+    def test_allocations_make_a_deletion_fail_as_such(self) -> None:
+        self.answer = (
+            409,
+            SIGNED,
+            fault('has allocations', 'placement.resource_provider.inuse'),
+        )
+        self.assertRaises(
+            exceptions.ProviderInUseError, self.open().delete_provider, UUID
+        )
+        self.answer = 409, SIGNED, fault('has children', 'placement.other')
+        with self.assertRaises(exceptions.PlacementError) as caught:
+            self.open().delete_provider(UUID)
+        self.assertIs(exceptions.PlacementRefusedError, type(caught.exception))
+
+    def test_only_placements_own_400_and_409_are_about_one_provider(
+        self,
+    ) -> None:
+        for status in (400, 409):
+            self.answer = status, SIGNED, fault('no such trait')
+            self.assert_no_answer(exceptions.PlacementRefusedError)
+            self.answer = status, HTML, b'<html>no</html>'
+            self.assert_no_answer(exceptions.PlacementError)
+        for status in (401, 403, 406):
+            self.answer = status, SIGNED, fault('go away')
+            self.assert_no_answer(exceptions.PlacementError)
+
+    def test_request_id_and_version_are_sent(self) -> None:
+        self.open('req-1').has_provider(UUID)
+        (sent,) = self.headers
+        self.assertEqual('req-1', sent['x-openstack-request-id'])
+        self.assertEqual('placement 1.36', sent['openstack-api-version'])
+        self.assertEqual(
+            [('GET', f'/resource_providers/{UUID}')], self.requests
+        )
+
+
+class OptionsTest(configurations.ConfiguredCase):
+    def opened(self, text: str) -> client.PlacementClient | None:
+        return options.open_placement(self.configure(text))
+
+    def test_without_the_group_placement_is_not_used(self) -> None:
+        for text in (
+            '',
+            '[ironic]\nauth_type = none',
+            '[placement]',
+            '[placement]\n# auth_type = password',
+            '[placement]\nenabled = false\nauth_type = password',
+        ):
+            self.assertIsNone(self.opened(text), text)
+
+    def test_any_line_turns_it_on_and_has_to_be_complete(self) -> None:
+        for text in (
+            'enabled = true',
+            'auth_type = password',
+            'auth_tpye = password',
+            'timeout = 5',
+            'auth_type = nonesuch',
+            'auth_type = none',
+        ):
+            with self.assertRaises(exceptions.PlacementError) as caught:
+                self.opened(f'[placement]\n{text}')
+            self.assertIn('[placement]', str(caught.exception))
+            self.assertIn('enabled = false', str(caught.exception))
+            self.assertNotIn('ironic', str(caught.exception))
+
+    def test_misspelt_group_is_an_error(self) -> None:
+        for group in ('placment', 'placements', 'Placment', 'plaecment'):
+            with self.assertRaises(exceptions.ConfigurationError) as caught:
+                self.opened(f'[{group}]\nauth_type = password')
+            self.assertIn(f'[{group}]', str(caught.exception))
+
+    def test_other_groups_are_nobodys_business(self) -> None:
+        self.assertIsNone(self.opened('[place]\na = b\n[my_replacement]\nc=d'))
+
+    def test_inventory_is_reported_unless_somebody_says_no(self) -> None:
+        for reports, text in (
+            (False, ''),
+            (False, '[placement]\nenabled = false'),
+            (False, '[placement]\nenabled = false\nreport_inventory = true'),
+            (True, '[placement]\nauth_type = password'),
+            (True, '[placement]\nenabled = true'),
+            (False, '[placement]\nenabled = true\nreport_inventory = false'),
+        ):
+            found = options.reports(self.configure(text))
+            self.assertIs(reports, found, text)
+        with self.assertRaises(exceptions.ConfigurationError):
+            options.reports(
+                self.configure('[placement]\nreport_inventory = perhaps')
+            )
+
+    def test_providers_are_compared_if_somebody_says_how_often(
+        self,
+    ) -> None:
+        for seconds, line in ((0, ''), (60, 'compare_interval = 60')):
+            conf = self.configure(f'[placement]\nenabled = true\n{line}')
+            self.assertEqual(seconds, options.compare_interval(conf))
+        with self.assertRaises(exceptions.ConfigurationError):
+            options.compare_interval(
+                self.configure('[placement]\ncompare_interval = -1')
+            )
+
+    def test_wrong_type_is_an_error(self) -> None:
+        for line in ('enabled = maybe', 'auth_type = none\ntimeout = soon'):
+            with self.assertRaises(exceptions.ConfigurationError) as caught:
+                self.opened(f'[placement]\n{line}')
+            self.assertIn('[placement]', str(caught.exception))

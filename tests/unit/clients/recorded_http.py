@@ -1,0 +1,190 @@
+"""A server that plays the Ironics which a real one cannot be made to be.
+
+What a real Ironic does is tested with a real one; this one is old, broken,
+slow, changes its list at the worst moment, or is not Ironic at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import threading
+import urllib.parse
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from oslo_config import cfg
+
+from ironic_ownership.clients.ironic import client
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+def uuid(number: int) -> str:
+    return f'00000000-0000-4000-8000-{number:012d}'
+
+
+def fault(status: int, text: str) -> Answer:
+    inner = json.dumps({'faultcode': 'Client', 'faultstring': text})
+    return (
+        status,
+        {'X-OpenStack-Ironic-API-Version': '1.82'},
+        json.dumps({'error_message': inner}).encode(),
+    )
+
+
+def page(text: str, status: int = 200) -> Answer:
+    return status, {'Content-Type': 'text/html'}, text.encode()
+
+
+class PlayedIronic:
+    """One server; each part of it can be replaced.
+
+    :ivar nodes: what the list holds, in order.
+    :ivar lists: by the number of a list request, from 1: what to answer
+        instead; a ConnectionError ends the connection without an answer.
+    :ivar conductors: what the list of conductors holds, in order.
+    :ivar everything: what to answer to every request instead.
+    :ivar writes: what to answer to a request that is no GET, by its method
+        and path.
+    :ivar requests: (path, query) of each request.
+    """
+
+    def __init__(
+        self,
+        count: int = 0,
+        *,
+        maximum: str = '1.115',
+        minimum: str = '1.1',
+        max_limit: int = 1000,
+    ) -> None:
+        self.nodes: list[Any] = [{'uuid': uuid(i)} for i in range(count)]
+        self.conductors: list[Any] = []
+        self.versions = minimum, maximum
+        self.max_limit = max_limit
+        self.lists: dict[int, Callable[[], Answer]] = {}
+        self.everything: Callable[[], Answer] | None = None
+        self.writes: Callable[[str, str], Answer] = lambda method, path: fault(
+            404, 'Not Found'
+        )
+        self.requests: list[tuple[str, dict[str, list[str]]]] = []
+        played = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+
+            def do_GET(self) -> None:
+                self.rfile.read(int(self.headers.get('Content-Length') or 0))
+                try:
+                    status, headers, body = (
+                        played.answer(self.path)
+                        if self.command == 'GET'
+                        else played.writes(self.command, self.path)
+                    )
+                except ConnectionError:
+                    self.close_connection = True
+                    return
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                if 'Content-Length' not in headers:
+                    self.send_header('Content-Length', str(len(body)))
+                else:
+                    self.close_connection = True
+                # The client may have given up meanwhile.
+                with contextlib.suppress(ConnectionError):
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(
+            ('127.0.0.1', 0), Handler
+        )
+        self._server.daemon_threads = True
+        self.url = f'http://127.0.0.1:{self._server.server_port}'
+        threading.Thread(
+            target=self._server.serve_forever, args=(0.01,), daemon=True
+        ).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, target: str) -> Answer:
+        url = urllib.parse.urlsplit(target)
+        query = urllib.parse.parse_qs(url.query, keep_blank_values=True)
+        self.requests.append((url.path, query))
+        if self.everything is not None:
+            return self.everything()
+        if url.path == '/':
+            return self._root()
+        if url.path == '/v1/nodes':
+            number = sum(path == '/v1/nodes' for path, _ in self.requests)
+            return self.lists.get(number, lambda: self.list(query))()
+        if url.path == '/v1/conductors':
+            return self._conductors(query)
+        if url.path.startswith('/v1/nodes/'):
+            return self._node(url.path.rpartition('/')[2])
+        return fault(404, 'Not Found')
+
+    def _root(self) -> Answer:
+        low, high = self.versions
+        version = {'id': 'v1', 'min_version': low, 'version': high}
+        return 200, {}, json.dumps({'default_version': version}).encode()
+
+    def list(self, query: dict[str, list[str]]) -> Answer:
+        limit = min(int(query['limit'][0]), self.max_limit)
+        start = 0
+        if 'marker' in query:
+            marker = query['marker'][0]
+            known = [n.get('uuid') for n in self.nodes if isinstance(n, dict)]
+            if marker not in known:
+                return fault(404, f'Node {marker} could not be found.')
+            start = 1 + [
+                isinstance(n, dict) and n.get('uuid') == marker
+                for n in self.nodes
+            ].index(True)
+        nodes = self.nodes[start : start + limit]
+        body: dict[str, Any] = {'nodes': nodes}
+        if len(nodes) == limit:
+            body['next'] = f'{self.url}/v1/nodes?limit={limit}&marker=none'
+        return 200, {}, json.dumps(body).encode()
+
+    def _conductors(self, query: dict[str, list[str]]) -> Answer:
+        limit = min(int(query['limit'][0]), self.max_limit)
+        start = 0
+        if 'marker' in query:
+            names = [c['hostname'] for c in self.conductors]
+            start = 1 + names.index(query['marker'][0])
+        some = self.conductors[start : start + limit]
+        body: dict[str, Any] = {'conductors': some}
+        if len(some) == limit:
+            body['next'] = f'{self.url}/v1/conductors?limit={limit}'
+        return 200, {}, json.dumps(body).encode()
+
+    def _node(self, wanted: str) -> Answer:
+        for node in self.nodes:
+            if node['uuid'] == wanted:
+                return 200, {}, json.dumps(node).encode()
+        return fault(404, f'Node {wanted} could not be found.')
+
+
+def open_inventory(
+    url: str, on_request: Iterable[str] = (), **options: object
+) -> client.IronicInventory:
+    conf = configuration(auth_type='none', endpoint_override=url, **options)
+    return client.open_inventory(conf, on_request=on_request)
+
+
+def configuration(**options: object) -> cfg.ConfigOpts:
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    client.register_opts(conf)
+    for name, value in options.items():
+        conf.set_override(name, value, 'ironic')
+    return conf

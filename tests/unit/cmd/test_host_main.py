@@ -1,0 +1,18 @@
+"""How the process ends when its host does."""
+
+from __future__ import annotations
+
+import unittest
+
+from ironic_ownership.cmd import host_main
+
+
+class BrokenHost:
+    def run(self) -> None:
+        raise ZeroDivisionError
+
+
+class ServeTest(unittest.TestCase):
+    def test_fault_that_nobody_foresaw_is_no_clean_end(self) -> None:
+        with self.assertRaises(ZeroDivisionError):
+            host_main._serve(BrokenHost(), lambda: None)

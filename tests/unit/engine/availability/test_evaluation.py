@@ -1,0 +1,308 @@
+"""By which rule a node is judged, and what keeps it from flapping."""
+
+from __future__ import annotations
+
+import dataclasses
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.availability import SUMMARY, Unavailable
+from ironic_ownership.engine.availability import evaluation
+from tests.unit.engine import world
+
+FREE = world.node(
+    1, driver='d', provision_state='available', power_state='power off'
+)
+SERVED = evaluation.Fleet.of([model.Conductor('c1', '', frozenset({'d'}))])
+OTHERS = evaluation.Fleet.of(
+    [
+        model.Conductor('c1', '', frozenset({'e'})),
+        model.Conductor('c2', 'g', frozenset({'d'})),
+        model.Conductor('c3', '', frozenset({'d'}), alive=False),
+    ]
+)
+GONE = evaluation.Fleet.of(
+    [model.Conductor('c1', '', frozenset({'d'}), alive=False)]
+)
+
+conductors = st.builds(
+    model.Conductor,
+    st.sampled_from(('c1', 'c2', 'c3', 'c4')),
+    st.sampled_from(('', 'g')),
+    st.frozensets(st.sampled_from('de')),
+    st.booleans(),
+)
+fleets = st.lists(conductors, max_size=4, unique_by=lambda c: c.hostname).map(
+    evaluation.Fleet.of
+)
+nodes = st.builds(
+    world.node,
+    st.just(1),
+    driver=st.sampled_from('de'),
+    conductor_group=st.sampled_from(('', 'g')),
+    maintenance=st.booleans(),
+    instance_uuid=st.sampled_from((None, 'i')),
+    power_state=st.sampled_from((None, 'power on', 'error')),
+    retired=st.booleans(),
+    provision_state=st.sampled_from(
+        (None, 'available', 'active', 'cleaning', 'manageable')
+    ),
+)
+
+
+def judged(fleet: evaluation.Fleet | None = SERVED, **values):
+    node = dataclasses.replace(FREE, **values)
+    return evaluation.judge(node, fleet).code
+
+
+class TestJudge(unittest.TestCase):
+    def test_free_node_with_a_live_conductor_is_available(self) -> None:
+        verdict = evaluation.judge(FREE, SERVED)
+        self.assertIsNone(verdict.code)
+
+    def test_each_state_has_its_code(self) -> None:
+        for values, code in (
+            ({'maintenance': True}, 'maintenance'),
+            ({'power_state': 'error'}, 'power_error'),
+            ({'power_state': None}, 'power_unknown'),
+            ({'retired': True}, 'retired'),
+            ({'provision_state': 'cleaning'}, 'cleaning'),
+            ({'provision_state': 'clean wait'}, 'cleaning'),
+            ({'provision_state': 'clean failed'}, 'cleaning'),
+            ({'provision_state': 'manageable'}, 'provision_state'),
+            ({'provision_state': 'deleting'}, 'provision_state'),
+            ({'provision_state': 'enroll'}, 'provision_state'),
+            ({'instance_uuid': 'i'}, 'reserved'),
+            (
+                {'instance_uuid': 'i', 'provision_state': 'active'},
+                'in_use',
+            ),
+            (
+                {'instance_uuid': 'i', 'provision_state': 'deploying'},
+                'in_use',
+            ),
+        ):
+            with self.subTest(values):
+                self.assertEqual(code, judged(**values))
+
+    def test_first_reason_that_applies_counts(self) -> None:
+        worst = {
+            'driver': 'nobody has it',
+            'maintenance': True,
+            'instance_uuid': 'i',
+            'power_state': 'error',
+            'provision_state': 'cleaning',
+            'retired': True,
+        }
+        better = {
+            'driver': 'd',
+            'maintenance': False,
+            'instance_uuid': None,
+            'power_state': 'power on',
+            'provision_state': 'available',
+            'retired': False,
+        }
+        found = [judged(**worst)]
+        for name, value in better.items():
+            worst[name] = value
+            found.append(judged(**worst))
+        self.assertEqual(
+            [
+                *('out_of_service', 'maintenance', 'reserved'),
+                *('power_error', 'cleaning', 'retired', None),
+            ],
+            # An instance on a node that is cleaned is not held, but there.
+            ['reserved' if c == 'in_use' else c for c in found],
+        )
+
+    def test_codes_are_listed_in_the_order_in_which_they_apply(self) -> None:
+        self.assertEqual(
+            [
+                *('out_of_service', 'maintenance', 'in_use', 'reserved'),
+                *('power_error', 'cleaning', 'retired'),
+                *('provision_state', 'power_unknown'),
+            ],
+            [code.value for code in Unavailable],
+        )
+        self.assertEqual(list(Unavailable), list(SUMMARY))
+
+    def test_driver_of_another_group_or_of_the_dead_is_no_service(
+        self,
+    ) -> None:
+        verdict = evaluation.judge(FREE, OTHERS)
+        self.assertIs(Unavailable.OUT_OF_SERVICE, verdict.code)
+        self.assertIn("'d'", verdict.detail)
+        self.assertIn('c3', verdict.detail)
+        self.assertIsNone(judged(OTHERS, conductor_group='g'))
+
+    def test_group_is_matched_in_lower_case(self) -> None:
+        fleet = evaluation.Fleet.of(
+            [model.Conductor('c', 'rack-a', frozenset({'d'}))]
+        )
+        self.assertIsNone(judged(fleet, conductor_group='rack-a'))
+        self.assertEqual('out_of_service', judged(fleet))
+
+    def test_without_any_live_conductor_no_node_is_to_blame(self) -> None:
+        for fleet in (None, GONE, evaluation.Fleet()):
+            self.assertIsNone(judged(fleet))
+            self.assertEqual('maintenance', judged(fleet, maintenance=True))
+
+    @hypothesis.given(nodes, fleets)
+    def test_available_means_all_of_it(self, node, fleet) -> None:
+        verdict = evaluation.judge(node, fleet)
+        if verdict.code is not None:
+            return
+        self.assertFalse(node.maintenance or node.retired)
+        self.assertIsNone(node.instance_uuid)
+        self.assertEqual('power on', node.power_state)
+        self.assertIn(node.provision_state, (None, 'available'))
+        self.assertTrue(
+            fleet.all_gone or fleet.supports(node.driver, node.conductor_group)
+        )
+
+    @hypothesis.given(
+        st.lists(conductors, max_size=4, unique_by=lambda c: c.hostname),
+        st.randoms(),
+    )
+    def test_order_of_conductors_means_nothing(self, some, random) -> None:
+        other = list(some)
+        random.shuffle(other)
+        self.assertEqual(evaluation.Fleet.of(some), evaluation.Fleet.of(other))
+
+
+class TestCheckInService(unittest.TestCase):
+    def test_error_names_driver_group_and_the_conductors_needed(self) -> None:
+        with self.assertRaises(exceptions.NodeOutOfServiceError) as caught:
+            evaluation.check_in_service(FREE, OTHERS)
+        error = caught.exception
+        self.assertEqual('out_of_service', error.code)
+        self.assertEqual(
+            (FREE.uuid, 'd', '', ('c3',)),
+            (error.uuid, error.driver, error.conductor_group, error.needed),
+        )
+        for word in (FREE.uuid, "'d'", 'default conductor group', 'c3'):
+            self.assertIn(word, str(error))
+
+    def test_without_a_dead_one_a_conductor_is_to_be_started(self) -> None:
+        node = dataclasses.replace(FREE, driver='x', conductor_group='g')
+        with self.assertRaises(exceptions.NodeOutOfServiceError) as caught:
+            evaluation.check_in_service(node, OTHERS)
+        self.assertIn(
+            "Start a conductor in conductor group 'g'", str(caught.exception)
+        )
+
+    def test_here_no_conductor_at_all_is_one_that_is_missing(self) -> None:
+        with self.assertRaises(exceptions.NodeOutOfServiceError):
+            evaluation.check_in_service(FREE, GONE)
+
+    def test_what_is_not_known_refuses_nothing(self) -> None:
+        evaluation.check_in_service(FREE, None)
+        evaluation.check_in_service(FREE, SERVED)
+
+
+class TestWatch(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.watch = evaluation.Watch(60.0)
+
+    def code(self, now: float, fleet, before: str | None) -> str | None:
+        self.watch.look(fleet, now)
+        return self.watch.judge(FREE, before).code
+
+    def test_it_goes_at_once_and_comes_back_after_the_delay(self) -> None:
+        self.assertIsNone(self.code(0, SERVED, None))
+        out = 'out_of_service'
+        self.assertEqual(out, self.code(1, OTHERS, None))
+        self.assertEqual(out, self.code(2, SERVED, out))
+        self.assertEqual(out, self.code(61, SERVED, out))
+        self.assertIsNone(self.code(62, SERVED, out))
+
+    def test_delay_begins_anew_with_each_flap(self) -> None:
+        out = 'out_of_service'
+        for now in (0, 50, 100, 150):
+            self.assertEqual(out, self.code(now, SERVED, out))
+            self.assertEqual(out, self.code(now + 45, OTHERS, out))
+        self.assertEqual(out, self.code(200, SERVED, out))
+        self.assertIsNone(self.code(260, SERVED, out))
+
+    def test_time_in_which_nothing_is_known_does_not_count(self) -> None:
+        out = 'out_of_service'
+        for blind in (None, GONE):
+            self.assertEqual(out, self.code(0, SERVED, out))
+            self.assertEqual(out, self.code(59, blind, out))
+            self.assertEqual(out, self.code(61, SERVED, out))
+            self.watch.look(None, 62)
+
+    def test_after_nobody_was_alive_a_driver_is_missed_after_the_delay(
+        self,
+    ) -> None:
+        self.assertIsNone(self.code(0, SERVED, None))
+        self.assertIsNone(self.code(10, GONE, None))
+        self.assertIsNone(self.code(20, OTHERS, None))
+        self.assertIsNone(self.code(69, OTHERS, None))
+        self.assertEqual('out_of_service', self.code(70, OTHERS, None))
+
+    def test_who_was_out_before_is_not_back_by_that(self) -> None:
+        out = 'out_of_service'
+        self.assertEqual(out, self.code(0, OTHERS, None))
+        self.assertEqual(out, self.code(10, GONE, out))
+        self.assertEqual(out, self.code(20, OTHERS, out))
+        self.assertEqual(out, self.code(80, OTHERS, out))
+
+    def test_new_owner_waits_the_whole_delay(self) -> None:
+        self.assertEqual(
+            'out_of_service', self.code(1000, SERVED, 'out_of_service')
+        )
+
+    def test_node_that_was_never_out_need_not_wait(self) -> None:
+        self.assertIsNone(self.code(0, SERVED, None))
+        self.assertIsNone(self.code(0, SERVED, 'maintenance'))
+
+    def test_who_stays_out_says_why(self) -> None:
+        self.watch.look(SERVED, 0)
+        held = self.watch.judge(FREE, 'out_of_service')
+        self.assertIn('60 s', held.detail)
+
+    @hypothesis.given(st.lists(st.tuples(fleets, st.integers(1, 90))))
+    def test_it_is_never_back_without_support_for_the_delay(
+        self, looks
+    ) -> None:
+        watch, now, before = evaluation.Watch(60.0), 0.0, None
+        served_since: float | None = None
+        gone_at = -60.0
+        for fleet, pause in looks:
+            now += pause
+            watch.look(fleet, now)
+            if fleet.supports('d', ''):
+                served_since = now if served_since is None else served_since
+            else:
+                served_since = None
+            gone_at = now if fleet.all_gone else gone_at
+            verdict = watch.judge(FREE, before)
+            if served_since is None and now - gone_at >= 60:
+                self.assertEqual('out_of_service', verdict.code)
+            if fleet.all_gone:
+                self.assertEqual(before, verdict.code)
+            if before == 'out_of_service' and verdict.code is None:
+                assert served_since is not None
+                self.assertGreaterEqual(now - served_since, 60)
+            before = verdict.code
+
+
+class TestSeen(unittest.TestCase):
+    def test_only_the_owner_says_when_it_is_back(self) -> None:
+        held = world.record(1, 'host1', unavailable='out_of_service')
+        verdict = evaluation.seen(FREE, held, SERVED)
+        self.assertEqual('out_of_service', verdict.code)
+        self.assertIn('host1', verdict.detail)
+
+    def test_record_that_nobody_owns_says_nothing(self) -> None:
+        left = world.record(1, None, unavailable='out_of_service')
+        self.assertIsNone(evaluation.seen(FREE, left, SERVED).code)
+
+    def test_other_codes_are_those_of_now(self) -> None:
+        old = world.record(1, 'host1', unavailable='maintenance')
+        self.assertIsNone(evaluation.seen(FREE, old, SERVED).code)

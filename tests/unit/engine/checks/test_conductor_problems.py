@@ -1,0 +1,111 @@
+"""What the check finds of conductors, and of nodes that none can work on."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.checks import problem, runner
+from ironic_ownership.engine.queries import deployment_snapshot
+from tests.unit.engine import world
+from tests.unit.engine.checks import test_runner
+
+
+def conductor(name: str, *drivers: str, **values) -> model.Conductor:
+    return model.Conductor(name, drivers=frozenset(drivers), **values)
+
+
+class TestConductors(test_runner.CheckCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.nodes = [
+            dataclasses.replace(node, driver='d') for node in self.nodes
+        ]
+        self.conductors: list[model.Conductor] | None = [conductor('c1', 'd')]
+        self.unshown: exceptions.IronicError | None = None
+
+    def check(self) -> list[problem.Problem]:
+        return runner.check(
+            deployment_snapshot.Overview(
+                self.services,
+                self.records,
+                deployment_snapshot.Nodes(
+                    self.nodes,
+                    conductors=self.conductors,
+                    unshown=self.unshown,
+                ),
+                model.View.of(self.members),
+                {},
+            ),
+            world.interpret,
+        )
+
+    def test_nothing_is_found_where_somebody_can_work(self) -> None:
+        self.assertEqual([], self.check())
+
+    def test_nodes_out_of_service_are_named_with_what_is_needed(self) -> None:
+        self.conductors = [
+            conductor('c1', 'd', alive=False),
+            conductor('c2', 'e'),
+        ]
+        found = self.assert_found(
+            'out_of_service', world.uuid(1), world.uuid(2)
+        )
+        self.assertIs(problem.Severity.ERROR, found.severity)
+        self.assertEqual(('host1', 'host2'), found.services)
+        for word in ('2 nodes', "'d'", 'the default group'):
+            self.assertIn(word, found.what)
+        self.assertIn('c1', found.hint)
+        self.assertEqual(['out_of_service'], self.codes())
+
+    def test_each_driver_and_group_is_a_problem_of_its_own(self) -> None:
+        self.conductors = [conductor('c2', 'e')]
+        self.nodes[1] = dataclasses.replace(self.nodes[1], conductor_group='g')
+        found = [p for p in self.check() if p.code == 'out_of_service']
+        self.assertEqual(
+            [(world.uuid(1),), (world.uuid(2),)], [p.subjects for p in found]
+        )
+        self.assertIn("conductor group 'g'", found[1].what)
+
+    def test_unowned_nodes_out_of_service_are_named_apart(self) -> None:
+        self.conductors = [conductor('c2', 'e')]
+        self.records.pop()
+        self.assert_found('out_of_service', world.uuid(1))
+        found = self.assert_found('out_of_service_unowned', world.uuid(2))
+        self.assertEqual((), found.services)
+
+    def test_all_conductors_gone_is_one_problem_and_blames_no_node(
+        self,
+    ) -> None:
+        self.conductors = [
+            conductor('c1', 'd', alive=False),
+            conductor('c2', alive=False),
+        ]
+        self.assert_found('no_conductor', 'c1', 'c2')
+        self.assertEqual(['no_conductor'], self.codes())
+        self.conductors = []
+        self.records[0] = dataclasses.replace(
+            self.records[0], unavailable='out_of_service'
+        )
+        self.assert_found('no_conductor')
+        self.assertEqual(['no_conductor'], self.codes())
+
+    def test_conductors_that_are_not_shown_are_unknown(self) -> None:
+        self.conductors = None
+        self.unshown = exceptions.IronicError('403: not for you')
+        found = self.assert_found('conductors_unknown', 'conductors')
+        self.assertIs(problem.Severity.UNKNOWN, found.severity)
+        self.assertIn('403: not for you', found.what)
+        self.assertEqual(['conductors_unknown'], self.codes())
+
+    def test_node_that_waits_to_come_back_is_only_a_warning(self) -> None:
+        self.records[0] = dataclasses.replace(
+            self.records[0], unavailable='out_of_service'
+        )
+        found = self.assert_found('out_of_service', world.uuid(1))
+        self.assertIs(problem.Severity.WARNING, found.severity)
+        self.assertIn('recovery_delay', found.hint)
+
+    def test_other_reasons_are_no_problem(self) -> None:
+        self.nodes[0] = dataclasses.replace(self.nodes[0], maintenance=True)
+        self.assertEqual([], self.check())

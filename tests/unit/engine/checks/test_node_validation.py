@@ -1,0 +1,186 @@
+"""Nodes in a file, judged before they are enrolled."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+import hypothesis
+from hypothesis import strategies as st
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.checks import node_validation
+from tests.unit.engine import world
+
+FLEET = evaluation.Fleet.of(
+    [
+        model.Conductor('c1', '', frozenset({'ipmi', 'redfish'})),
+        model.Conductor('c2', 'rack-a', frozenset({'ipmi'})),
+        model.Conductor('c3', 'rack-a', frozenset({'redfish'}), alive=False),
+    ]
+)
+GOOD = {'driver': 'ipmi', 'resource_class': 'baremetal', 'name': 'n1'}
+AROUND = node_validation.Surroundings(
+    FLEET, {world.uuid(1)}, {'taken'}, lambda node: node.shard != 'x'
+)
+
+
+def faults(*nodes: Any, around=AROUND) -> list[node_validation.Fault]:
+    entries = node_validation.entries_of(list(nodes))
+    assert entries is not None
+    return node_validation.validate(entries, around)
+
+
+def codes(*nodes: Any) -> list[str]:
+    return [fault.code for fault in faults(*nodes)]
+
+
+class TestValidate(unittest.TestCase):
+    def test_good_nodes_have_no_faults(self) -> None:
+        self.assertEqual(
+            [],
+            faults(
+                GOOD,
+                {
+                    **GOOD,
+                    'name': 'n2',
+                    'uuid': world.uuid(2),
+                    'conductor_group': 'Rack-A',
+                },
+                {'driver': 'redfish', 'resource_class': 'b', 'ports': []},
+            ),
+        )
+
+    def test_driver_that_nobody_has_is_refused_and_near_ones_are_named(
+        self,
+    ) -> None:
+        (fault,) = faults({**GOOD, 'driver': 'ipmmi'})
+        self.assertEqual('driver_unknown', fault.code)
+        self.assertIs(node_validation.Severity.REFUSED, fault.severity)
+        self.assertIn("'ipmmi'", fault.what)
+        self.assertIn('Did you mean ipmi', fault.hint)
+        self.assertEqual(('[0]', 'n1'), (fault.place, fault.node))
+
+    def test_driver_of_another_group_is_refused(self) -> None:
+        (fault,) = faults(
+            {**GOOD, 'driver': 'redfish', 'conductor_group': 'rack-a'}
+        )
+        self.assertEqual('driver_not_in_group', fault.code)
+        self.assertIn('c3', fault.hint)
+
+    def test_unknown_group_is_refused(self) -> None:
+        (fault,) = faults({**GOOD, 'conductor_group': 'rack-b'})
+        self.assertEqual('conductor_group_unknown', fault.code)
+        self.assertIn('rack-a', fault.hint)
+
+    def test_without_any_live_conductor_every_node_is_refused(self) -> None:
+        for some in (
+            [],
+            [model.Conductor('c9', '', frozenset({'ipmi'}), alive=False)],
+        ):
+            fleet = evaluation.Fleet.of(some)
+            (fault,) = faults(GOOD, around=node_validation.Surroundings(fleet))
+            self.assertEqual('driver_unknown', fault.code)
+        self.assertIn('c9', fault.hint)
+
+    def test_what_is_missing_is_named(self) -> None:
+        self.assertEqual(
+            ['driver_missing', 'resource_class_missing'], codes({'name': 'n'})
+        )
+
+    def test_names_and_uuids_are_compared_with_ironic_and_the_file(
+        self,
+    ) -> None:
+        found = faults(
+            {**GOOD, 'name': 'taken'},
+            {**GOOD, 'name': 'twice', 'uuid': world.uuid(7)},
+            {**GOOD, 'name': 'twice', 'uuid': world.uuid(7)},
+            {**GOOD, 'uuid': world.uuid(1).upper()},
+        )
+        self.assertEqual(
+            [
+                ('[0]', 'name_duplicate'),
+                ('[2]', 'uuid_duplicate'),
+                ('[2]', 'name_duplicate'),
+                ('[3]', 'uuid_duplicate'),
+            ],
+            [(fault.place, fault.code) for fault in found],
+        )
+        self.assertIn('Ironic', found[0].what)
+        self.assertIn('[1]', found[1].what)
+
+    def test_what_ironic_takes_for_no_name_or_uuid_is_refused(self) -> None:
+        for name in ('a b', 'a/b', '', 'ü', world.uuid(3), 'x' * 256):
+            self.assertEqual(['name_invalid'], codes({**GOOD, 'name': name}))
+        for uuid in ('x', 7, ''):
+            self.assertEqual(['uuid_invalid'], codes({**GOOD, 'uuid': uuid}))
+
+    def test_shard_that_no_service_admits_is_a_warning_only(self) -> None:
+        (fault,) = faults({**GOOD, 'shard': 'x'})
+        self.assertEqual('not_admitted', fault.code)
+        self.assertIs(node_validation.Severity.WARNING, fault.severity)
+
+    def test_without_services_nobody_is_asked_to_admit(self) -> None:
+        around = node_validation.Surroundings(FLEET)
+        self.assertEqual([], faults({**GOOD, 'shard': 'x'}, around=around))
+
+    def test_what_is_no_node_is_refused_and_the_others_are_judged(
+        self,
+    ) -> None:
+        self.assertEqual(
+            ['not_a_node', 'not_a_node', 'driver_unknown'],
+            codes('x', None, {**GOOD, 'driver': 'x'}),
+        )
+
+    @hypothesis.given(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(
+                        (
+                            *('nodes', 'chassis', 'name', 'uuid', 'driver'),
+                            *('conductor_group', 'shard', 'resource_class'),
+                        )
+                    ),
+                    inner,
+                    max_size=4,
+                )
+            ),
+            max_leaves=12,
+        )
+    )
+    def test_no_document_is_too_odd_to_be_judged(self, document) -> None:
+        entries = node_validation.entries_of(document)
+        if entries is None:
+            return
+        for fault in node_validation.validate(entries, AROUND):
+            self.assertTrue(fault.code and fault.what)
+
+
+class TestEntries(unittest.TestCase):
+    def places(self, document: Any) -> list[str]:
+        entries = node_validation.entries_of(document)
+        assert entries is not None
+        return [entry.place for entry in entries]
+
+    def test_forms_of_the_file(self) -> None:
+        for document, places in (
+            ([GOOD, GOOD], ['[0]', '[1]']),
+            ({'nodes': [GOOD]}, ['nodes[0]']),
+            (
+                {
+                    'chassis': [{'nodes': [GOOD]}, {}, {'nodes': [GOOD]}],
+                    'nodes': [GOOD],
+                },
+                ['nodes[0]', 'chassis[0].nodes[0]', 'chassis[2].nodes[0]'],
+            ),
+            ({'nodes': []}, []),
+        ):
+            self.assertEqual(places, self.places(document))
+
+    def test_what_has_no_nodes_at_all_is_none(self) -> None:
+        for document in (None, 'text', 7, {}, {'node': []}):
+            self.assertIsNone(node_validation.entries_of(document))

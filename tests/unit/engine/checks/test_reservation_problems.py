@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import dataclasses
+
+from ironic_ownership.contracts import reservations
+from ironic_ownership.engine.checks import problem
+from tests.contract.suites import reservations as samples
+from tests.unit.engine.checks import test_runner
+
+CODE = 'reservation_left'
+State = reservations.ReservationState
+
+
+class TestReservations(test_runner.CheckCase):
+    """The host1 of the reservations is dead, unless a test says else."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.alive = self.members
+        self.members = self.members[1:]
+        self.states(State.PENDING)
+
+    def states(self, *states: State, **values) -> None:
+        self.reservations = [
+            samples.wanted(number, state=state, **values)
+            for number, state in enumerate(states, 1)
+        ]
+
+    def test_what_a_dead_service_left_half_way_is_named(self) -> None:
+        self.states(State.PENDING, State.DELETING)
+        one, two = self.reservations
+        found = self.assert_found(CODE, one.id, two.id)
+        self.assertIs(problem.Severity.WARNING, found.severity)
+        self.assertIs(problem.Kind.RESERVATION, found.kind)
+        self.assertEqual(('host1',), found.services)
+        self.assertIn('2 reservations', found.what)
+        self.assertIn('reservation delete', found.hint)
+
+    def test_one_that_would_expire_is_named_with_it(self) -> None:
+        self.states(State.ACTIVE, expires_at=1.0)
+        self.assertIn('1 reservation ', self.found(CODE).what)
+
+    def test_one_that_is_settled_is_no_problem(self) -> None:
+        self.states(State.ACTIVE, State.CLOSED)
+        self.assertNotIn(CODE, self.codes())
+        self.states(State.ACTIVE, expires_at=1.0, confirmed=True)
+        self.assertNotIn(CODE, self.codes())
+
+    def test_each_service_has_its_own(self) -> None:
+        other = dataclasses.replace(
+            samples.wanted(2, state=State.PENDING), host='host3'
+        )
+        self.reservations.append(other)
+        found = [p.services for p in self.check() if p.code == CODE]
+        self.assertEqual([('host1',), ('host3',)], found)
+
+    def test_live_service_settles_its_own(self) -> None:
+        self.members = self.alive
+        self.assertNotIn(CODE, self.codes())
+
+    def test_service_that_is_expected_back_will_settle_them(self) -> None:
+        self.row('host1', away=True)
+        self.assertNotIn(CODE, self.codes())
+
+    def test_without_reservations_there_is_nothing_to_say(self) -> None:
+        self.reservations = None
+        self.assertNotIn(CODE, self.codes())

@@ -1,0 +1,442 @@
+"""What the check finds: each problem made, and its absence."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import unittest
+from unittest import mock
+
+from ironic_ownership.contracts import exceptions, model, policy, reservations
+from ironic_ownership.engine.checks import problem, runner
+from ironic_ownership.engine.host import status_report
+from ironic_ownership.engine.queries import deployment_snapshot
+from tests.unit.engine import world
+
+A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
+Part = deployment_snapshot.Part
+
+
+class CheckCase(unittest.TestCase):
+    """Has a deployment in which nothing is wrong."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.nodes = [world.node(1, shard='a'), world.node(2, shard='b')]
+        self.records = [world.record(1, 'host1'), world.record(2, 'host2')]
+        self.members = [world.member('host1', A), world.member('host2', B)]
+        self.services = [
+            model.Service('host1', settings=A),
+            model.Service('host2', settings=B),
+        ]
+        self.gone: set[str] = set()
+        self.unverified: set[str] = set()
+        self.unlisted = 0
+        self.unread: dict[Part, exceptions.OwnershipError] = {}
+        self.reservations: list[reservations.Reservation] | None = None
+        self.reporting = False
+
+    def row(self, host: str, **values) -> None:
+        self.services = [
+            dataclasses.replace(row, **values) if row.host == host else row
+            for row in self.services
+        ]
+
+    def check(self) -> list[problem.Problem]:
+        nodes = deployment_snapshot.Nodes(
+            self.nodes,
+            frozenset(self.gone),
+            frozenset(self.unverified),
+            self.unlisted,
+        )
+        return runner.check(
+            deployment_snapshot.Overview(
+                None if Part.RECORDS in self.unread else self.services,
+                None if Part.RECORDS in self.unread else self.records,
+                None if Part.IRONIC in self.unread else nodes,
+                None
+                if Part.MEMBERSHIP in self.unread
+                else model.View.of(self.members),
+                self.unread,
+                self.reservations,
+            ),
+            world.interpret,
+            reporting=self.reporting,
+        )
+
+    def codes(self) -> list[str]:
+        return sorted({found.code for found in self.check()})
+
+    def found(self, code: str) -> problem.Problem:
+        (one,) = [p for p in self.check() if p.code == code]
+        return one
+
+    def assert_found(self, code: str, *subjects: str) -> problem.Problem:
+        found = self.found(code)
+        self.assertEqual(subjects, found.subjects)
+        self.assertTrue(found.what)
+        self.assertTrue(found.hint)
+        return found
+
+
+class TestNodes(CheckCase):
+    def test_nothing_is_found_where_nothing_is_wrong(self) -> None:
+        self.assertEqual([], self.check())
+
+    def test_node_that_no_service_admits_is_unowned(self) -> None:
+        self.nodes.append(world.node(3, shard='c'))
+        self.assert_found('unowned', world.uuid(3))
+        self.assertEqual(['shard_without_service', 'unowned'], self.codes())
+
+    def test_node_without_a_record_is_unclaimed(self) -> None:
+        self.records.pop()
+        found = self.assert_found('unclaimed', world.uuid(2))
+        self.assertEqual(('host2',), found.services)
+        self.assertEqual(['unclaimed'], self.codes())
+
+    def test_node_that_the_assigner_withholds_is_no_problem(self) -> None:
+        odd = world.runs(odd=None)
+        self.members = world.members(odd, 'host1', 'host2')
+        self.nodes = [world.node(2)]
+        self.records = []
+        self.assertEqual([], self.codes())
+
+    def test_free_node_on_its_way_is_misplaced(self) -> None:
+        self.members = world.members(world.RING, 'host1', 'host2')
+        self.nodes = [world.node(1), world.node(6)]
+        self.records = [world.record(1, 'host1'), world.record(6, 'host1')]
+        found = self.assert_found('misplaced', world.uuid(1))
+        self.assertEqual(('host1', 'host2'), found.services)
+
+    def test_services_that_disagree_contest_a_node(self) -> None:
+        self.members.append(world.member('host3', world.ALL))
+        found = [p for p in self.check() if p.code == 'contested']
+        self.assertEqual(
+            [('host1', 'host3'), ('host2', 'host3')],
+            [p.services for p in found],
+        )
+        self.assertEqual(
+            [(world.uuid(1),), (world.uuid(2),)], [p.subjects for p in found]
+        )
+
+    def test_services_with_one_filter_are_in_conflict(self) -> None:
+        self.members.append(world.member('host3', A, 9.0))
+        found = self.assert_found('conflict', world.uuid(1))
+        self.assertEqual(('host1', 'host3'), found.services)
+        self.assert_found('shard_shared', 'host1', 'host3')
+
+    def test_record_that_policies_give_to_another_is_named(self) -> None:
+        self.records[1] = world.record(2, 'host1')
+        found = self.assert_found('record_keeps', world.uuid(2))
+        self.assertIn('move UUID --service host2', found.hint)
+
+    def test_deployed_node_that_left_its_shard_is_filtered(self) -> None:
+        self.nodes[1] = world.node(2, shard='a', instance_uuid='i')
+        self.records[1] = world.record(2, 'host2', 'i')
+        self.assert_found('filtered', world.uuid(2))
+
+    def test_orphans_are_those_that_ironic_denied(self) -> None:
+        self.records += [world.record(3, 'host1'), world.record(4, 'host1')]
+        self.gone = {world.uuid(3)}
+        self.unverified = {world.uuid(4)}
+        self.assert_found('orphan', world.uuid(3))
+        found = self.assert_found('orphan_not_verified', world.uuid(4))
+        self.assertEqual('unknown', found.severity)
+
+    def test_nodes_that_may_not_be_listed_are_told(self) -> None:
+        self.unlisted = 7
+        self.assertIn('7 node(s)', self.found('not_listed').what)
+
+
+class TestOwners(CheckCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.nodes.append(world.node(3, shard='a', instance_uuid='i'))
+        self.records.append(world.record(3, 'host1', 'i'))
+
+    def assert_left(self, code: str, severities: tuple[str, str]) -> None:
+        deployed = self.assert_found(f'{code}_with_instance', world.uuid(3))
+        free = self.assert_found(code, world.uuid(1))
+        self.assertEqual(severities, (deployed.severity, free.severity))
+        self.assertEqual(('host1',), free.services)
+
+    def test_dead_owner(self) -> None:
+        del self.members[0]
+        self.assert_left('owner_dead', ('error', 'warning'))
+
+    def test_owner_that_is_no_service(self) -> None:
+        del self.members[0], self.services[0]
+        self.assert_left('owner_gone', ('error', 'error'))
+
+    def test_forced_down_owner_alive_or_not(self) -> None:
+        self.row('host1', forced_down=True)
+        self.assert_left('owner_forced_down', ('error', 'warning'))
+        del self.members[0]
+        self.assert_left('owner_forced_down', ('error', 'warning'))
+
+    def test_owner_that_is_away_is_expected_back(self) -> None:
+        del self.members[0]
+        self.row('host1', away=True)
+        self.assert_left('owner_away', ('warning', 'warning'))
+
+    def test_disabled_owner(self) -> None:
+        self.row('host1', disabled=True)
+        self.assert_left('owner_disabled', ('warning', 'warning'))
+
+    def test_service_without_a_row_yet_is_alive(self) -> None:
+        del self.services[0]
+        self.assertEqual([], self.codes())
+
+
+class TestPlaces(CheckCase):
+    def test_shard_of_a_dead_or_disabled_service_has_none(self) -> None:
+        self.row('host1', disabled=True)
+        self.assert_found('shard_without_service', 'a')
+        self.row('host1', disabled=False)
+        del self.members[0]
+        self.assert_found('shard_without_service', 'a')
+
+    def test_service_without_a_shard_serves_all(self) -> None:
+        self.members = [world.member('host1', world.ALL)]
+        self.assertNotIn('shard_without_service', self.codes())
+
+    def test_conductor_group_without_a_service(self) -> None:
+        self.members = [world.member('host1', world.runs(conductor_group='g'))]
+        self.nodes = [
+            world.node(1, conductor_group='g'),
+            world.node(2, conductor_group='h'),
+        ]
+        found = self.assert_found('conductor_group_without_service', 'h')
+        self.assertEqual('conductor_group', found.kind)
+
+    def test_service_of_another_conductor_group_serves_no_shard(self) -> None:
+        self.nodes.append(world.node(3, shard='c'))
+        self.members.append(
+            world.member('host3', world.runs(conductor_group='g'))
+        )
+        self.assert_found('shard_without_service', 'c')
+        self.nodes.append(world.node(4, shard='c', conductor_group='g'))
+        self.assertNotIn('shard_without_service', self.codes())
+
+    def test_group_of_shards_without_a_service_is_told_once(self) -> None:
+        self.members = []
+        self.assert_found('shard_without_service', 'a', 'b')
+        self.assertNotIn('conductor_group_without_service', self.codes())
+        self.nodes.append(world.node(3))
+        self.assert_found('conductor_group_without_service', '')
+
+    def test_group_is_served_if_one_of_its_nodes_is(self) -> None:
+        self.nodes.append(world.node(3))
+        self.assertEqual(['unowned'], self.codes())
+
+    def test_shard_key_without_nodes(self) -> None:
+        self.nodes.pop()
+        found = self.assert_found('shard_without_nodes', 'b')
+        self.assertEqual(('host2',), found.services)
+
+    def test_shard_and_shard_key_that_differ_in_case(self) -> None:
+        self.nodes[0] = world.node(1, shard='A')
+        found = self.assert_found('shard_case', 'A', 'a')
+        self.assertEqual(('host1',), found.services)
+
+    def test_two_shards_that_differ_in_case(self) -> None:
+        self.nodes.append(world.node(3, shard='A'))
+        self.assert_found('shard_case', 'A', 'a')
+
+
+class TestServices(CheckCase):
+    def run_with(self, *settings: model.MemberSettings) -> None:
+        self.members = [
+            world.member(f'host{number}', text, float(number))
+            for number, text in enumerate(settings, start=1)
+        ]
+        self.services = [
+            model.Service(m.host, settings=m.settings) for m in self.members
+        ]
+        self.nodes, self.records = [], []
+
+    def test_lists_of_peers_that_disagree(self) -> None:
+        self.run_with(
+            world.runs(conductor_group='g', peer_list=('host1', 'host2')),
+            world.runs(
+                conductor_group='g', peer_list=('host1', 'host2', 'host3')
+            ),
+        )
+        found = self.assert_found('settings_differ', 'host1', 'host2')
+        self.assertIn('[host1,host2,host3]', found.what)
+        self.assertNotIn('conductor_group', found.what)
+
+    def test_one_sided_naming_is_enough(self) -> None:
+        self.run_with(
+            world.runs(conductor_group='g', peer_list=('host1', 'host2')),
+            world.runs(conductor_group='h', peer_list=()),
+        )
+        self.assert_found('settings_differ', 'host1', 'host2')
+
+    def test_different_policies_on_one_scope(self) -> None:
+        self.run_with(world.RING, world.ALL)
+        found = self.assert_found('settings_differ', 'host1', 'host2')
+        self.assertIn('policies=peer_list', found.what)
+
+    def test_different_scopes_are_no_peers(self) -> None:
+        self.run_with(
+            world.runs(conductor_group='g', peer_list=()),
+            world.runs(conductor_group='h', peer_list=()),
+        )
+        self.assertNotIn('settings_differ', self.codes())
+
+    def test_settings_that_differ_in_case(self) -> None:
+        self.run_with(A, world.runs(shard_key='A'))
+        self.assert_found('settings_case', 'host1', 'host2')
+
+    def test_peer_that_was_never_seen(self) -> None:
+        self.run_with(world.runs(peer_list=('host1', 'hots2')))
+        found = self.assert_found('peer_unknown', 'hots2')
+        self.assertEqual(('host1',), found.services)
+        self.services.append(model.Service('hots2'))
+        self.assertEqual([], self.codes())
+
+    def test_one_filter_without_an_assigner_is_shared(self) -> None:
+        self.run_with(world.ALL, world.ALL)
+        self.assert_found('filter_shared', 'host1', 'host2')
+        self.run_with(world.RING, world.RING)
+        self.assertEqual([], self.codes())
+
+    def test_shard_is_shared_unless_conductor_groups_divide_it(self) -> None:
+        self.run_with(A, world.runs(conductor_group='g', shard_key='a'))
+        self.assert_found('shard_shared', 'host1', 'host2')
+        self.run_with(
+            world.runs(conductor_group='g', shard_key='a'),
+            world.runs(conductor_group='h', shard_key='a'),
+        )
+        self.assertNotIn('shard_shared', self.codes())
+
+    def test_ring_on_one_shard_is_shared(self) -> None:
+        # With a shard key every service is alone in its ring.
+        self.run_with(*[world.runs(shard_key='a', peer_list=())] * 2)
+        self.assert_found('shard_shared', 'host1', 'host2')
+
+    def test_view_that_differs_is_named_once_it_was_reported(self) -> None:
+        current = model.View.of(self.members).checksum
+        self.row('host1', view_checksum=current)
+        self.assertEqual([], self.codes())
+        self.row('host2', view_checksum='0123456789abcdef')
+        self.assert_found('view_differs', 'host2')
+
+    def test_view_of_a_dead_service_does_not_count(self) -> None:
+        self.services.append(model.Service('dead', view_checksum='0' * 16))
+        self.assertEqual([], self.codes())
+
+    def test_unreadable_settings_are_told_and_are_no_peers(self) -> None:
+        self.members += [
+            world.member('host3', world.UNKNOWN),
+            world.member('host4', world.NEWER),
+        ]
+        one, other = [
+            p for p in self.check() if p.code == 'settings_unreadable'
+        ]
+        self.assertIn("'of_another_site'", one.what)
+        self.assertIn('contract version 2', other.what)
+        self.assertEqual(['settings_unreadable'], self.codes())
+
+    def test_refused_configuration(self) -> None:
+        self.row('host1', config_error='[ironic] peer_list: half')
+        self.assertIn('half', self.assert_found('config_error', 'host1').what)
+        del self.members[0]
+        self.assertNotIn('config_error', self.codes())
+
+    def test_uneven_ring(self) -> None:
+        self.run_with(world.RING, world.RING)
+        self.records = [world.record(n, 'host1', 'i') for n in range(8)]
+        self.records += [world.record(8, 'host2'), world.record(9, 'host2')]
+        found = self.assert_found('imbalance', 'host1')
+        self.assertIn('1.60 times', found.what)
+        self.records = self.records[3:]
+        self.assertNotIn('imbalance', self.codes())
+
+
+class Failing(policy.FilterPolicy):
+    """Fails for every node, and counts how often it is asked."""
+
+    contract_version = 1
+    asked: list[str] = []
+
+    def admits(self, node: model.Node) -> bool:
+        self.asked.append(node.uuid)
+        raise LookupError('its own mistake')
+
+
+class TestPolicies(CheckCase):
+    def test_fault_that_a_service_reported_is_found(self) -> None:
+        both = status_report.text_of('peer_list: half', 'P.assign failed')
+        self.row('host1', config_error=both)
+        fault = self.assert_found('plugin_fault', 'host1')
+        self.assertIn('P.assign failed', fault.what)
+        self.assertNotIn('half', fault.what)
+        self.assertIs(problem.Severity.ERROR, fault.severity)
+        error = self.assert_found('config_error', 'host1')
+        self.assertIn('half', error.what)
+        self.assertNotIn('assign', error.what)
+
+    def test_policy_that_fails_here_leaves_the_other_checks(self) -> None:
+        Failing.asked.clear()
+        world_classes = {**world.CLASSES, 'failing': Failing}
+        self.members.append(
+            world.member('host3', world.runs(failing=None, shard_key='b'))
+        )
+        self.row('host1', config_error='half')
+        with mock.patch.object(
+            world,
+            'interpret',
+            functools.partial(world.interpret, classes=world_classes),
+        ):
+            found = {one.code: one for one in self.check()}
+        self.assertIn('Failing.admits', found['plugin_fault'].what)
+        self.assertIn('its own mistake', found['plugin_fault'].what)
+        self.assertIn('contested nodes', found['plugin_fault'].hint)
+        self.assertIs(problem.Severity.UNKNOWN, found['plugin_fault'].severity)
+        self.assertIn('config_error', found)
+        self.assertEqual(1, len(Failing.asked))
+
+
+class TestUnread(CheckCase):
+    def without(self, part: Part) -> problem.Problem:
+        self.unread = {
+            part: exceptions.IronicUnavailableError('no answer', hint='Wait')
+        }
+        (found,) = self.check()
+        self.assertEqual('unknown', found.severity)
+        self.assertEqual((str(part),), found.subjects)
+        return found
+
+    def test_without_ironic_the_rest_is_judged(self) -> None:
+        found = self.without(Part.IRONIC)
+        self.assertEqual('ironic_unavailable', found.code)
+        self.assertIn('unowned nodes', found.hint)
+        self.assertNotIn('balance', found.hint)
+        del self.members[0]
+        self.assertIn('owner_dead', self.codes())
+
+    def test_without_membership_nobody_is_called_dead(self) -> None:
+        self.assertIn('owners', self.without(Part.MEMBERSHIP).hint)
+        self.gone = {world.uuid(1)}
+        self.assertIn('orphan', self.codes())
+
+    def test_without_records_settings_are_judged(self) -> None:
+        self.assertNotIn('settings of peers', self.without(Part.RECORDS).hint)
+        self.members.append(world.member('host3', A))
+        self.assertIn('shard_shared', self.codes())
+
+    def test_without_anything_nothing_is_guessed(self) -> None:
+        self.unread = dict.fromkeys(
+            Part, exceptions.RecordsUnavailableError('no answer')
+        )
+        self.assertEqual(['records_unavailable'], self.codes())
+        self.assertEqual(3, len(self.check()))
+
+    def test_errors_come_first(self) -> None:
+        self.unlisted = 1
+        self.nodes.append(world.node(3, shard='c'))
+        self.records.pop()
+        severities = [p.severity for p in self.check()]
+        self.assertEqual(['error', 'error', 'warning', 'unknown'], severities)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import threading
+import unittest
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.decision import plugin_guard
+from tests.unit.engine import world
+
+ODD = world.OddPolicy({})
+
+
+def _origin(target: type) -> str:
+    return f"policy 'x' from {target.__name__.lower()} 1.0"
+
+
+class TestFaults(unittest.TestCase):
+    def test_fault_names_method_policy_and_distribution(self) -> None:
+        with (
+            self.assertRaises(exceptions.PluginFaultError) as caught,
+            plugin_guard.faults_of(ODD, 'assign', _origin),
+        ):
+            raise KeyError('its own mistake')
+        text = str(caught.exception)
+        for part in (
+            "policy 'x' from oddpolicy 1.0",
+            'OddPolicy.assign',
+            "KeyError: 'its own mistake'",
+        ):
+            self.assertIn(part, text)
+        self.assertIsInstance(caught.exception.__cause__, KeyError)
+
+    def test_interrupt_is_no_fault_of_a_plugin(self) -> None:
+        with (
+            self.assertRaises(KeyboardInterrupt),
+            plugin_guard.faults_of(ODD, 'assign'),
+        ):
+            raise KeyboardInterrupt
+
+
+class TestWatch(unittest.TestCase):
+    def test_who_is_slow_is_named_while_it_is_at_it(self) -> None:
+        told: list[str] = []
+        asked = threading.Event()
+
+        def tell(words: str) -> None:
+            told.append(words)
+            asked.set()
+
+        with (
+            plugin_guard.watched(0.01, tell) as slow,
+            plugin_guard.faults_of(ODD, 'assign', _origin),
+        ):
+            self.assertTrue(asked.wait(60))
+        self.assertTrue(slow.is_set())
+        self.assertEqual(
+            ["policy 'x' from oddpolicy 1.0: OddPolicy.assign"], told
+        )
+
+    def test_nobody_is_told_of_who_is_in_time(self) -> None:
+        told: list[str] = []
+        with (
+            plugin_guard.watched(600, told.append) as slow,
+            plugin_guard.faults_of(ODD, 'assign'),
+        ):
+            pass
+        self.assertFalse(slow.is_set())
+        self.assertEqual([], told)
+
+    def test_time_between_two_calls_is_nobodys(self) -> None:
+        self.assertEqual('between two policies', plugin_guard.Watch().words())

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import unittest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.engine.decision import policy_set
+from tests.unit.engine import world
+
+_RUNS = st.fixed_dictionaries(
+    {},
+    optional={
+        'all': st.none(),
+        'shard_key': st.sampled_from(('a', 'A')),
+        'conductor_group': st.sampled_from(('', 'g', 'G')),
+        'picky': st.just('ipmi'),
+        'peer_list': st.just(()),
+    },
+)
+_NODES = st.builds(
+    model.Node,
+    uuid=st.just('n'),
+    shard=st.sampled_from((None, 'a', 'A')),
+    conductor_group=st.sampled_from(('', 'g')),
+    driver=st.sampled_from(('ipmi', 'redfish')),
+)
+
+
+class TestPolicySet(unittest.TestCase):
+    @given(_RUNS, _NODES)
+    def test_node_is_admitted_when_every_filter_admits_it(
+        self, runs, node
+    ) -> None:
+        policies = world.interpret(world.runs(**runs))
+        self.assertIs(
+            all(f.admits(node) for f in policies.filters),
+            policies.admits(node),
+        )
+
+    @given(_RUNS, _NODES)
+    def test_what_is_admitted_lies_in_the_scope(self, runs, node) -> None:
+        policies = world.interpret(world.runs(**runs))
+        if policies.admits(node):
+            self.assertTrue(
+                policies.scope.matches(node.shard, node.conductor_group)
+            )
+
+    def test_scopes_add_up(self) -> None:
+        policies = world.interpret(
+            world.runs(shard_key='a', conductor_group='G', picky='ipmi')
+        )
+        self.assertEqual(
+            model.Scope(shard='a', conductor_group='g'), policies.scope
+        )
+
+    def test_only_what_scopes_cannot_say_is_asked_node_by_node(self) -> None:
+        policies = world.interpret(
+            world.runs(all=None, shard_key='a', picky='ipmi')
+        )
+        self.assertEqual(
+            [world.PickyPolicy], [type(f) for f in policies.beyond_scope]
+        )
+
+    def test_assigner_alone_admits_every_node(self) -> None:
+        policies = world.interpret(world.RING)
+        self.assertEqual(model.Scope(), policies.scope)
+        self.assertTrue(policies.admits(world.node(1, shard='a')))
+
+    def test_only_a_rebalancing_assigner_rebalances(self) -> None:
+        for runs, rebalancing in (
+            (world.ALL, False),
+            (world.runs(odd=None), False),
+            (world.RING, True),
+        ):
+            self.assertIs(rebalancing, world.interpret(runs).rebalancing)
+
+    def test_no_policies_filter_nothing(self) -> None:
+        self.assertEqual(model.Scope(), policy_set.PolicySet().scope)
+
+
+class Alike:
+    """Has what a scope has, and is none."""
+
+    shard = conductor_group = None
+    nothing = False
+
+
+class Told(policy.FilterPolicy):
+    """Answers what a test tells it to."""
+
+    contract_version = 1
+    answer: object = True
+
+    def scope(self):
+        return self.answer if isinstance(self.answer, Alike) else model.Scope()
+
+    def admits(self, node):
+        return self.answer
+
+
+class ToldAssigner(world.OddPolicy):
+    answer: object = frozenset()
+
+    def peers(self, host, candidates, scope):
+        return self.answer
+
+    def assign(self, nodes, hosts):
+        nodes.reverse()
+        return super().assign(nodes, hosts)
+
+
+def origin(target: type[policy.Policy]) -> str:
+    return f"policy 'told' from {target.__name__.lower()} 1.0"
+
+
+class TestAnswers(unittest.TestCase):
+    def fault(self, ask) -> str:
+        with self.assertRaises(exceptions.PluginFaultError) as caught:
+            ask()
+        return str(caught.exception)
+
+    def test_filter_answers_true_or_false_or_breaks_its_contract(self) -> None:
+        told = Told({})
+        policies = policy_set.PolicySet.of([told], origin)
+        for answer in (True, False):
+            told.answer = answer
+            self.assertIs(answer, policies.admits(world.node(1)))
+        for answer in (None, 1, 0, 'no', []):
+            told.answer = answer
+            text = self.fault(lambda: policies.admits(world.node(1)))
+            for part in ("policy 'told' from told 1.0", 'Told.admits'):
+                self.assertIn(part, text)
+
+    def test_scope_of_another_type_breaks_the_contract(self) -> None:
+        told = Told({})
+        told.answer = Alike()
+        policies = policy_set.PolicySet.of([told], origin)
+        self.assertIn('Told.scope', self.fault(lambda: policies.scope))
+
+    def test_peers_are_a_set_of_names(self) -> None:
+        told = ToldAssigner({})
+        policies = policy_set.PolicySet.of([told], origin)
+        self.assertEqual({'a'}, policies.peers('a', ['a', 'b']))
+        for answer in (None, 'everybody', ['a'], frozenset({1})):
+            told.answer = answer
+            text = self.fault(lambda: policies.peers('a', ['a', 'b']))
+            for part in ('from toldassigner 1.0', 'ToldAssigner.peers'):
+                self.assertIn(part, text)
+
+    def test_order_of_the_nodes_cannot_be_changed_by_a_policy(self) -> None:
+        policies = policy_set.PolicySet.of([ToldAssigner({})], origin)
+        nodes = [world.node(2), world.node(1)]
+        self.assertIn(
+            'ToldAssigner.assign',
+            self.fault(lambda: policies.assign(nodes, ('a', 'b'))),
+        )
+        self.assertEqual([world.node(2), world.node(1)], nodes)

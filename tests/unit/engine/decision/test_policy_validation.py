@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import unittest
+
+from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts.options import Option, OptionType
+from ironic_ownership.engine.decision import policy_validation
+from ironic_ownership.policies import conductor_group, peer_list
+
+
+class Plain(policy.FilterPolicy):
+    """Answers by the book; each test lets one answer go wrong."""
+
+    contract_version = 1
+    options = (
+        Option('colour', OptionType.STRING, 'A colour.'),
+        Option('word', OptionType.STRING, 'A secret.', secret=True),
+    )
+
+    def settings(self):
+        return {'colour': self._settings.get('colour')}
+
+
+def _origin(target: type[policy.Policy]) -> str:
+    return "policy 'plain' from them 1.0"
+
+
+class TestTrial(unittest.TestCase):
+    def refused(self, **methods: object) -> str:
+        candidate = type('Odd', (Plain,), methods)({'colour': 'red'})
+        with self.assertRaises(exceptions.PluginFaultError) as caught:
+            policy_validation.try_out(candidate, _origin)
+        (name,) = {m for m in methods if not m.startswith('_')}
+        self.assertIn("policy 'plain' from them 1.0", str(caught.exception))
+        self.assertIn(f'Odd.{name}', str(caught.exception))
+        return str(caught.exception)
+
+    def test_good_policy_is_returned_with_what_it_says(self) -> None:
+        tried = policy_validation.try_out(Plain({'colour': 'red'}), _origin)
+        self.assertEqual({'colour': 'red'}, tried.options)
+        self.assertEqual((), tried.remarks)
+        group = policy_validation.try_out(
+            conductor_group.ConductorGroupPolicy({'conductor_group': 'G'})
+        )
+        self.assertEqual({'conductor_group': 'g'}, group.options)
+        ring = policy_validation.try_out(
+            peer_list.PeerListPolicy({'peer_list': ('B', 'a')})
+        )
+        self.assertEqual({'peer_list': ('a', 'b')}, ring.options)
+        self.assertEqual(1, len(ring.remarks))
+
+    def test_settings_that_cannot_be_advertised_are_refused(self) -> None:
+        for wrong in (
+            None,
+            'text',
+            {'colour': object()},
+            {'colour': ['a']},
+            {'colour': (1,)},
+            {'colour': float('nan')},
+            {1: 'a'},
+        ):
+            with self.subTest(wrong=wrong):
+                self.refused(settings=lambda self, wrong=wrong: wrong)
+
+    def test_secret_is_never_advertised(self) -> None:
+        text = self.refused(
+            settings=lambda self: {'colour': 'red', 'word': 'hunter2'}
+        )
+        self.assertIn("secret option 'word'", text)
+        self.assertNotIn('hunter2', text)
+
+    def test_settings_have_to_give_the_same_policy_again(self) -> None:
+        def settings(self):
+            return {'colour': f'{self._settings["colour"]}!'}
+
+        self.assertIn("'red!!'", self.refused(settings=settings))
+
+    def test_scope_that_is_none_is_refused(self) -> None:
+        self.refused(scope=lambda self: None)
+        self.refused(scope=lambda self: 'rack1')
+        self.refused(scope=lambda self: {}['its own mistake'])
+
+    def test_remarks_that_are_no_lines_are_refused(self) -> None:
+        self.refused(remarks=lambda self: None)
+        self.refused(remarks=lambda self: 'text')
+        self.refused(remarks=lambda self: [5])
+
+    def test_scope_of_an_assigner_is_not_asked_for(self) -> None:
+        policy_validation.try_out(peer_list.PeerListPolicy({}))
+
+    def test_values_of_all_types_are_advertised(self) -> None:
+        values = {'a': 'x', 'b': 1, 'c': 0.5, 'd': True, 'e': None, 'f': ()}
+
+        class Any(Plain):
+            options = ()
+
+            def settings(self):
+                return self._settings
+
+        tried = policy_validation.try_out(Any(values))
+        advertised = model.MemberSettings(
+            (model.PolicySettings.of('any', tried.options),)
+        )
+        self.assertEqual(
+            advertised, model.MemberSettings.from_json(advertised.to_json())
+        )

@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.deletion import mass_loss, missing_nodes
+from ironic_ownership.engine.deletion.gates import Gate, Verdict
+from ironic_ownership.engine.deletion.remover import Batch, Outcome, Remover
+from tests.contract.suites import inventory, placement
+from tests.unit.engine import service, world
+
+GONE = world.uuid(1)
+DOWN = exceptions.PlacementUnavailableError('Placement is down')
+SILENT = exceptions.IronicUnavailableError('Ironic is down')
+
+
+class RemovalCase(service.ServiceCase):
+    """``host1`` owns a node that Ironic does not have."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.placement = placement.FakePlacement([GONE])
+        self.host = self.start('host1', placement=self.placement)
+        self.ironic.put(*map(world.node, range(1, 9)))
+        self.host.refresh()
+        del self.ironic.nodes[GONE]
+        (self.record,) = self.records.compute_nodes_by_uuid([GONE])
+        self.round = Batch(mass_loss=False, sees_all_nodes=True)
+        self.done: list[str] = []
+
+    def remove(
+        self,
+        forget: Callable[[], bool] | None = None,
+        may_act: Callable[[], object] = lambda: None,
+        uses: bool = True,
+    ) -> Outcome:
+        remover = Remover(
+            self.records, self.ironic, self.placement if uses else None
+        )
+        return remover.remove(
+            self.record,
+            self.round,
+            may_act=may_act,
+            forget=forget or self.forget,
+        )
+
+    def forget(self) -> bool:
+        self.done.append('record')
+        return True
+
+    def assert_refused(self, *gates: Gate) -> Outcome:
+        outcome = self.remove()
+        self.assertEqual(list(gates), [j.gate for j in outcome.failed])
+        self.assertFalse(outcome.deleted or outcome.provider_deleted)
+        self.assertEqual([], self.done)
+        self.assertIn(GONE, self.placement.providers)
+        return outcome
+
+
+class TestRemover(RemovalCase):
+    def test_provider_goes_before_the_record(self) -> None:
+        def forget() -> bool:
+            self.assertNotIn(GONE, self.placement.providers)
+            return self.forget()
+
+        outcome = self.remove(forget)
+        self.assertTrue(outcome.deleted and outcome.provider_deleted)
+        self.assertEqual(['record'], self.done)
+
+    def test_ironic_is_asked_last_and_right_before(self) -> None:
+        self.ironic.calls.clear()
+        self.remove()
+        self.assertEqual([('get', GONE)], self.ironic.calls)
+        self.assertEqual(
+            [('consumers', GONE), ('delete_provider', GONE)],
+            self.placement.calls,
+        )
+
+    def test_node_that_came_back_is_kept(self) -> None:
+        self.ironic.put(world.node(1))
+        self.assert_refused(Gate.NODE_IS_GONE)
+
+    def test_instance_since_then_keeps_it(self) -> None:
+        self.ironic.put(world.node(1, instance_uuid='i1'))
+        self.host.refresh()
+        del self.ironic.nodes[GONE]
+        self.assert_refused(Gate.NO_INSTANCE)
+
+    def test_allocation_keeps_it(self) -> None:
+        self.placement.providers[GONE].consumers.add('c1')
+        self.assert_refused(Gate.NO_ALLOCATION)
+
+    def test_other_owner_since_then_keeps_it(self) -> None:
+        self.operator('UPDATE compute_nodes SET host = NULL')
+        outcome = self.assert_refused(Gate.STILL_OWNER)
+        self.assertIn('now nobody', outcome.failed[0].evidence)
+
+    def test_record_deleted_by_another_keeps_the_provider(self) -> None:
+        self.operator('UPDATE compute_nodes SET deleted_at = 1')
+        self.assert_refused(Gate.STILL_OWNER)
+
+    def test_mass_loss_and_a_narrow_credential_keep_it(self) -> None:
+        self.round.mass_loss, self.round.sees_all_nodes = True, None
+        self.assert_refused(Gate.NO_MASS_LOSS, Gate.SEES_ALL_NODES)
+
+    def test_who_lost_the_right_to_act_deletes_no_provider(self) -> None:
+        def fenced() -> None:
+            raise exceptions.FencedError('fenced')
+
+        self.assertRaises(exceptions.FencedError, self.remove, may_act=fenced)
+        self.assertIn(GONE, self.placement.providers)
+
+    def test_placement_down_is_unknown_and_asked_once_a_round(self) -> None:
+        self.placement.fail_with = DOWN
+        for _ in range(3):
+            outcome = self.assert_refused(Gate.NO_ALLOCATION)
+            self.assertIs(Verdict.UNKNOWN, outcome.failed[0].verdict)
+            self.assertIn('is down', outcome.failed[0].evidence)
+        self.assertEqual([('consumers', GONE)], self.placement.calls)
+
+    def test_ironic_down_is_unknown_and_asked_once_a_round(self) -> None:
+        self.ironic.fail_with = SILENT
+        self.ironic.calls.clear()
+        for _ in range(3):
+            self.assert_refused(Gate.NODE_IS_GONE)
+        self.assertEqual([('get', GONE)], self.ironic.calls)
+
+    def test_provider_that_cannot_be_deleted_keeps_the_record(self) -> None:
+        for error in (
+            DOWN,
+            exceptions.PlacementError('odd'),
+            exceptions.ProviderInUseError('allocated in the last moment'),
+        ):
+            self.placement.failures['delete_provider'] = error
+            self.round.silent.clear()
+            outcome = self.assert_refused(Gate.NO_ALLOCATION)
+            self.assertIn(str(error), outcome.failed[0].evidence)
+
+    def test_provider_that_is_gone_already_is_no_obstacle(self) -> None:
+        del self.placement.providers[GONE]
+        outcome = self.remove()
+        self.assertTrue(outcome.deleted)
+        self.assertFalse(outcome.provider_deleted)
+
+    def test_without_placement_the_record_goes_alone(self) -> None:
+        self.assertTrue(self.remove(uses=False).deleted)
+        self.assertEqual([], self.placement.calls)
+
+    def test_record_that_changed_in_the_last_moment_is_told(self) -> None:
+        outcome = self.remove(lambda: False)
+        self.assertFalse(outcome.deleted)
+        self.assertEqual([Gate.STILL_OWNER], [j.gate for j in outcome.failed])
+
+
+class TestRefreshWithPlacement(RemovalCase):
+    def test_steady_state_asks_placement_nothing(self) -> None:
+        self.ironic.put(world.node(1))
+        self.host.refresh()
+        self.host.refresh()
+        self.assertEqual([], self.placement.calls)
+
+    def test_provider_and_record_go(self) -> None:
+        self.host.refresh()
+        self.assertNotIn(1, self.owners())
+        self.assertEqual({}, self.placement.providers)
+
+    def test_outage_is_told_once_and_nothing_else_waits(self) -> None:
+        self.placement.fail_with = DOWN
+        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+            for number in (11, 12, 13):
+                self.ironic.put(world.node(number))
+                self.host.refresh()
+                self.assertEqual('host1', self.owners()[number])
+        self.assertEqual(1, len(logs.output))
+        self.assertIn('no_allocation', logs.output[0])
+        self.assertEqual('host1', self.owners()[1])
+        self.placement.fail_with = None
+        with self.assertLogs(service.LOGGER, 'INFO') as logs:
+            self.host.refresh()
+        self.assertNotIn(1, self.owners())
+        self.assertIn('no more records are kept', '\n'.join(logs.output))
+
+    def test_notice_ends_when_the_node_returns(self) -> None:
+        self.placement.providers[GONE].consumers.add('c1')
+        self.host.refresh()
+        self.assertIn('kept', self.host.conditions.standing)
+        self.ironic.put(world.node(1))
+        self.host.refresh()
+        self.assertNotIn('kept', self.host.conditions.standing)
+
+
+class TestOwnerLoss(unittest.TestCase):
+    LIMITS = missing_nodes.Limits(0.0, 0.25, 3)
+
+    def setUp(self) -> None:
+        self.ironic = inventory.FakeInventory()
+        self.owned = [world.record(n, 'host1', shard='s') for n in range(500)]
+
+    def judge(self, scope: model.Scope | None = None) -> Batch:
+        return mass_loss.judge(
+            self.ironic, self.LIMITS, scope or model.Scope(), self.owned
+        )
+
+    def put(self, first: int, shard: str | None = 's') -> None:
+        self.ironic.put(
+            *(world.node(n, shard=shard) for n in range(first, 500))
+        )
+
+    def test_share_of_the_owner_is_what_counts(self) -> None:
+        for first, lost in ((0, False), (125, False), (126, True)):
+            self.ironic.nodes.clear()
+            self.put(first)
+            self.assertIs(lost, self.judge().mass_loss)
+
+    def test_nodes_elsewhere_are_looked_up_and_not_lost(self) -> None:
+        self.put(0, shard='other')
+        scope = model.Scope(shard='s')
+        self.assertIs(False, self.judge(scope).mass_loss)
+        listed = [a for m, a in self.ironic.calls if m == 'scan']
+        self.assertEqual([scope], listed)
+
+    def test_with_a_shard_only_shards_are_listed(self) -> None:
+        self.put(0)
+        found = self.judge(model.Scope(shard='mine', conductor_group='g'))
+        listed = [a for m, a in self.ironic.calls if m == 'scan']
+        self.assertEqual(
+            [model.Scope(shard='mine'), model.Scope(shard='s')], listed
+        )
+        self.assertIs(True, found.sees_all_nodes)
+
+    def test_clear_loss_is_not_looked_up_to_its_end(self) -> None:
+        self.assertIs(True, self.judge().mass_loss)
+        looked_up = [a for m, a in self.ironic.calls if m == 'get']
+        self.assertEqual(126, len(looked_up))
+
+    def test_outage_leaves_both_gates_unknown(self) -> None:
+        for method in ('scan', 'get', 'shard_counts'):
+            self.ironic.failures = {method: SILENT}
+            found = self.judge()
+            unknown = (
+                found.sees_all_nodes
+                if method == 'shard_counts'
+                else found.mass_loss
+            )
+            self.assertIsNone(unknown, method)
+
+    def test_fewer_listed_than_counted_is_told(self) -> None:
+        self.put(0)
+        counted = {'s': 501}
+        self.ironic.shard_counts = lambda: counted  # type: ignore
+        found = self.judge()
+        self.assertIs(False, found.sees_all_nodes)
+        self.assertIn(
+            '500 nodes listed, 501 counted',
+            found.details[Gate.SEES_ALL_NODES],
+        )

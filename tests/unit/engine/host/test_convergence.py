@@ -1,0 +1,294 @@
+"""Several services, everything that happens to them, and the laws.
+
+hypothesis draws what happens: beats, refreshes, crashes, starts, time that
+passes, instances that come and go, an outage of the membership - and, in
+the middle of a refresh (after its snapshot was begun, before each
+transaction), more of the same. After each step the laws are checked; when
+the dust has settled, everything free has its one right owner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tooz import hashring
+
+from ironic_ownership.backends import memory
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.records import Claim, Update
+from ironic_ownership.db import schema
+from ironic_ownership.db.records import SqlRecords
+from tests.contract.suites import inventory
+from tests.unit.db import sqlite
+from tests.unit.engine import clock, world
+from tests.unit.engine.service import TTL, Service, Shared
+
+HOSTS = ('host1', 'host2', 'host3')
+NODES = range(1, 8)
+
+_HOST = st.sampled_from(HOSTS)
+_TURN = st.tuples(st.just('turn'), _HOST)
+_BRIEF = st.one_of(
+    _TURN,
+    _TURN,
+    _TURN,
+    st.tuples(st.just('beat'), _HOST),
+    st.tuples(st.just('crash'), _HOST),
+    st.tuples(st.just('elapse'), st.sampled_from((1.0, 5.0, 19.5, 21.0))),
+    st.tuples(st.just('deploy'), st.sampled_from(NODES)),
+    st.tuples(st.just('undeploy'), st.sampled_from(NODES)),
+    st.tuples(st.just('outage'), st.booleans()),
+)
+_INTERRUPTED = st.tuples(
+    st.just('turn'),
+    _HOST,
+    st.lists(_BRIEF, max_size=4),
+    st.lists(_BRIEF, max_size=4),
+)
+_STEP = st.one_of(_BRIEF, _INTERRUPTED, _INTERRUPTED)
+_STORY = st.lists(_STEP, min_size=5, max_size=40)
+
+
+class Interrupted(SqlRecords):
+    """The records of one process, where something happens before a write.
+
+    It also knows what its process believes to own.
+    """
+
+    def __init__(self, database) -> None:
+        super().__init__(database)
+        self.before_apply: Callable[[], None] = lambda: None
+        self.believed: set[str] = set()
+
+    def compute_nodes_near(self, host, scope):
+        found = super().compute_nodes_near(host, scope)
+        if scope.nothing:
+            return found  # what a dead one left, seen by a take-over
+        self.believed = {r.uuid for r in found if r.host == host}
+        return found
+
+    def apply(self, host, epoch, changes, **options):
+        self.before_apply()
+        try:
+            outcome = super().apply(host, epoch, changes, **options)
+        except exceptions.FencedError:
+            self.believed.clear()
+            raise
+        for change in outcome.applied:
+            if isinstance(change, Claim):
+                self.believed.add(change.uuid)
+            elif not isinstance(change, Update):
+                self.believed.discard(change.uuid)
+        return outcome
+
+
+class InterruptedIronic(inventory.FakeInventory):
+    """One process's Ironic, where something happens before a list comes."""
+
+    def __init__(self, nodes: dict[str, model.Node]) -> None:
+        super().__init__()
+        self.nodes = nodes
+        self.before_scan: Callable[[], None] = lambda: None
+
+    def scan(self, scope):
+        self.before_scan()
+        return super().scan(scope)
+
+
+@dataclasses.dataclass
+class Process:
+    """A service that runs, or ran until it crashed."""
+
+    service: Service
+    records: Interrupted
+    ironic: InterruptedIronic
+    busy: bool = False
+
+
+class Story:
+    """One deployment, and what happens in it."""
+
+    def __init__(self, test, database, runs: model.MemberSettings) -> None:
+        now = clock.Clock()
+        self.test, self.database, self.runs = test, database, runs
+        self.shared = Shared(
+            now,
+            memory.MemoryStore(now),
+            SqlRecords(database),
+            inventory.FakeInventory(map(world.node, NODES)),
+        )
+        self.processes: dict[str, Process] = {}
+        self.crashed: list[Process] = []
+        self.deployed: dict[str, str] = {}
+
+    def step(self, kind: str, *args) -> None:
+        getattr(self, kind)(*args)
+        self.check()
+
+    def beat(self, host: str) -> None:
+        process = self.processes.get(host)
+        if process is None:
+            process = self.processes[host] = self.start(host)
+        process.service.beat()
+        died, process.service.died = process.service.died, set()
+        if died:
+            self.take_over(process, died)
+
+    def turn(self, host, before_scan=(), before_apply=()) -> None:
+        """Beat and refresh, with what happens meanwhile."""
+        self.beat(host)
+        self.refresh(host, before_scan, before_apply)
+
+    def start(self, host: str) -> Process:
+        records = Interrupted(self.database)
+        ironic = InterruptedIronic(self.shared.ironic.nodes)
+        started = Service(host, self.runs, self.shared, records, ironic)
+        return Process(started, records, ironic)
+
+    def refresh(self, host, before_scan=(), before_apply=()) -> int:
+        process = self.processes.get(host)
+        if process is None or process.busy:
+            return 0
+        process.busy = True
+        process.ironic.before_scan = self.once(process, before_scan)
+        process.records.before_apply = self.once(process, before_apply)
+        try:
+            report = process.service.refresh()
+        except exceptions.FencedError:
+            process.service.membership.lose_epoch()
+            return 1
+        except exceptions.BackendUnavailableError:
+            return 1
+        finally:
+            process.busy = False
+        return report.applied + report.refused + report.waiting + report.held
+
+    def take_over(self, process: Process, died: set[str]) -> None:
+        """Do what the thread of the take-overs does meanwhile."""
+        try:
+            process.service.takeover.take_over(died)
+        except (
+            exceptions.FencedError,
+            exceptions.BackendUnavailableError,
+        ):
+            return
+
+    def once(self, process: Process, steps) -> Callable[[], None]:
+        """Return what happens at the first call, as other threads would.
+
+        A crash of the very process ends it later: here its thread goes on,
+        as a process does that was only stopped for a while.
+        """
+        pending = list(steps)
+
+        def happen() -> None:
+            while pending:
+                self.step(*pending.pop(0))
+
+        return happen
+
+    def crash(self, host: str) -> None:
+        process = self.processes.pop(host, None)
+        if process is not None:
+            self.crashed.append(process)
+
+    def elapse(self, seconds: float) -> None:
+        self.shared.clock.elapse(seconds)
+
+    def outage(self, begins: bool) -> None:
+        self.shared.store.available = not begins
+
+    def deploy(self, number: int) -> None:
+        self.put(number, f'instance of {number}')
+
+    def undeploy(self, number: int) -> None:
+        self.put(number, None)
+
+    def put(self, number: int, instance: str | None) -> None:
+        self.shared.ironic.put(world.node(number, instance_uuid=instance))
+
+    def on_record(self) -> dict[str, model.ComputeNode]:
+        return {r.uuid: r for r in self.shared.records.compute_nodes()}
+
+    def check(self) -> None:
+        """Check laws 1 and 2 at this very moment."""
+        holders: dict[str, str] = {}
+        for process in [*self.processes.values(), *self.crashed]:
+            if not process.service.fence.may_act:
+                continue
+            for uuid in process.records.believed:
+                self.test.assertNotIn(uuid, holders)
+                holders[uuid] = process.service.host
+        deployed = {}
+        for uuid, record in self.on_record().items():
+            if record.instance_uuid is not None:
+                self.test.assertIsNotNone(record.host)
+                before = self.deployed.get(uuid, record.host)
+                self.test.assertEqual(before, record.host)
+                deployed[uuid] = record.host
+        self.deployed = deployed
+
+    def settle(self) -> None:
+        """Let everybody that lives do its work until there is none left."""
+        self.outage(False)
+        self.beat('host1')
+        self.elapse(TTL + 1)
+        for _ in range(12):  # until everybody has been a member for long
+            for host in list(self.processes):
+                self.beat(host)
+            self.elapse(TTL / 6)
+        for _ in range(12):
+            for host in list(self.processes):
+                self.beat(host)
+            work = sum(self.refresh(host) for host in list(self.processes))
+            self.check()
+            self.elapse(1)
+            if not work:
+                return
+        self.test.fail('services never come to rest')
+
+
+class ConvergenceCase(sqlite.SqliteCase):
+    def setUp(self) -> None:
+        super().setUp()
+        # Speed, not durability: nobody pulls the plug on a unit test.
+        self.database = self.open(sqlite_synchronous=False)
+        schema.ensure(self.database)
+
+    def play(self, runs: model.MemberSettings, steps) -> Story:
+        for table in ('instances', 'compute_nodes', 'services', 'events'):
+            sqlite.run_sql(self.database, f'DELETE FROM {table}')
+        story = Story(self, self.database, runs)
+        for step in steps:
+            story.step(*step)
+        return story
+
+
+class TestRing(ConvergenceCase):
+    @given(_STORY)
+    def test_free_nodes_end_with_their_one_owner(self, steps) -> None:
+        story = self.play(world.RING, steps)
+        story.settle()
+        ring = hashring.HashRing(sorted(story.processes), hash_function='md5')
+        on_record = story.on_record()
+        for uuid, node in story.shared.ironic.nodes.items():
+            record = on_record[uuid]
+            if record.instance_uuid is None and node.instance_uuid is None:
+                self.assertEqual(ring.get_nodes(uuid.encode()), {record.host})
+
+
+class TestExclusive(ConvergenceCase):
+    @given(_STORY)
+    def test_one_filter_twice_never_gives_a_node_to_two(self, steps) -> None:
+        story = self.play(world.ALL, steps)
+        story.settle()
+        told: dict[str, str] = {}
+        for event in reversed(story.shared.records.events(limit=10_000)):
+            if event.kind == 'owner_changed':
+                self.assertIsNone(event.from_host)
+                self.assertNotIn(event.node_uuid, told)
+                told[event.node_uuid] = event.to_host
+        self.assertEqual(set(story.shared.ironic.nodes), set(told))

@@ -1,0 +1,466 @@
+"""The two loops and how they end. Threads are real, intervals tiny."""
+
+from __future__ import annotations
+
+import threading
+import time
+import unittest
+import unittest.mock
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.host import process
+from ironic_ownership.engine.host.refresh import Report
+from ironic_ownership.engine.membership import fence
+from tests.unit.engine import clock
+
+LOGGER = 'ironic_ownership.engine'
+PATIENCE = 30.0
+"""Seconds after which a test gives up on a thread."""
+
+TTL, BEAT, WATCH, GRACE = 20.0, 5.0, 1.0, 90.0
+TIRED = exceptions.IronicUnavailableError('Ironic is down')
+
+
+class Membership:
+    """Counts what the host asks for."""
+
+    def __init__(self) -> None:
+        self.stands_by = False
+        self.epoch = 1
+        self.left: list[float] = []
+        self.lost = 0
+
+    def lose_epoch(self) -> None:
+        self.lost += 1
+
+    def leave(self, grace: float) -> None:
+        self.left.append(grace)
+
+
+class Loop:
+    """A heartbeat, or a take-over: runs until it is stopped."""
+
+    def __init__(self) -> None:
+        self.joined = 0
+        self.ends = threading.Event()
+        self.ended = False
+        self.on_join = lambda: None
+
+    def join(self) -> None:
+        self.joined += 1
+        self.on_join()
+
+    def run(self) -> None:
+        self.ends.wait(PATIENCE)
+        self.ended = True
+
+    def stop(self) -> None:
+        self.ends.set()
+
+    def change_intervals(self, *intervals: float) -> None:
+        """Nothing here depends on them."""
+
+
+class Refresher:
+    """Answers one after the other, the last one for ever."""
+
+    def __init__(self) -> None:
+        self.answers: list[Report | Exception] = [Report()]
+        self.refreshed = 0
+        self.asked = 0
+        self.is_waiting = False
+        self.outdated: list[bool] = []
+        self.on_refresh = lambda: None
+
+    def is_outdated(self) -> bool:
+        self.asked += self.is_waiting
+        return self.outdated.pop(0) if self.outdated else False
+
+    def refresh(self) -> Report:
+        self.refreshed += 1
+        self.on_refresh()
+        first = self.answers[0]
+        answer = self.answers.pop(0) if len(self.answers) > 1 else first
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Wake(threading.Event):
+    """Does not wait between two refreshes, and notes how long it should.
+
+    :param rounds: after so many waits it really waits, to be woken.
+    """
+
+    def __init__(self, rounds: int) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+        self.enough = threading.Event()
+        self._rounds = rounds
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(timeout)
+        if len(self.waits) >= self._rounds:
+            self.enough.set()
+            return super().wait(PATIENCE)
+        return True
+
+
+class Sleepless(threading.Event):
+    """Is never set in time, and does not wait for that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(timeout)
+        return False
+
+
+class HostCase(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.membership, self.refresher = Membership(), Refresher()
+        self.heartbeat, self.takeover = Loop(), Loop()
+        self.beside = Loop()
+        self.clock = clock.Clock()
+        patch = unittest.mock.patch.object(process, 'monotonic', self.clock)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.fence = fence.Fence(TTL, 1.0, self.clock)
+        self.fence.extend(self.clock(), 1)
+        self.conditions = conditions.Conditions()
+        self.prepared: list[Exception | None] = []
+        self.failure: Exception | None = None
+
+    def build(self, wake: threading.Event) -> process.Host:
+        return process.Host(
+            self.membership,
+            self.heartbeat,
+            self.refresher,
+            self.takeover,
+            self.fence,
+            self.conditions,
+            wake,
+            unittest.mock.sentinel.guard,
+            prepare=self.prepare,
+            intervals=process.Intervals(BEAT, WATCH, 60.0, GRACE),
+            beside={'beside': self.beside},
+        )
+
+    def prepare(self) -> None:
+        failure = self.prepared.pop(0) if self.prepared else None
+        if failure is not None:
+            raise failure
+
+    def start(self, served: process.Host) -> threading.Thread:
+        def run() -> None:
+            try:
+                served.run()
+            except exceptions.OwnershipError as exc:
+                self.failure = exc
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    def end(self, served: process.Host, thread: threading.Thread) -> None:
+        served.stop()
+        thread.join(PATIENCE)
+        self.assertFalse(thread.is_alive())
+
+    def run_rounds(self, rounds: int) -> list[float]:
+        """Refresh that often and return the waits that were asked for."""
+        wake = Wake(rounds)
+        served = self.build(wake)
+        thread = self.start(served)
+        self.assertTrue(wake.enough.wait(PATIENCE))
+        self.end(served, thread)
+        self.assertIsNone(self.failure)
+        return wake.waits[:rounds]
+
+
+class TestStop(HostCase):
+    def test_stop_ends_the_threads_the_right_and_the_membership(self) -> None:
+        before = set(threading.enumerate())
+        self.run_rounds(2)
+        self.assertEqual(set(), set(threading.enumerate()) - before)
+        self.assertFalse(self.fence.may_act)
+        self.assertEqual([GRACE], self.membership.left)
+        self.assertTrue(self.beside.ended)
+
+    def test_nobody_leaves_while_the_heartbeat_may_still_call(self) -> None:
+        """The backend is called from one thread at a time."""
+        run = self.heartbeat.run
+
+        def run_long() -> None:
+            self.heartbeat.ends.wait(PATIENCE)
+            time.sleep(0.2)  # a last call that takes its time
+            run()
+
+        self.heartbeat.run = run_long
+        ended: list[bool] = []
+        leave = self.membership.leave
+        self.membership.leave = lambda grace: (
+            ended.append(self.heartbeat.ended),
+            leave(grace),
+        )
+        self.run_rounds(1)
+        self.assertEqual([True], ended)
+
+    def test_leaving_that_hangs_does_not_hold_up_the_end(self) -> None:
+        forever = threading.Event()
+        self.addCleanup(forever.set)
+        self.membership.leave = lambda grace: forever.wait(PATIENCE)
+        intervals = process.Intervals(0.0, WATCH, 60.0)
+        with (
+            unittest.mock.patch.object(process, 'LEAVE_PATIENCE', 0.01),
+            self.assertLogs(LOGGER, 'WARNING'),
+        ):
+            wake = Wake(1)
+            served = self.build(wake)
+            served.change_intervals(intervals)
+            thread = self.start(served)
+            self.assertTrue(wake.enough.wait(PATIENCE))
+            self.end(served, thread)
+        self.assertFalse(self.fence.may_act)
+
+    def test_stop_before_the_start_serves_nobody(self) -> None:
+        served = self.build(threading.Event())
+        served.stop()
+        served.run()
+        self.assertEqual(
+            (0, 0), (self.heartbeat.joined, self.refresher.refreshed)
+        )
+
+    def test_stop_while_waiting_for_dependencies_ends_at_once(self) -> None:
+        waiting = threading.Event()
+
+        def prepare() -> None:
+            waiting.set()
+            raise TIRED
+
+        self.prepare = prepare
+        served = self.build(threading.Event())
+        thread = self.start(served)
+        self.assertTrue(waiting.wait(PATIENCE))
+        self.end(served, thread)
+        self.assertEqual(0, self.heartbeat.joined)
+
+    def test_refresh_that_hangs_does_not_hold_up_the_end(self) -> None:
+        """The right is taken first, so what hangs can't write any more."""
+        inside, forever = threading.Event(), threading.Event()
+        self.addCleanup(forever.set)
+
+        def hang() -> Report:
+            inside.set()
+            forever.wait(PATIENCE)
+            return Report()
+
+        self.refresher.refresh = hang
+        served = self.build(threading.Event())
+        with unittest.mock.patch.object(process, 'STOP_PATIENCE', 0.01):
+            thread = self.start(served)
+            self.assertTrue(inside.wait(PATIENCE))
+            self.end(served, thread)
+        self.assertFalse(forever.is_set())
+        self.assertFalse(self.fence.may_act)
+        self.assertEqual([GRACE], self.membership.left)
+
+
+class TestRefreshes(HostCase):
+    def test_good_refresh_is_followed_by_the_next_after_the_interval(
+        self,
+    ) -> None:
+        self.assertEqual([60.0, 60.0], self.run_rounds(2))
+
+    def test_failures_back_off_and_a_success_ends_that(self) -> None:
+        self.refresher.answers = [
+            *[TIRED] * 8,
+            Report(),
+            TIRED,
+            Report(),
+        ]
+        self.assertEqual(
+            [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, 1.0, 60.0],
+            self.run_rounds(11),
+        )
+
+    def test_failures_are_said_once_and_their_end_once(self) -> None:
+        self.refresher.answers = [*[TIRED] * 5, Report()]
+        with self.assertLogs(LOGGER, 'INFO') as logs:
+            self.run_rounds(8)
+        self.assertEqual(
+            [
+                'WARNING no refresh: Ironic is down',
+                'INFO refreshes succeed again',
+            ],
+            [f'{r.levelname} {r.getMessage()}' for r in logs.records],
+        )
+
+    def test_waiting_for_another_service_refreshes_soon(self) -> None:
+        self.refresher.answers = [
+            Report(waiting=1),
+            Report(refused=1),
+            Report(),
+        ]
+        self.assertEqual([BEAT, BEAT, 60.0], self.run_rounds(3))
+
+    def test_more_than_one_round_may_change_goes_on_at_once(self) -> None:
+        self.refresher.answers = [
+            Report(cut=True, applied=5),
+            Report(cut=True, applied=5, waiting=1),
+            Report(),
+        ]
+        with unittest.mock.patch.object(
+            process.Host, '_wait_for_refresh', autospec=True
+        ) as waits:
+            wake = Wake(1)
+            waits.side_effect = lambda _, seconds: wake.wait(seconds)
+            served = self.build(wake)
+            again = threading.Event()
+            self.refresher.on_refresh = lambda: (
+                again.set() if self.refresher.refreshed == 3 else wake.set()
+            )
+            thread = self.start(served)
+            self.assertTrue(again.wait(PATIENCE))
+            self.end(served, thread)
+        self.assertEqual([0.0, 0.0], wake.waits[:2])
+
+    def test_fenced_service_registers_anew(self) -> None:
+        self.refresher.answers = [
+            exceptions.FencedError('epoch 1'),
+            Report(),
+        ]
+        self.run_rounds(2)
+        self.assertEqual(1, self.membership.lost)
+
+    def test_who_has_registered_anew_meanwhile_does_not_do_so_again(
+        self,
+    ) -> None:
+        self.refresher.answers = [
+            exceptions.FencedError('epoch 1'),
+            Report(),
+        ]
+        self.refresher.on_refresh = lambda: setattr(
+            self.membership, 'epoch', 2
+        )
+        self.run_rounds(2)
+        self.assertEqual(0, self.membership.lost)
+
+    def test_right_that_ran_out_is_no_lost_epoch(self) -> None:
+        self.refresher.answers = [
+            exceptions.FencedError('no valid membership'),
+            Report(),
+        ]
+        self.fence.drop()
+        self.run_rounds(2)
+        self.assertEqual(0, self.membership.lost)
+
+    def test_what_nobody_foresaw_does_not_end_the_loop(self) -> None:
+        self.refresher.answers = [ZeroDivisionError(), Report()]
+        with self.assertLogs(LOGGER, 'ERROR') as logs:
+            self.run_rounds(2)
+        self.assertEqual(1, len(logs.records))
+
+
+class TestStart(HostCase):
+    def test_dependencies_are_waited_for_and_that_is_said_once(self) -> None:
+        down = exceptions.RecordsUnavailableError('no database')
+        self.prepared = [down, down, down]
+        with (
+            unittest.mock.patch.object(
+                process.Host, '_back_off', lambda *a: 0
+            ),
+            self.assertLogs(LOGGER, 'INFO') as logs,
+        ):
+            self.run_rounds(1)
+        self.assertEqual(
+            [
+                'WARNING waiting to start: no database',
+                'INFO database and Ironic answer',
+            ],
+            [f'{r.levelname} {r.getMessage()}' for r in logs.records],
+        )
+
+    def test_nobody_joins_before_the_dependencies_answer(self) -> None:
+        joined = []
+        self.prepare = lambda: joined.append(self.heartbeat.joined)
+        self.run_rounds(1)
+        self.assertEqual([0], joined)
+
+    def test_what_will_not_pass_ends_the_process(self) -> None:
+        for failure in (
+            exceptions.IronicTooOldError('too old'),
+            exceptions.SchemaError('of a newer release'),
+            exceptions.IronicError('wrong endpoint'),
+        ):
+            self.prepared = [failure]
+            served = self.build(threading.Event())
+            with self.assertRaises(type(failure)):
+                served.run()
+            self.assertEqual(0, self.heartbeat.joined)
+
+
+class TestJoin(HostCase):
+    def test_store_that_can_never_be_used_ends_the_process(self) -> None:
+        def refuse() -> None:
+            raise exceptions.MembershipError('of a newer release')
+
+        self.heartbeat.on_join = refuse
+        served = self.build(threading.Event())
+        with self.assertRaises(exceptions.MembershipError):
+            served.run()
+        self.assertEqual(0, self.refresher.refreshed)
+
+
+class TestStandby(HostCase):
+    def test_standby_refreshes_nothing_and_complains_of_nothing(self) -> None:
+        self.membership.stands_by, self.membership.epoch = True, None
+        with self.assertNoLogs(LOGGER, 'WARNING'):
+            self.assertEqual([60.0, 60.0], self.run_rounds(2))
+        self.assertEqual(0, self.refresher.refreshed)
+
+    def test_standby_does_what_is_to_be_done_before_a_refresh(self) -> None:
+        self.membership.stands_by, self.membership.epoch = True, None
+        done = threading.Event()
+        served = self.build(threading.Event())
+        thread = self.start(served)
+        served.before_refresh(done.set)
+        self.assertTrue(done.wait(PATIENCE))
+        self.end(served, thread)
+
+    def test_who_becomes_active_and_is_woken_refreshes(self) -> None:
+        self.membership.stands_by, self.membership.epoch = True, None
+        wake = threading.Event()
+        served = self.build(wake)
+        refreshed = threading.Event()
+        self.refresher.on_refresh = refreshed.set
+        thread = self.start(served)
+        self.membership.stands_by, self.membership.epoch = False, 2
+        wake.set()
+        self.assertTrue(refreshed.wait(PATIENCE))
+        self.end(served, thread)
+
+
+class TestWaiting(HostCase):
+    def test_refresh_that_waits_for_nothing_is_never_asked(self) -> None:
+        self.run_rounds(3)
+        self.assertEqual(0, self.refresher.asked)
+
+    def test_what_it_waited_for_starts_the_next_one(self) -> None:
+        """The limit of one round, somebody's fate, the end of a grace."""
+        self.refresher.is_waiting = True
+        self.refresher.outdated = [False, False, True]
+        again = threading.Event()
+        self.refresher.on_refresh = lambda: (
+            again.set() if self.refresher.refreshed == 2 else None
+        )
+        wake = Sleepless()
+        served = self.build(wake)
+        thread = self.start(served)
+        self.assertTrue(again.wait(PATIENCE))
+        self.end(served, thread)
+        self.assertEqual([WATCH, WATCH], wake.waits[:2])

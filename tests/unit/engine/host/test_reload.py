@@ -1,0 +1,372 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.deletion import missing_nodes
+from ironic_ownership.engine.host import action_guard, process, reload
+from tests.unit.engine import service, world
+
+A, B, C = (world.runs(shard_key=shard) for shard in 'abc')
+LIMITS = missing_nodes.Limits(600.0, 0.25, 3)
+TOO_OLD = exceptions.IronicTooOldError('Ironic cannot filter by shard')
+DOWN = exceptions.IronicUnavailableError('Ironic is down')
+
+
+class Loop:
+    """What a reload asks of the host's loops; ``turn`` is one of them."""
+
+    def __init__(self) -> None:
+        self.intervals: process.Intervals | None = None
+        self.limit: int | None = None
+        self.asked = 0
+        self._action: Callable[[], None] | None = None
+
+    def before_refresh(self, action: Callable[[], None]) -> None:
+        self._action = action
+        self.asked += 1
+
+    def change_intervals(self, intervals: process.Intervals) -> None:
+        self.intervals = intervals
+
+    def change_handover_limit(self, limit: int) -> None:
+        self.limit = limit
+
+    def turn(self) -> None:
+        if self._action is not None:
+            self._action()
+
+
+def tuning(
+    settings: model.MemberSettings,
+    limits: missing_nodes.Limits = LIMITS,
+    refresh_interval: float = 60,
+    handover_limit: int = 5000,
+) -> reload.Tuning:
+    policies = world.interpret(settings) or policy_set.PolicySet()
+    return reload.Tuning(
+        settings,
+        policies,
+        process.Intervals(5, 1, refresh_interval, 30),
+        handover_limit,
+        limits,
+    )
+
+
+class ReloadCase(service.ServiceCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(
+            *(
+                world.node(number, shard=shard)
+                for number, shard in enumerate('aabbc')
+            )
+        )
+        self.host = self.start('host1', A)
+        self.host.refresh()
+        self.loop = Loop()
+        self.missing_nodes = missing_nodes.MissingNodes(self.ironic, LIMITS)
+        current = tuning(A)
+        self.guard = action_guard.Guard(
+            'host1',
+            current.policies,
+            self.host.fence,
+            self.records,
+            self.ironic,
+        )
+        self.reload = reload.Reload(
+            self.loop,
+            self.host.membership,
+            self.host.refresher,
+            self.missing_nodes,
+            self.guard,
+            self.ironic,
+            current,
+            check=self.check_policies,
+        )
+
+    def check_policies(self, policies: policy_set.PolicySet) -> None:
+        """Be an Ironic without allocations."""
+        if policies.releases_free:
+            raise TOO_OLD
+
+    def row(self) -> model.Service:
+        (row,) = (s for s in self.records.services() if s.host == 'host1')
+        return row
+
+    def member(self) -> model.Member:
+        member = self.host.backend.view().get('host1')
+        assert member is not None
+        return member
+
+    def turn(self) -> None:
+        """Go once around the refresh loop."""
+        self.loop.turn()
+        self.host.refresh()
+
+    def settle(self) -> None:
+        """Go around both loops until nothing is left to do."""
+        for _ in range(3):
+            self.turn()
+            self.host.beat()
+
+    def listed(self) -> str | None:
+        """Return the shard that was listed last."""
+        *_, scope = (s for m, s in self.ironic.calls if m == 'scan')
+        return scope.shard
+
+
+class TestApplied(ReloadCase):
+    def test_it_is_applied_without_leaving_the_membership(self) -> None:
+        before = self.member()
+        self.reload.request(tuning(B))
+        self.settle()
+        self.assertEqual(B, self.member().settings)
+        self.assertEqual(B, self.row().settings)
+        self.assertEqual(
+            (before.incarnation, before.joined_at, 1),
+            (
+                self.member().incarnation,
+                self.member().joined_at,
+                self.row().epoch,
+            ),
+        )
+        self.assertEqual('b', self.listed())
+        self.assertTrue(self.guard.policies.admits(world.node(9, shard='b')))
+
+    def test_new_scope_is_listed_once_it_is_advertised(self) -> None:
+        self.reload.request(tuning(B))
+        self.turn()
+        self.assertEqual((A, 'a'), (self.member().settings, self.listed()))
+        self.host.beat()
+        self.turn()
+        self.assertEqual((B, 'b'), (self.member().settings, self.listed()))
+
+    def test_new_scope_waits_until_the_records_know_it_too(self) -> None:
+        advertise = self.records.advertise
+        self.records.advertise = failing
+        self.reload.request(tuning(B))
+        self.turn()
+        self.host.beat()
+        self.assertEqual(B, self.member().settings)
+        self.turn()
+        self.assertEqual('a', self.listed())
+        self.records.advertise = advertise
+        self.host.beat()
+        self.turn()
+        self.assertEqual('b', self.listed())
+
+    def test_intervals_and_limits_change_with_it(self) -> None:
+        limits = missing_nodes.Limits(1.0, 0.5, 7)
+        self.reload.request(tuning(A, limits, 9, 70))
+        self.turn()
+        self.assertEqual(process.Intervals(5, 1, 9, 30), self.loop.intervals)
+        self.assertEqual(70, self.loop.limit)
+        self.assertIs(limits, self.missing_nodes.limits)
+
+    def test_recovery_delay_changes_with_it(self) -> None:
+        wanted = dataclasses.replace(tuning(A), recovery_delay=7.0)
+        self.reload.request(wanted)
+        self.settle()
+        self.assertEqual(7.0, self.host.availability_tracker.recovery_delay)
+
+    def test_it_is_applied_once_and_said_once(self) -> None:
+        with self.assertLogs(
+            'ironic_ownership.engine.host.reload', 'INFO'
+        ) as logs:
+            self.reload.request(tuning(A))
+            self.settle()
+        self.assertEqual(1, len(logs.records))
+        self.assertEqual(1, self.loop.asked)
+
+    def test_of_several_only_the_last_one_counts(self) -> None:
+        self.reload.request(tuning(B))
+        self.turn()
+        self.reload.request(tuning(C))
+        self.settle()
+        self.assertEqual((C, 'c'), (self.member().settings, self.listed()))
+
+    def test_one_asked_for_while_another_is_applied_is_not_lost(self) -> None:
+        check = self.ironic.check
+
+        def meanwhile(scope: model.Scope) -> None:
+            self.ironic.check = check
+            self.reload.request(tuning(C))
+
+        self.ironic.check = meanwhile
+        self.reload.request(tuning(A))
+        self.settle()
+        self.assertEqual((C, 'c'), (self.member().settings, self.listed()))
+
+    def test_outage_of_ironic_only_delays_it(self) -> None:
+        self.ironic.failures = {'check': DOWN, 'scan': DOWN}
+        self.reload.request(tuning(B))
+        for _ in range(3):
+            with self.assertRaises(exceptions.IronicUnavailableError):
+                self.turn()
+            self.host.beat()
+        self.assertEqual(A, self.member().settings)
+        self.ironic.failures = {}
+        self.settle()
+        self.assertEqual((B, 'b'), (self.member().settings, self.listed()))
+
+    def test_service_that_loses_its_membership_rejoins_with_it(self) -> None:
+        self.reload.request(tuning(B))
+        self.turn()
+        self.shared.clock.elapse(service.TTL)
+        self.host.beat()
+        self.host.beat()
+        self.settle()
+        self.assertEqual((B, 'b'), (self.member().settings, self.listed()))
+
+
+class TestRefused(ReloadCase):
+    def refuse(self, error: str) -> None:
+        with self.assertLogs(service.LOGGER, 'ERROR') as logs:
+            self.reload.refuse(error)
+        (line,) = logs.output
+        self.assertIn(f'the old one stays: {error}', line)
+
+    def test_old_one_stays_and_the_row_says_why(self) -> None:
+        self.refuse('no such shard')
+        self.settle()
+        self.assertEqual((A, 'a'), (self.member().settings, self.listed()))
+        self.assertEqual('no such shard', self.row().config_error)
+        self.assertIsNone(self.loop.intervals)
+
+    def test_next_good_one_clears_it(self) -> None:
+        self.refuse('no such shard')
+        self.settle()
+        self.reload.request(tuning(A))
+        self.settle()
+        self.assertIsNone(self.row().config_error)
+
+    def test_it_stays_until_the_good_one_is_really_applied(self) -> None:
+        self.refuse('no such shard')
+        self.settle()
+        self.reload.request(tuning(B))
+        self.turn()
+        self.assertEqual('no such shard', self.row().config_error)
+
+    def test_ironic_that_is_down_does_not_hide_it(self) -> None:
+        self.ironic.failures = {'check': DOWN, 'scan': DOWN}
+        self.refuse('no such shard')
+        with self.assertRaises(exceptions.IronicUnavailableError):
+            self.turn()
+        self.assertEqual('no such shard', self.row().config_error)
+
+    def test_ironic_too_old_for_it_is_a_refusal(self) -> None:
+        self.ironic.failures = {'check': TOO_OLD}
+        self.reload.request(tuning(B))
+        with self.assertLogs(service.LOGGER, 'ERROR') as logs:
+            self.settle()
+        self.assertEqual(1, len(logs.records))
+        self.assertEqual((A, 'a'), (self.member().settings, self.listed()))
+        self.assertEqual(str(TOO_OLD), self.row().config_error)
+
+    def test_ironic_too_old_for_a_policy_is_a_refusal(self) -> None:
+        self.reload.request(tuning(world.RESERVING))
+        with self.assertLogs(service.LOGGER, 'ERROR'):
+            self.settle()
+        self.assertEqual(A, self.member().settings)
+        self.assertEqual(str(TOO_OLD), self.row().config_error)
+
+    def test_ironic_too_old_for_any_list_does_not_hide_it(self) -> None:
+        self.ironic.failures = {'check': TOO_OLD, 'scan': TOO_OLD}
+        self.reload.request(tuning(B))
+        with self.assertRaises(exceptions.IronicTooOldError):
+            self.turn()
+        self.assertEqual(str(TOO_OLD), self.row().config_error)
+
+    def test_change_that_is_half_done_is_taken_back(self) -> None:
+        self.reload.request(tuning(B))
+        self.turn()
+        self.host.beat()
+        self.assertEqual(B, self.member().settings)
+        self.refuse('no such shard')
+        self.settle()
+        self.assertEqual((A, 'a'), (self.member().settings, self.listed()))
+        self.assertEqual(A, self.row().settings)
+
+    def test_refusal_during_an_application_is_not_lost(self) -> None:
+        check = self.ironic.check
+
+        def meanwhile(scope: model.Scope) -> None:
+            self.ironic.check = check
+            self.refuse('no such shard')
+
+        self.ironic.check = meanwhile
+        self.reload.request(tuning(A))
+        self.settle()
+        self.assertEqual('no such shard', self.row().config_error)
+
+    def test_refusal_that_could_not_be_stored_is_stored_later(self) -> None:
+        report = self.records.report
+        self.records.report = failing
+        self.refuse('no such shard')
+        with self.assertRaises(exceptions.RecordsUnavailableError):
+            self.turn()
+        self.records.report = report
+        self.settle()
+        self.assertEqual('no such shard', self.row().config_error)
+
+    def test_old_one_is_the_last_that_was_applied(self) -> None:
+        self.reload.request(tuning(B))
+        self.settle()
+        self.refuse('no such shard')
+        self.settle()
+        self.assertEqual((B, 'b'), (self.member().settings, self.listed()))
+
+
+def failing(*args: object, **values: object) -> None:
+    raise exceptions.RecordsUnavailableError('the database is down')
+
+
+class TestSwap(service.ServiceCase):
+    """Two services change places; every order of their steps."""
+
+    def test_services_that_swap_shards_take_nothing_from_each_other(
+        self,
+    ) -> None:
+        self.ironic.put(world.node(1, shard='a'), world.node(2, shard='b'))
+        one, two = self.start('host1', A), self.start('host2', B)
+        for each in (one, two):
+            each.refresh()
+        before = self.owners()
+        one.membership.change_settings(B)
+        one.beat()
+        one.refresher.change_scope(model.Scope(shard='b'))
+        for each in (one, two, one):
+            each.refresh()
+            self.assertEqual(before, self.owners())
+        two.membership.change_settings(A)
+        two.beat()
+        two.refresher.change_scope(model.Scope(shard='a'))
+        for each in (two, one, two):
+            each.refresh()
+            self.assertEqual(before, self.owners())
+
+    def test_peers_that_disagree_about_each_other_move_nothing(self) -> None:
+        self.ironic.put(*(world.node(number) for number in range(1, 12)))
+        pair = world.runs(peer_list=('host1', 'host2'))
+        trio = world.runs(peer_list=('host1', 'host2', 'host3'))
+        one, two = self.start('host1', pair), self.start('host2', pair)
+        one.refresh()
+        two.refresh()
+        before = self.owners()
+        self.assertEqual({'host1', 'host2'}, set(before.values()))
+        three = self.start('host3', trio)
+        one.membership.change_settings(trio)
+        one.beat()
+        for each in (one, two, three, one, two, three):
+            each.refresh()
+            self.assertEqual(before, self.owners())
+        two.membership.change_settings(trio)
+        two.beat()
+        for each in (one, two, three, three):
+            each.refresh()
+        self.assertEqual(
+            {'host1', 'host2', 'host3'}, set(self.owners().values())
+        )

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import unittest.mock
+
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.engine.host import snapshot
+from tests.unit.engine import service, world
+
+SHARD_A, SHARD_B = (world.runs(shard_key=shard) for shard in 'ab')
+SCOPE = model.Scope(shard='a')
+
+
+class TestSnapshot(service.ServiceCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(
+            world.node(1, shard='a'),
+            world.node(2, shard='b'),
+            world.node(3, shard='a'),
+        )
+        self.hosts = [
+            self.start('host1', SHARD_A),
+            self.start('host2', SHARD_B),
+        ]
+        for host in self.hosts:
+            host.refresh()
+
+    def take(self, backend=None) -> snapshot.Snapshot:
+        return snapshot.take(
+            'host1',
+            SCOPE,
+            self.records,
+            self.ironic,
+            backend or self.hosts[0].backend,
+        )
+
+    def test_it_holds_the_scope_and_what_is_on_record_of_it(self) -> None:
+        seen = self.take()
+        self.assertEqual(
+            {world.uuid(1), world.uuid(3)}, {n.uuid for n in seen.nodes}
+        )
+        self.assertEqual({world.uuid(1), world.uuid(3)}, set(seen.records))
+        self.assertEqual({'host1', 'host2'}, set(seen.services))
+        self.assertEqual({'host1', 'host2'}, seen.view.hosts)
+
+    def test_own_record_whose_node_went_elsewhere_is_in_it(self) -> None:
+        self.ironic.put(world.node(1, shard='b'))
+        self.assertIn(world.uuid(1), self.take().records)
+
+    def test_record_of_a_node_that_just_came_into_scope_is_in_it(
+        self,
+    ) -> None:
+        self.ironic.put(world.node(2, shard='a'))
+        self.assertEqual('host2', self.take().records[world.uuid(2)].host)
+        with unittest.mock.patch.object(snapshot, 'LOOKED_UP_BY_UUID', 0):
+            seen = self.take()
+        self.assertEqual('host2', seen.records[world.uuid(2)].host)
+
+    def test_node_that_became_its_own_meanwhile_waits_for_the_next(
+        self,
+    ) -> None:
+        self.ironic.put(world.node(4, shard='a'))
+        epoch = self.records.services()[0].epoch
+        node = world.node(4, shard='a', instance_uuid='i')
+        near = self.records.compute_nodes_near
+
+        def reserved_after(*asked):  # type: ignore[no-untyped-def]
+            found = near(*asked)
+            claim = Claim(node, reasons.Reason.RESERVED)
+            self.records.apply('host1', epoch, [claim])
+            return found
+
+        with unittest.mock.patch.object(
+            self.records, 'compute_nodes_near', reserved_after
+        ):
+            seen = self.take()
+        self.assertNotIn(world.uuid(4), {n.uuid for n in seen.nodes})
+        self.assertNotIn(world.uuid(4), seen.records)
+        self.assertIn(world.uuid(4), self.take().records)
+
+    def test_many_strangers_bring_no_records_of_other_nodes(self) -> None:
+        self.ironic.put(world.node(4, shard='b'), world.node(9, shard='a'))
+        self.hosts[1].refresh()
+        with unittest.mock.patch.object(snapshot, 'LOOKED_UP_BY_UUID', 0):
+            self.assertEqual(
+                {world.uuid(1), world.uuid(3)}, set(self.take().records)
+            )
+
+    def test_everything_is_read_in_the_order_that_is_safe(self) -> None:
+        read: list[str] = []
+
+        def noted(target, name):
+            method = getattr(target, name)
+
+            def call(*args):
+                read.append(name)
+                return method(*args)
+
+            patch = unittest.mock.patch.object(target, name, call)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+        noted(self.records, 'services')
+        noted(self.records, 'compute_nodes_near')
+        noted(self.ironic, 'scan')
+        noted(self.hosts[0].backend, 'view')
+        self.take()
+        self.assertEqual(
+            ['services', 'compute_nodes_near', 'scan', 'view'], read
+        )
+
+    def test_who_left_for_a_while_during_the_scan_is_away(self) -> None:
+        scan = self.ironic.scan
+
+        def meanwhile(scope):
+            self.hosts[1].membership.leave(60.0)
+            return scan(scope)
+
+        with unittest.mock.patch.object(self.ironic, 'scan', meanwhile):
+            seen = self.take()
+        self.assertNotIn('host2', seen.view.hosts)
+        self.assertTrue(seen.services['host2'].away)
+        # A claim must be refused if it registers again.
+        self.assertEqual(1, seen.services['host2'].epoch)
+        self.assertFalse(seen.services['host1'].away)
+
+    def test_view_has_one_member_for_each_host(self) -> None:
+        standby = service.Service('host1', SHARD_B, self.shared)
+        standby.beat()
+        seen = self.take()
+        self.assertEqual(
+            ['host1', 'host2'], [m.host for m in seen.view.members]
+        )
+        self.assertEqual(SHARD_A, seen.view.get('host1').settings)
+
+    def test_no_part_of_it_may_fail(self) -> None:
+        self.shared.store.available = False
+        self.assertRaises(exceptions.BackendUnavailableError, self.take)
+        self.shared.store.available = True
+        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
+        self.assertRaises(exceptions.IronicUnavailableError, self.take)

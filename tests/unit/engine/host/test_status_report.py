@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import unittest
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.host import status_report
+from ironic_ownership.engine.membership import fence
+from ironic_ownership.testing import fakes
+
+VIEW = model.View()
+
+
+class TestText(unittest.TestCase):
+    def test_both_parts_come_back_as_they_were(self) -> None:
+        for error in (None, 'shard_key: no; really'):
+            for fault in (None, "policy 'x' from y 1: X.assign failed; z"):
+                text = status_report.text_of(error, fault)
+                self.assertEqual((error, fault), status_report.parts(text))
+        self.assertIsNone(status_report.text_of(None, None))
+
+
+class TestSelfReport(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.clock = fakes.FakeClock()
+        self.fence = fence.Fence(20, 1, self.clock)
+        self.records = self.enterContext(fakes.records())
+        self.register()
+        self.said = status_report.StatusReport(
+            'host1', self.records, self.fence
+        )
+
+    def register(self) -> None:
+        epoch = self.records.register('host1', model.MemberSettings())
+        self.fence.extend(self.clock(), epoch)
+
+    def stored(self) -> str | None:
+        (row,) = self.records.services()
+        return row.config_error
+
+    def test_what_is_said_is_stored_and_taken_back(self) -> None:
+        self.said.plugin_fault = 'it fails'
+        self.said.store(VIEW)
+        self.assertEqual('plugin fault: it fails', self.stored())
+        self.said.config_error = 'no such option'
+        self.said.store(VIEW)
+        self.assertEqual(
+            'no such option; plugin fault: it fails', self.stored()
+        )
+        self.said.config_error = self.said.plugin_fault = None
+        self.said.store(VIEW)
+        self.assertIsNone(self.stored())
+
+    def test_nothing_is_stored_twice_but_anew_after_a_registration(
+        self,
+    ) -> None:
+        self.said.plugin_fault = 'it fails'
+        self.said.store(VIEW)
+        self.records.report(
+            'host1', self.fence.epoch(), view_checksum='', config_error=None
+        )
+        self.said.store(VIEW)
+        self.assertIsNone(self.stored())
+        self.register()
+        self.said.store(VIEW)
+        self.assertEqual('plugin fault: it fails', self.stored())
+
+    def test_who_may_not_act_says_nothing(self) -> None:
+        self.clock.elapse(60)
+        with self.assertRaises(exceptions.FencedError):
+            self.said.store(VIEW)

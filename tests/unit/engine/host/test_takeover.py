@@ -1,0 +1,205 @@
+"""What is taken over from the dead, by what was listed before they died."""
+
+from __future__ import annotations
+
+import threading
+import unittest.mock
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.membership import fence
+from tests.unit.engine import service, world
+
+PATIENCE = 30.0
+NODES = range(1, 21)
+
+
+class TakeOverCase(service.ServiceCase):
+    """host1 and host2 share nodes, and host1 dies."""
+
+    settings = world.RING
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(*map(world.node, NODES))
+        self.dead = self.start('host1', self.settings)
+        self.host = self.start('host2', self.settings)
+        for one in (self.dead, self.host) * 2:
+            one.beat()
+            one.refresh()
+        self.settle(self.dead, self.host)
+        self.host.refresh()
+        self.left = [n for n, o in self.owners().items() if o == 'host1']
+        self.ironic.calls.clear()
+
+    def die(self) -> None:
+        self.settle(self.host)
+        self.host.beat()
+        self.shared.clock.elapse(0.1)
+        self.host.beat()
+        self.assertEqual({'host1'}, self.host.died)
+
+    def asked(self) -> list[str]:
+        return [method for method, _ in self.ironic.calls]
+
+
+class TestTakeOver(TakeOverCase):
+    def test_free_nodes_of_the_dead_are_claimed_without_a_scan(self) -> None:
+        self.assertNotEqual([], self.left)
+        self.die()
+        self.assertFalse(self.host.takeover.take_over({'host1'}))
+        self.assertEqual({'host2'}, set(self.owners().values()))
+        self.assertEqual(['instances'], self.asked())
+
+    def test_node_that_got_an_instance_since_stays(self) -> None:
+        number = self.left[0]
+        self.ironic.put(world.node(number, instance_uuid='i'))
+        self.die()
+        self.host.takeover.take_over({'host1'})
+        self.assertEqual('host1', self.owners().pop(number))
+        self.assertEqual(
+            len(NODES) - 1, list(self.owners().values()).count('host2')
+        )
+
+    def test_node_whose_instance_is_on_record_stays(self) -> None:
+        number = self.left[0]
+        self.ironic.put(world.node(number, instance_uuid='i'))
+        self.dead.refresh()
+        self.ironic.put(world.node(number))
+        self.die()
+        self.host.takeover.take_over({'host1'})
+        self.assertEqual('host1', self.owners()[number])
+
+    def test_one_round_claims_no_more_than_the_limit(self) -> None:
+        self.die()
+        self.host.takeover.handover_limit = 2
+        rounds = 0
+        while self.host.takeover.take_over({'host1'}):
+            rounds += 1
+            self.assertEqual(
+                len(self.left) - 2 * rounds,
+                list(self.owners().values()).count('host1'),
+            )
+        self.assertEqual({'host2'}, set(self.owners().values()))
+        self.assertGreater(rounds, 1)
+
+    def test_who_came_back_loses_nothing(self) -> None:
+        self.die()
+        instances = self.ironic.instances
+
+        def while_it_returns(scope):
+            again = service.Service('host1', world.RING, self.shared)
+            again.beat()
+            again.backend.leave()
+            return instances(scope)
+
+        self.ironic.instances = while_it_returns
+        self.assertFalse(self.host.takeover.take_over({'host1'}))
+        self.assertEqual(
+            self.left, [n for n, o in self.owners().items() if o == 'host1']
+        )
+
+    def test_who_is_alive_or_not_judged_yet_loses_nothing(self) -> None:
+        before = self.state()
+        self.assertFalse(self.host.takeover.take_over({'host1'}))
+        self.dead.backend.leave()
+        self.assertFalse(self.host.takeover.take_over({'host1'}))
+        self.assertEqual(before, self.state())
+
+    def test_list_that_is_too_old_is_not_used(self) -> None:
+        self.die()
+        before = self.state()
+        self.host.takeover.longest_age = 10.0
+        self.assertFalse(self.host.takeover.take_over({'host1'}))
+        self.assertEqual((before, []), (self.state(), self.asked()))
+
+    def test_list_of_another_scope_is_not_used(self) -> None:
+        self.die()
+        before = self.state()
+        self.host.refresher.change_scope(model.Scope(shard='a'))
+        self.assertFalse(self.host.takeover.take_over({'host1'}))
+        self.assertEqual((before, []), (self.state(), self.asked()))
+
+    def test_without_the_right_nothing_is_asked_or_done(self) -> None:
+        self.die()
+        before = self.state()
+        self.host.fence.drop()
+        with self.assertRaises(exceptions.FencedError):
+            self.host.takeover.take_over({'host1'})
+        self.assertEqual((before, []), (self.state(), self.asked()))
+
+    def test_right_that_ends_meanwhile_ends_it(self) -> None:
+        self.die()
+        before = self.state()
+        instances = self.ironic.instances
+        self.ironic.instances = lambda scope: (
+            self.shared.clock.elapse(service.TTL - service.MARGIN + 0.5),
+            instances(scope),
+        )[1]
+        with self.assertRaises(exceptions.FencedError):
+            self.host.takeover.take_over({'host1'})
+        self.assertEqual(before, self.state())
+
+    def test_law_4_scope_is_asked_for_and_nothing_else(self) -> None:
+        self.die()
+        self.host.takeover.take_over({'host1'})
+        self.assertEqual([('instances', model.Scope())], self.ironic.calls)
+
+
+class TestExclusive(TakeOverCase):
+    settings = world.ALL
+
+    def test_nothing_is_ever_taken_over(self) -> None:
+        self.die()
+        before = self.state()
+        self.assertFalse(self.host.takeover.take_over({'host1'}))
+        self.assertEqual(before, self.state())
+
+
+class TestThread(TakeOverCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.takeover = self.host.takeover
+        self.wake = self.takeover._wake
+        thread = threading.Thread(target=self.takeover.run, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join, PATIENCE)
+        self.addCleanup(self.takeover.stop)
+
+    def test_change_without_a_death_is_for_the_refresh(self) -> None:
+        self.takeover.members_changed(frozenset())
+        self.assertTrue(self.wake.is_set())
+        self.assertEqual([], self.asked())
+
+    def test_refresh_follows_a_take_over(self) -> None:
+        self.die()
+        self.takeover.members_changed(frozenset({'host1'}))
+        self.assertTrue(self.wake.wait(PATIENCE))
+        self.assertEqual({'host2'}, set(self.owners().values()))
+
+    def test_failure_leaves_it_to_the_refresh_and_ends_nothing(self) -> None:
+        self.die()
+        for failure in (
+            exceptions.IronicUnavailableError('down'),
+            ZeroDivisionError(),
+        ):
+            self.ironic.fail_with = failure
+            with self.assertLogs(service.LOGGER, 'WARNING'):
+                self.takeover.members_changed(frozenset({'host1'}))
+                self.assertTrue(self.wake.wait(PATIENCE))
+            self.wake.clear()
+        self.ironic.fail_with = None
+        self.takeover.members_changed(frozenset({'host1'}))
+        self.assertTrue(self.wake.wait(PATIENCE))
+        self.assertEqual({'host2'}, set(self.owners().values()))
+
+    def test_who_lost_its_right_leaves_it_to_the_others(self) -> None:
+        self.die()
+        before = self.state()
+        with unittest.mock.patch.object(
+            fence.Fence,
+            'epoch',
+            side_effect=exceptions.FencedError('standing by'),
+        ):
+            self.takeover.members_changed(frozenset({'host1'}))
+            self.assertTrue(self.wake.wait(PATIENCE))
+        self.assertEqual(before, self.state())

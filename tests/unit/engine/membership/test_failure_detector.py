@@ -1,0 +1,258 @@
+"""What happens to an observer, and whom it may not declare dead.
+
+hypothesis draws views, beats, joins and time; the laws are written down a
+second time, from the whole history, and not from any state.
+"""
+
+from __future__ import annotations
+
+import unittest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ironic_ownership.engine.membership import failure_detector
+
+TTL = 20.0
+
+
+class Observer:
+    """An observer with a clock, in the few words of the tests."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.deaths = failure_detector.FailureDetector(TTL)
+        self.deaths.joined(self.now)
+        self.beat()
+
+    def elapse(self, seconds: float) -> None:
+        self.now += seconds
+
+    def beat(self) -> None:
+        self.now += 0.1
+        self.deaths.beaten(self.now, self.now + 0.1)
+        self.now += 0.1
+
+    def look(self, *hosts: str) -> frozenset[str]:
+        self.now += 0.1
+        return self.deaths.look(hosts, self.now - 0.1, self.now)
+
+    def settle(self, *hosts: str) -> None:
+        self.look(*hosts)
+        self.elapse(TTL)
+        self.beat()
+        self.look(*hosts)
+
+    def is_dead(self, host: str) -> bool:
+        return self.deaths.judgement.is_dead(host)
+
+
+class TestOneHost(unittest.TestCase):
+    def setUp(self) -> None:
+        self.observer = Observer()
+        self.observer.settle('h1', 'h2', 'h3')
+
+    def test_missing_host_is_dead_after_a_beat_and_a_look(self) -> None:
+        self.assertEqual(frozenset(), self.observer.look('h2', 'h3'))
+        self.assertFalse(self.observer.is_dead('h1'))
+        self.assertTrue(self.observer.deaths.wants_beat)
+        self.observer.beat()
+        self.assertFalse(self.observer.is_dead('h1'))
+        self.assertFalse(self.observer.deaths.wants_beat)
+        self.assertEqual({'h1'}, self.observer.look('h2', 'h3'))
+        self.assertTrue(self.observer.is_dead('h1'))
+
+    def test_death_is_told_once(self) -> None:
+        for _ in range(2):
+            self.observer.look('h2', 'h3')
+            self.observer.beat()
+        self.assertEqual(frozenset(), self.observer.look('h2', 'h3'))
+        self.assertTrue(self.observer.is_dead('h1'))
+
+    def test_looks_without_a_beat_prove_nothing(self) -> None:
+        for _ in range(5):
+            self.observer.look('h2', 'h3')
+        self.assertFalse(self.observer.is_dead('h1'))
+
+    def test_beat_that_began_before_proves_nothing(self) -> None:
+        began = self.observer.now
+        self.observer.elapse(1)
+        self.observer.look('h2', 'h3')
+        self.observer.deaths.beaten(began, self.observer.now + 1)
+        self.observer.elapse(2)
+        self.observer.look('h2', 'h3')
+        self.assertFalse(self.observer.is_dead('h1'))
+
+    def test_view_that_was_asked_for_before_the_beat_proves_nothing(
+        self,
+    ) -> None:
+        self.observer.look('h2', 'h3')
+        now = self.observer.now
+        self.observer.deaths.beaten(now + 1, now + 3)
+        self.observer.deaths.look(('h2', 'h3'), now + 2, now + 4)
+        self.assertFalse(self.observer.is_dead('h1'))
+
+    def test_host_that_is_back_is_alive(self) -> None:
+        self.observer.look('h2', 'h3')
+        self.observer.beat()
+        self.observer.look('h1', 'h2', 'h3')
+        self.assertFalse(self.observer.is_dead('h1'))
+        self.observer.look('h2', 'h3')
+        self.assertFalse(self.observer.is_dead('h1'))
+
+    def test_dead_host_can_come_back(self) -> None:
+        self.observer.look('h2', 'h3')
+        self.observer.beat()
+        self.observer.look('h2', 'h3')
+        self.observer.look('h1', 'h2', 'h3')
+        self.assertFalse(self.observer.is_dead('h1'))
+
+    def test_one_of_two_can_die(self) -> None:
+        two = Observer()
+        two.settle('h1')
+        two.look()
+        two.beat()
+        self.assertEqual({'h1'}, two.look())
+
+
+class TestSettling(unittest.TestCase):
+    def test_who_has_just_joined_declares_nobody_dead(self) -> None:
+        observer = Observer()
+        observer.look('h1')
+        observer.elapse(TTL / 2)
+        observer.look()
+        observer.beat()
+        observer.look()
+        self.assertFalse(observer.is_dead('h1'))
+        self.assertFalse(observer.is_dead('never seen'))
+        self.assertFalse(observer.deaths.wants_beat)
+
+    def test_whom_it_never_saw_is_dead_once_it_has_settled(self) -> None:
+        observer = Observer()
+        observer.settle('h1')
+        self.assertTrue(observer.is_dead('never seen'))
+        self.assertFalse(observer.is_dead('h1'))
+
+    def test_rejoining_starts_anew(self) -> None:
+        observer = Observer()
+        observer.settle('h1')
+        observer.deaths.joined(observer.now)
+        for _ in range(3):
+            observer.beat()
+            observer.look()
+        self.assertFalse(observer.is_dead('h1'))
+        self.assertFalse(observer.is_dead('never seen'))
+        observer.elapse(TTL)
+        observer.look()
+        self.assertTrue(observer.is_dead('h1'))
+
+    def test_rejoining_opens_every_question_again(self) -> None:
+        observer = Observer()
+        observer.settle('h1')
+        observer.look()
+        observer.beat()
+        observer.look()
+        self.assertTrue(observer.is_dead('h1'))
+        observer.deaths.joined(observer.now)
+        self.assertFalse(observer.is_dead('h1'))
+        self.assertFalse(observer.is_dead('never seen'))
+        observer.look()
+        self.assertFalse(observer.is_dead('h1'))
+
+    def test_all_gone_at_once_is_a_restart(self) -> None:
+        observer = Observer()
+        observer.settle('h1', 'h2', 'h3')
+        for _ in range(3):
+            observer.look('h3')
+            observer.beat()
+        for host in ('h1', 'h2', 'never seen'):
+            self.assertFalse(observer.is_dead(host))
+        observer.look('h1', 'h3')
+        observer.elapse(TTL + 1)
+        observer.beat()
+        self.assertEqual({'h2'}, observer.look('h1', 'h3'))
+
+    def test_half_of_them_is_not_all(self) -> None:
+        observer = Observer()
+        observer.settle('h1', 'h2', 'h3', 'h4')
+        observer.look('h3', 'h4')
+        observer.beat()
+        self.assertEqual({'h1', 'h2'}, observer.look('h3', 'h4'))
+
+    def test_restart_of_all_does_not_revive_the_dead(self) -> None:
+        observer = Observer()
+        observer.settle('h1', 'h2', 'h3', 'h4')
+        observer.look('h2', 'h3', 'h4')
+        observer.beat()
+        observer.look('h2', 'h3', 'h4')
+        observer.look()
+        self.assertTrue(observer.is_dead('h1'))
+
+
+_HOSTS = st.frozensets(st.sampled_from(('h1', 'h2', 'h3', 'h4')))
+_STEP = st.one_of(
+    st.tuples(st.just('look'), _HOSTS),
+    st.tuples(st.just('look'), _HOSTS),
+    st.tuples(st.just('beat'), st.none()),
+    st.tuples(st.just('elapse'), st.sampled_from((0.5, 5.0, 19.0, 21.0))),
+    st.tuples(st.just('rejoin'), st.none()),
+)
+
+
+class TestLaws(unittest.TestCase):
+    @given(st.lists(_STEP, max_size=30))
+    def test_whoever_is_declared_dead_was_missed_long_enough(
+        self, steps
+    ) -> None:
+        observer = Observer()
+        joined, beats, looks = observer.now, [], []
+        for kind, value in steps:
+            if kind == 'elapse':
+                observer.elapse(value)
+            elif kind == 'beat':
+                beats.append(observer.now + 0.1)
+                observer.beat()
+            elif kind == 'rejoin':
+                joined, beats, looks = observer.now, [], []
+                observer.deaths.joined(observer.now)
+            else:
+                died = observer.look(*value)
+                looks.append((observer.now - 0.1, value))
+                self.check(observer, died, joined, beats, looks)
+
+    def check(self, observer, died, joined, beats, looks) -> None:
+        at, present = looks[-1]
+        for host in present:
+            self.assertFalse(observer.is_dead(host))
+        for host in died:
+            self.assertGreaterEqual(at, joined + TTL)
+            noticed = next(
+                earlier
+                for (earlier, _), (_, before) in zip(
+                    looks[::-1], looks[-2::-1], strict=False
+                )
+                if host in before
+            )
+            self.assertTrue(any(noticed < beat < at for beat in beats))
+            for when, hosts in looks:
+                if when >= noticed:
+                    self.assertNotIn(host, hosts)
+
+    @given(st.lists(_STEP, max_size=30), _HOSTS)
+    def test_whoever_stays_away_is_dead_in_the_end(self, steps, left) -> None:
+        observer = Observer()
+        for kind, value in steps:
+            if kind == 'elapse':
+                observer.elapse(value)
+            elif kind == 'beat':
+                observer.beat()
+            elif kind == 'rejoin':
+                observer.deaths.joined(observer.now)
+            else:
+                observer.look(*value)
+        observer.look(*left)
+        observer.elapse(TTL + 1)
+        observer.beat()
+        observer.look(*left)
+        for host in ('h1', 'h2', 'h3', 'h4', 'never seen'):
+            self.assertEqual(host not in left, observer.is_dead(host))

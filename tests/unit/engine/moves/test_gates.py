@@ -1,0 +1,233 @@
+"""The gates of a move, one by one: what passes, fails, or is unknown."""
+
+from __future__ import annotations
+
+import dataclasses
+import unittest
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.moves import gates as moves_gates
+from tests.unit.engine import world
+
+Gate = moves_gates.Gate
+UUID = world.uuid(1)
+GOOD = moves_gates.Moment(
+    services={
+        'old': model.Service('old', 1, disabled=True, settings=world.ALL),
+        'new': model.Service('new', 1, settings=world.ALL),
+    },
+    view=model.View.of([world.member('new')]),
+    records={UUID: world.record(1, 'old', 'i1')},
+    instances={UUID: ['i1']},
+    nodes={UUID: world.node(1, instance_uuid='i1', provision_state='active')},
+)
+
+
+def failed(
+    moment: moves_gates.Moment, *overrides: Gate, to: str = 'new'
+) -> set[str]:
+    gates = moves_gates.Gates(
+        to, moment, world.interpret, frozenset(overrides)
+    )
+    return {f.gate for f in gates.failures(UUID) if not f.overridden}
+
+
+def with_service(host: str, **values) -> moves_gates.Moment:
+    changed = dataclasses.replace(GOOD.services[host], **values)
+    return dataclasses.replace(GOOD, services={**GOOD.services, host: changed})
+
+
+def with_node(**values) -> moves_gates.Moment:
+    return dataclasses.replace(
+        GOOD,
+        nodes={
+            UUID: world.node(1, **{'instance_uuid': 'i1', **values}),
+        },
+    )
+
+
+def with_members(*members: model.Member) -> moves_gates.Moment:
+    return dataclasses.replace(GOOD, view=model.View.of(members))
+
+
+class MoveGatesTest(unittest.TestCase):
+    def test_node_of_a_stopped_source_passes_every_gate(self) -> None:
+        self.assertEqual(set(), failed(GOOD))
+
+    def test_source_is_stopped_by_force_or_by_being_dead_and_disabled(
+        self,
+    ) -> None:
+        alive = model.View.of([world.member('new'), world.member('old')])
+        for disabled, forced_down, is_alive, passes in (
+            (False, False, False, False),
+            (False, False, True, False),
+            (False, True, False, True),
+            (False, True, True, True),
+            (True, False, False, True),
+            (True, False, True, False),
+            (True, True, True, True),
+        ):
+            moment = with_service(
+                'old', disabled=disabled, forced_down=forced_down
+            )
+            if is_alive:
+                moment = dataclasses.replace(moment, view=alive)
+            self.assertEqual(
+                set() if passes else {Gate.SOURCE_STOPPED},
+                failed(moment),
+                (disabled, forced_down, is_alive),
+            )
+
+    def test_liveness_that_is_not_known_is_no_proof_of_death(self) -> None:
+        moment = dataclasses.replace(GOOD, view='etcd is down')
+        self.assertEqual(
+            {Gate.SOURCE_STOPPED, Gate.DESTINATION_ALIVE}, failed(moment)
+        )
+        forced = dataclasses.replace(
+            with_service('old', forced_down=True), view='etcd is down'
+        )
+        self.assertEqual({Gate.DESTINATION_ALIVE}, failed(forced))
+
+    def test_source_without_a_row_cannot_be_judged(self) -> None:
+        moment = dataclasses.replace(
+            GOOD, services={'new': GOOD.services['new']}
+        )
+        self.assertEqual({Gate.SOURCE_STOPPED}, failed(moment))
+
+    def test_node_that_nobody_owns_has_no_source_to_stop(self) -> None:
+        moment = dataclasses.replace(
+            GOOD, records={UUID: world.record(1, None, 'i1')}
+        )
+        self.assertEqual(set(), failed(moment))
+
+    def test_destination_has_to_exist_live_and_be_enabled(self) -> None:
+        self.assertEqual(
+            {
+                *(Gate.DESTINATION_EXISTS, Gate.DESTINATION_ALIVE),
+                *(Gate.DESTINATION_ENABLED, Gate.DESTINATION_ADMITS),
+            },
+            failed(GOOD, to='nobody'),
+        )
+        self.assertEqual({Gate.DESTINATION_ALIVE}, failed(with_members()))
+        for values in ({'disabled': True}, {'forced_down': True}):
+            self.assertEqual(
+                {Gate.DESTINATION_ENABLED},
+                failed(with_service('new', **values)),
+            )
+
+    def test_destination_has_to_admit_the_node(self) -> None:
+        for settings, passes in (
+            (world.runs(shard_key='a'), False),
+            (world.runs(conductor_group='g'), False),
+            (world.runs(conductor_group=''), True),
+            (world.runs(picky='ipmi'), False),
+            (world.UNKNOWN, False),
+            (world.NEWER, False),
+        ):
+            moment = with_members(world.member('new', settings))
+            self.assertEqual(
+                set() if passes else {Gate.DESTINATION_ADMITS},
+                failed(moment),
+                settings,
+            )
+
+    def test_dead_destination_is_judged_by_what_it_last_advertised(
+        self,
+    ) -> None:
+        moment = dataclasses.replace(
+            with_service('new', settings=world.runs(shard_key='a')),
+            view=model.View(),
+        )
+        self.assertEqual(
+            {Gate.DESTINATION_ALIVE, Gate.DESTINATION_ADMITS}, failed(moment)
+        )
+
+    def test_source_is_not_the_destination(self) -> None:
+        self.assertIn(Gate.NOT_SAME_SERVICE, failed(GOOD, to='old'))
+
+    def test_instances_on_record_and_in_ironic_have_to_agree(self) -> None:
+        for instance in (None, 'i2'):
+            self.assertEqual(
+                {Gate.INSTANCE_AGREES},
+                failed(with_node(instance_uuid=instance)),
+            )
+        two = dataclasses.replace(GOOD, instances={UUID: ['i1', 'i2']})
+        self.assertEqual({Gate.AT_MOST_ONE_INSTANCE}, failed(two))
+
+    def test_operation_in_progress_keeps_the_node(self) -> None:
+        for values, passes in (
+            ({'reservation': 'conductor-1'}, False),
+            ({'target_power_state': 'power off'}, False),
+            (
+                {
+                    'provision_state': 'deploying',
+                    'target_provision_state': 'active',
+                },
+                False,
+            ),
+            (
+                {
+                    'provision_state': 'clean wait',
+                    'target_provision_state': 'available',
+                },
+                False,
+            ),
+            (
+                {
+                    'provision_state': 'deploy failed',
+                    'target_provision_state': 'active',
+                },
+                True,
+            ),
+            (
+                {
+                    'provision_state': 'error',
+                    'target_provision_state': 'available',
+                },
+                True,
+            ),
+            ({'provision_state': 'active', 'maintenance': True}, True),
+        ):
+            self.assertEqual(
+                set() if passes else {Gate.NO_OPERATION_IN_PROGRESS},
+                failed(with_node(**values)),
+                values,
+            )
+
+    def test_what_ironic_does_not_tell_has_failed(self) -> None:
+        unseen = {
+            *(Gate.DESTINATION_ADMITS, Gate.NODE_EXISTS),
+            *(Gate.INSTANCE_AGREES, Gate.NO_OPERATION_IN_PROGRESS),
+        }
+        for nodes in ({UUID: None}, {}, 'Ironic is down'):
+            moment = dataclasses.replace(GOOD, nodes=nodes)
+            self.assertEqual(unseen, failed(moment))
+            self.assertEqual(set(), failed(moment, *unseen))
+
+    def test_gates_that_protect_data_are_never_overridden(self) -> None:
+        moment = dataclasses.replace(
+            with_service('old', disabled=False),
+            instances={UUID: ['i1', 'i2']},
+        )
+        self.assertEqual(
+            {Gate.SOURCE_STOPPED, Gate.AT_MOST_ONE_INSTANCE},
+            failed(moment, *Gate),
+        )
+        self.assertEqual(
+            {Gate.RECORD_EXISTS, Gate.SOURCE_STOPPED},
+            failed(dataclasses.replace(GOOD, records={}), *Gate),
+        )
+
+    def test_all_failures_are_listed_with_what_was_seen(self) -> None:
+        gates = moves_gates.Gates(
+            'nobody',
+            moves_gates.Moment({}, model.View(), {}, {}, {}),
+            world.interpret,
+        )
+        failures = gates.failures(UUID)
+        self.assertEqual(
+            [g for g in Gate if g in {f.gate for f in failures}],
+            [f.gate for f in failures],
+        )
+        self.assertEqual(9, len(failures))
+        self.assertTrue(all(f.detail for f in failures))

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import unittest
+from collections.abc import Mapping
+
+import hypothesis
+from hypothesis import strategies as st
+
+from ironic_ownership.contracts import availability, model, placement
+from ironic_ownership.engine.placement import inventory_diff
+from tests.unit.engine import world
+
+BM = 'CUSTOM_BAREMETAL'
+FREE = {BM: placement.Resource(1)}
+RESERVED = {BM: placement.Resource(1, reserved=1)}
+
+_NODES = st.builds(
+    model.Node,
+    st.sampled_from([world.uuid(n) for n in range(4)]),
+    resource_class=st.sampled_from([None, '', 'baremetal', 'big.node']),
+    traits=st.lists(
+        st.sampled_from(['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX'])
+    ).map(tuple),
+)
+_CODES = st.sampled_from([None, *map(str, availability.Unavailable)])
+
+
+def node(number: int, **values: object) -> model.Node:
+    return world.node(number, **{'resource_class': 'baremetal', **values})
+
+
+def planned(
+    *nodes: model.Node, records: Mapping[int, tuple[str | None, str | None]]
+) -> inventory_diff.Plan:
+    """Plan for records given as (unavailable, digest) by number."""
+    return inventory_diff.plan(
+        nodes,
+        {
+            world.uuid(number): world.record(
+                number, 'host1', unavailable=code, placement_digest=digest
+            )
+            for number, (code, digest) in records.items()
+        },
+    )
+
+
+class TestWanted(unittest.TestCase):
+    def test_resource_class_is_spelled_as_flavors_spell_it(self) -> None:
+        for asked, name in (
+            ('baremetal', BM),
+            ('Bare-Metal.v2', 'CUSTOM_BARE_METAL_V2'),
+            ('a  b', 'CUSTOM_A_B'),
+            ('größe', 'CUSTOM_GR_E'),
+        ):
+            self.assertEqual(name, inventory_diff.class_name(asked))
+
+    def test_available_node_is_one_unit_with_its_traits(self) -> None:
+        wanted = inventory_diff.wanted(node(1, traits=('CUSTOM_A',)), None)
+        self.assertEqual(FREE, wanted.resources)
+        self.assertEqual({'CUSTOM_A'}, wanted.traits)
+
+    def test_all_of_an_unavailable_node_is_reserved(self) -> None:
+        for code in availability.Unavailable:
+            wanted = inventory_diff.wanted(node(1), code)
+            self.assertEqual(RESERVED, wanted.resources)
+
+    @hypothesis.given(_NODES, _CODES, _NODES, _CODES)
+    def test_digests_are_equal_if_and_only_if_the_content_is(
+        self,
+        one: model.Node,
+        its: str | None,
+        other: model.Node,
+        others: str | None,
+    ) -> None:
+        a = inventory_diff.wanted(one, its)
+        b = inventory_diff.wanted(other, others)
+        self.assertEqual(
+            (a.resources, a.traits) == (b.resources, b.traits),
+            a.digest == b.digest,
+        )
+        self.assertLessEqual(len(a.digest), 64)
+        self.assertEqual(
+            (a.inventory_part, a.traits_part), inventory_diff.parts(a.digest)
+        )
+
+    def test_digest_does_not_depend_on_the_release(self) -> None:
+        wanted = inventory_diff.wanted(node(1, traits=('B', 'A')), None)
+        self.assertEqual('0d05ccc429d04361-b64e3448a83a5b86', wanted.digest)
+
+
+class TestPlan(unittest.TestCase):
+    def digest(self, of: model.Node, code: str | None = None) -> str:
+        return inventory_diff.wanted(of, code).digest
+
+    def test_node_that_placement_knows_is_left_alone(self) -> None:
+        one = node(1)
+        made = planned(one, records={1: (None, self.digest(one))})
+        self.assertEqual([], made.steps)
+
+    def test_node_of_somebody_else_is_left_alone(self) -> None:
+        self.assertEqual([], planned(node(1), node(2), records={}).steps)
+
+    def test_only_the_part_that_changed_is_written(self) -> None:
+        one = node(1)
+        known = self.digest(one)
+        (step,) = planned(one, records={1: ('retired', known)}).steps
+        self.assertEqual((True, False), (step.inventory, step.traits))
+        new = node(1, traits=('CUSTOM_A',))
+        (step,) = planned(new, records={1: (None, known)}).steps
+        self.assertEqual((False, True), (step.inventory, step.traits))
+        (step,) = planned(one, records={1: (None, None)}).steps
+        self.assertEqual((True, True), (step.inventory, step.traits))
+
+    def test_node_that_leaves_scheduling_comes_first(self) -> None:
+        nodes = [node(n) for n in range(1, 5)]
+        free, held = self.digest(node(1)), self.digest(node(1), 'retired')
+        made = planned(
+            *nodes,
+            records={
+                1: (None, None),
+                2: ('retired', None),
+                3: (None, held),
+                4: ('out_of_service', free),
+            },
+        )
+        self.assertEqual(
+            [4, 3, 1, 2], [int(step.uuid[-2:]) for step in made.steps]
+        )
+
+    def test_node_without_a_class_is_named_and_not_reported(self) -> None:
+        made = planned(node(1, resource_class=None), records={1: (None, None)})
+        self.assertEqual([], made.steps)
+        self.assertEqual([world.uuid(1)], made.without_class)
+
+    def test_node_that_lost_its_class_loses_its_inventory(self) -> None:
+        (step,) = planned(
+            node(1, resource_class=None),
+            records={1: (None, self.digest(node(1)))},
+        ).steps
+        self.assertEqual({}, step.wanted.resources)
+
+    @hypothesis.given(_NODES, _CODES)
+    def test_what_is_accepted_is_not_planned_again(
+        self, one: model.Node, code: str | None
+    ) -> None:
+        number = int(one.uuid[-2:])
+        known: str | None = None
+        for _ in range(2):
+            made = planned(one, records={number: (code, known)})
+            for step in made.steps:
+                known = step.wanted.digest
+        self.assertEqual([], made.steps)
+
+
+class TestTotals(unittest.TestCase):
+    def total(
+        self,
+        codes: Mapping[int, availability.Unavailable | None],
+        owners: Mapping[int, str] | None = None,
+    ) -> inventory_diff.Resources:
+        return inventory_diff.totals(
+            'host1',
+            [node(number) for number in codes],
+            {world.uuid(n): host for n, host in (owners or {}).items()},
+            {world.uuid(n): code for n, code in codes.items()},
+        )
+
+    def test_total_counts_every_node_in_service_or_not(self) -> None:
+        found = self.total(
+            {
+                1: None,
+                2: availability.Unavailable.OUT_OF_SERVICE,
+                3: availability.Unavailable.MAINTENANCE,
+            }
+        )
+        self.assertEqual({BM: placement.Resource(3, reserved=2)}, found)
+
+    def test_own_instance_is_not_reserved_but_that_of_another_is(
+        self,
+    ) -> None:
+        code = availability.Unavailable.IN_USE
+        found = self.total(
+            {1: code, 2: code, 3: code, 4: None},
+            {1: 'host1', 2: 'host2'},
+        )
+        self.assertEqual({BM: placement.Resource(4, reserved=2)}, found)
+
+    def test_own_node_in_maintenance_is_reserved(self) -> None:
+        found = self.total(
+            {1: availability.Unavailable.MAINTENANCE}, {1: 'host1'}
+        )
+        self.assertEqual({BM: placement.Resource(1, reserved=1)}, found)
+
+    def test_classes_are_counted_apart_and_no_class_is_nothing(self) -> None:
+        nodes = [
+            node(1),
+            node(2, resource_class='other'),
+            node(3, resource_class=None),
+        ]
+        found = inventory_diff.totals(
+            'host1', nodes, {}, dict.fromkeys(n.uuid for n in nodes)
+        )
+        self.assertEqual(
+            {
+                BM: placement.Resource(1),
+                'CUSTOM_OTHER': placement.Resource(1),
+            },
+            found,
+        )
+
+    def test_provider_of_a_service_is_the_same_for_ever(self) -> None:
+        self.assertEqual(
+            '28d8a0b2-6ab7-5e5d-b64d-172276154d6c',
+            inventory_diff.service_uuid('host1'),
+        )

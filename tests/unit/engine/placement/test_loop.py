@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import threading
+import unittest
+from collections.abc import Callable
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.host import refresh_result
+from ironic_ownership.engine.placement import loop
+
+LOGGER = 'ironic_ownership.engine'
+PATIENCE = 30.0
+DOWN = exceptions.PlacementUnavailableError('down')
+
+
+class Teller:
+    """Answers one after the other, the last one for ever."""
+
+    def __init__(self) -> None:
+        self.counts = loop.Counts()
+        self.answers: list[Exception | None] = [None]
+        self.told: list[refresh_result.RefreshResult] = []
+        self.done = threading.Semaphore(0)
+        self.interruptions: list[bool] = []
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.withdrawn: list[str] = []
+
+    def tell(
+        self,
+        seen: refresh_result.RefreshResult,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        self.told.append(seen)
+        self.meanwhile()
+        self.interruptions.append(interrupted())
+        first = self.answers[0]
+        answer = self.answers.pop(0) if len(self.answers) > 1 else first
+        self.done.release()
+        if answer is not None:
+            raise answer
+
+    def withdraw(self, uuid: str) -> None:
+        self.withdrawn.append(uuid)
+
+
+class Impatient(threading.Event):
+    """Notes how long somebody would wait, and lets nobody wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(timeout)
+        return self.is_set()
+
+
+class TestLoop(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.teller = Teller()
+        self.conditions = conditions.Conditions()
+        self.loop = loop.PlacementLoop(self.teller, self.conditions)
+        self.seen = refresh_result.RefreshResult([])
+
+    def run_loop(self) -> threading.Thread:
+        thread = threading.Thread(target=self.loop.run, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join, PATIENCE)
+        self.addCleanup(self.loop.stop)
+        return thread
+
+    def wait_for_tells(self, number: int) -> None:
+        for _ in range(number):
+            self.assertTrue(self.teller.done.acquire(timeout=PATIENCE))
+
+    def test_tells_of_each_refresh_until_it_is_stopped(self) -> None:
+        thread = self.run_loop()
+        for _ in range(2):
+            self.loop.refreshed(self.seen)
+            self.wait_for_tells(1)
+        self.loop.stop()
+        thread.join(PATIENCE)
+        self.assertFalse(thread.is_alive())
+        self.assertEqual([self.seen] * 2, self.teller.told)
+
+    def test_nothing_is_told_before_the_first_refresh(self) -> None:
+        self.assertTrue(self.loop.attempt())
+        self.assertEqual([], self.teller.told)
+
+    def test_newer_refresh_interrupts_an_older_one(self) -> None:
+        self.loop._seen = self.seen
+        self.loop.attempt()
+        self.teller.meanwhile = lambda: self.loop.refreshed(self.seen)
+        self.loop.attempt()
+        self.assertEqual([False, True], self.teller.interruptions)
+
+    def test_outage_is_said_once_and_waited_out_without_a_refresh(
+        self,
+    ) -> None:
+        self.teller.answers = [DOWN] * 9 + [None]
+        waiting = self.loop._stopping = Impatient()
+        with self.assertLogs(LOGGER, 'INFO') as logs:
+            thread = self.run_loop()
+            self.loop.refreshed(self.seen)
+            self.wait_for_tells(10)
+            self.loop.stop()
+            thread.join(PATIENCE)
+        self.assertEqual(
+            [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0],
+            waiting.waits,
+        )
+        self.assertEqual(
+            ['WARNING', 'INFO'], [r.levelname for r in logs.records]
+        )
+
+    def test_pause_is_short_again_after_a_success(self) -> None:
+        self.teller.answers = [DOWN, DOWN, None, DOWN, None]
+        waiting = self.loop._stopping = Impatient()
+        self.run_loop()
+        self.loop.refreshed(self.seen)
+        self.wait_for_tells(3)
+        self.loop.refreshed(self.seen)
+        self.wait_for_tells(2)
+        self.assertEqual([1.0, 2.0, 1.0], waiting.waits)
+
+    def test_lost_right_and_silent_records_wait_for_a_refresh(self) -> None:
+        for error in (
+            exceptions.FencedError('fenced'),
+            exceptions.RecordsUnavailableError('down'),
+        ):
+            self.teller.answers = [error]
+            self.loop._seen = self.seen
+            with self.assertNoLogs(LOGGER, 'INFO'):
+                self.assertTrue(self.loop.attempt())
+
+    def test_what_nobody_foresaw_does_not_end_it(self) -> None:
+        self.teller.answers = [RuntimeError('a bug')]
+        self.loop._seen = self.seen
+        with self.assertLogs(LOGGER, 'ERROR'):
+            self.assertTrue(self.loop.attempt())
+
+    def test_withdrawal_is_handed_on_at_once(self) -> None:
+        self.loop.withdraw('a node')
+        self.assertEqual(['a node'], self.teller.withdrawn)

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import collections
+import unittest
+import uuid as uuid_
+
+import hypothesis
+from hypothesis import strategies as st
+
+from ironic_ownership.engine.placement import staggered_schedule
+from tests.unit.engine import clock
+
+UUIDS = [str(uuid_.UUID(int=number)) for number in range(1000)]
+
+
+class TestTurns(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.clock = clock.Clock()
+        self.turns = staggered_schedule.Turns(600.0, self.clock)
+
+    @hypothesis.given(
+        st.lists(st.floats(0.5, 250), min_size=1, max_size=30),
+        st.floats(0, 1e6),
+    )
+    def test_everybody_has_one_turn_in_each_interval(
+        self, pauses: list[float], start: float
+    ) -> None:
+        now = clock.Clock(start)
+        chosen = staggered_schedule.Turns(600.0, now)
+        counted: collections.Counter[str] = collections.Counter()
+        for pause in pauses:
+            now.elapse(pause)
+            for uuid in chosen.due(UUIDS[:20]):
+                counted[uuid] += 1
+                chosen.over(uuid)
+        whole = sum(pauses) // 600
+        for uuid in UUIDS[:20]:
+            self.assertIn(counted[uuid], (whole, whole + 1))
+
+    def test_turns_are_spread_over_the_interval(self) -> None:
+        for _ in range(10):
+            self.clock.elapse(60.0)
+            due = self.turns.due(UUIDS)
+            self.assertTrue(60 < len(due) < 140, len(due))
+            for uuid in due:
+                self.turns.over(uuid)
+
+    def test_start_makes_nothing_due(self) -> None:
+        self.assertEqual(frozenset(), self.turns.due(UUIDS))
+
+    def test_turn_stays_due_until_it_is_over(self) -> None:
+        self.clock.elapse(600.0)
+        self.assertEqual({'a', 'b'}, self.turns.due(['a', 'b']))
+        self.turns.over('a')
+        self.assertEqual({'b'}, self.turns.due(['a', 'b']))
+        self.assertEqual(frozenset(), self.turns.due(['a']))
+
+    def test_nobody_has_a_turn_without_an_interval(self) -> None:
+        never = staggered_schedule.Turns(0.0, self.clock)
+        self.clock.elapse(1e9)
+        self.assertEqual(frozenset(), never.due(UUIDS))

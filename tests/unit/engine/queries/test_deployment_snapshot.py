@@ -1,0 +1,187 @@
+"""What explain and check cost, and what they read when not all answers."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from ironic_ownership.backends import db
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.db import reservations
+from ironic_ownership.engine.checks import runner
+from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.queries import deployment_snapshot, node_query
+from tests.contract.suites import reservations as samples
+from tests.unit.engine import service, world
+
+WRITES = ('INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'CREATE')
+
+
+class OverviewCase(service.ServiceCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.backend = db.DatabaseBackend(
+            {'connection': self.url}, member_ttl=20, call_timeout=20
+        )
+        self.addCleanup(self.backend.close)
+        self.backend.join('host1', 'one', world.ALL)
+        self.epoch = self.records.register('host1', world.ALL)
+        self.sources = deployment_snapshot.Sources(
+            lambda: self.records,
+            lambda: self.ironic,
+            lambda: self.backend,
+            lambda: reservations.SqlReservations(self.database),
+        )
+
+    def fill(self, listed: int, orphans: int) -> None:
+        nodes = [world.node(n) for n in range(listed + orphans)]
+        self.records.apply(
+            'host1',
+            self.epoch,
+            [Claim(n, reasons.Reason.EXCLUSIVE) for n in nodes],
+        )
+        self.ironic.nodes.clear()
+        self.ironic.put(*nodes[:listed])
+
+    def read(self, sharded: bool = False) -> deployment_snapshot.Overview:
+        return deployment_snapshot.read(self.sources, sharded=sharded)
+
+
+class TestCost(OverviewCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.statements: list[str] = []
+        sa.event.listen(sa.Engine, 'before_cursor_execute', self.count)
+        self.addCleanup(
+            sa.event.remove, sa.Engine, 'before_cursor_execute', self.count
+        )
+
+    def count(self, conn, cursor, statement, *rest) -> None:
+        self.statements.append(statement)
+
+    def cost(self, listed: int, orphans: int, work) -> tuple[int, int, int]:
+        """Return scans, look-ups and statements."""
+        self.fill(listed, orphans)
+        self.statements.clear()
+        self.ironic.calls.clear()
+        work()
+        called = [call for call, _ in self.ironic.calls]
+        self.assertEqual(
+            [],
+            [s for s in self.statements if s.lstrip().startswith(WRITES)],
+        )
+        self.assertGreater(len(self.statements), 1)
+        return (
+            called.count('scan'),
+            called.count('get'),
+            len(self.statements),
+        )
+
+    def check(self) -> None:
+        runner.check(self.read(), world.interpret)
+
+    def explain(self) -> None:
+        ports = Ports(self.records, self.ironic, self.backend, world.interpret)
+        self.assertIsNotNone(node_query.explained(ports, world.uuid(1)))
+
+    def test_check_costs_the_same_for_any_number_of_nodes(self) -> None:
+        few, many = (self.cost(n, 0, self.check) for n in (10, 2000))
+        self.assertEqual(few, many)
+        self.assertEqual((1, 0), few[:2])
+
+    def test_orphans_are_looked_up_up_to_a_bound(self) -> None:
+        few, many = (self.cost(10, n, self.check) for n in (20, 2000))
+        self.assertEqual((1, 20), few[:2])
+        self.assertEqual(few, many)
+
+    def test_explain_costs_the_same_for_any_number_of_nodes(self) -> None:
+        few, many = (self.cost(n, n, self.explain) for n in (10, 2000))
+        self.assertEqual(few, many)
+        self.assertEqual((0, 1), few[:2])
+
+
+class TestReading(OverviewCase):
+    def test_orphans_past_the_bound_are_not_verified(self) -> None:
+        self.fill(5, deployment_snapshot.LOOK_UPS + 3)
+        nodes = self.read().nodes
+        self.assertEqual(deployment_snapshot.LOOK_UPS, len(nodes.gone))
+        self.assertEqual(3, len(nodes.unverified))
+
+    def test_node_that_is_only_not_listed_is_no_orphan(self) -> None:
+        self.fill(0, 1)
+        node = world.node(0, shard='a')
+        self.ironic.scan = lambda scope: []  # a child node is not listed
+        self.ironic.put(node)
+        nodes = self.read().nodes
+        self.assertEqual((frozenset(), [node]), (nodes.gone, nodes.listed))
+
+    def test_with_a_shard_key_each_shard_is_listed_alone(self) -> None:
+        self.ironic.put(
+            world.node(1, shard='a'), world.node(2, shard='b'), world.node(3)
+        )
+        nodes = self.read(sharded=True).nodes
+        self.assertEqual(
+            [model.Scope(shard='a'), model.Scope(shard='b')],
+            [scope for call, scope in self.ironic.calls if call == 'scan'],
+        )
+        self.assertEqual(
+            [world.uuid(1), world.uuid(2)], [n.uuid for n in nodes.listed]
+        )
+        self.assertEqual(1, nodes.unlisted)
+
+    def test_records_without_a_shard_are_no_orphans_with_a_shard_key(
+        self,
+    ) -> None:
+        self.fill(0, 1)
+        nodes = self.read(sharded=True).nodes
+        self.assertEqual((frozenset(),) * 2, (nodes.gone, nodes.unverified))
+        self.assertNotIn('get', [call for call, _ in self.ironic.calls])
+
+    def test_each_part_that_fails_leaves_the_others(self) -> None:
+        error = exceptions.IronicUnavailableError('no answer')
+        self.ironic.fail_with = error
+        seen = self.read()
+        self.assertEqual({deployment_snapshot.Part.IRONIC: error}, seen.unread)
+        self.assertIsNone(seen.nodes)
+        self.assertEqual(['host1'], [s.host for s in seen.services])
+        self.assertEqual({'host1'}, seen.view.hosts)
+        self.assertRaises(exceptions.IronicUnavailableError, seen.require)
+
+    def test_failing_records_are_asked_once(self) -> None:
+        calls = []
+
+        def fail():
+            calls.append(1)
+            raise exceptions.RecordsUnavailableError('no answer')
+
+        sources = deployment_snapshot.Sources(fail, *self._others())
+        seen = deployment_snapshot.read(sources, sharded=False)
+        self.assertEqual([1], calls)
+        self.assertEqual([deployment_snapshot.Part.RECORDS], list(seen.unread))
+        self.assertEqual([], seen.nodes.listed)
+
+    def test_open_reservations_are_read(self) -> None:
+        stored = reservations.SqlReservations(self.database)
+        begun = stored.begin(samples.wanted(1))
+        closed = stored.begin(samples.wanted(2))
+        stored.close(closed.id, 'over')
+        self.assertEqual([begun], list(self.read().reservations))
+
+    def test_wrong_configuration_is_no_outage(self) -> None:
+        def fail():
+            raise exceptions.ConfigurationError(['wrong'])
+
+        sources = deployment_snapshot.Sources(fail, *self._others())
+        self.assertRaises(
+            exceptions.ConfigurationError,
+            deployment_snapshot.read,
+            sources,
+            sharded=False,
+        )
+
+    def _others(self):
+        return (
+            self.sources.inventory,
+            self.sources.backend,
+            self.sources.reservations,
+        )

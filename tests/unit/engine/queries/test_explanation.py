@@ -1,0 +1,340 @@
+"""Explanations: every rule, who is considered, and what is advised."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Sequence
+
+from ironic_ownership.contracts import model, policy, reasons
+from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.queries import candidates, explanation, node_query
+from tests.contract.suites import inventory
+from tests.unit.engine import service, world
+
+Reason = reasons.Reason
+A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
+RING = world.runs(peer_list=())
+MOVE = f'ironic-ownership compute node move {world.uuid(1)} --service '
+
+
+class SeatingPolicy(policy.AssignerPolicy):
+    """An assigner whose answer for a node depends on the others."""
+
+    contract_version = 1
+
+    def assign(
+        self, nodes: Sequence[model.Node], hosts: Sequence[str]
+    ) -> Sequence[str | None]:
+        places = sorted(node.uuid for node in nodes)
+        return [hosts[places.index(n.uuid) % len(hosts)] for n in nodes]
+
+
+CLASSES = {**world.CLASSES, 'seating': SeatingPolicy}
+
+
+def interpret(settings: model.MemberSettings):
+    return world.interpret(settings, CLASSES)
+
+
+class ExplainCase(unittest.TestCase):
+    def explain(
+        self, node, members, record=None, services=(), companions=()
+    ) -> explanation.Explanation:
+        known = node or record
+        return explanation.explain(
+            known.uuid,
+            node,
+            record,
+            candidates.Moment.of(
+                model.View.of(members), list(services), interpret
+            ),
+            companions,
+        )
+
+    def assert_rule(self, reason: Reason, said, *words: str) -> None:
+        decision = said.finding.decision
+        self.assertEqual(
+            reason, decision.reason if decision else Reason.NODE_GONE
+        )
+        self.assert_says([said.rule], *words)
+        self.assertTrue(said.advice)
+
+    def assert_says(self, lines, *words: str) -> None:
+        text = '\n'.join(lines)
+        for word in words:
+            self.assertIn(word, text)
+
+    def why(self, said) -> dict[str, str]:
+        return {c.host: c.why for c in said.candidates}
+
+
+class TestRules(ExplainCase):
+    def test_node_that_waits_for_a_reservation_needs_nothing(self) -> None:
+        said = self.explain(world.node(2), world.members(world.RESERVING, 'h'))
+        self.assert_rule(
+            Reason.UNASSIGNED, said, 'reservation gives it to nobody'
+        )
+        self.assert_says(
+            said.advice,
+            'Nothing has to be done',
+            f'reservation create --node {world.uuid(2)}',
+        )
+
+    def test_every_reason_that_is_decided_has_a_rule_and_advice(self) -> None:
+        node = world.node(1, shard='a')
+        deployed = world.node(1, shard='a', instance_uuid='i')
+        a, b = world.member('host1', A), world.member('host2', B)
+        clash = [a, world.member('host2', world.ALL)]
+        owned = world.record(1, 'host1')
+        # A release, a reservation and a move are done, not decided.
+        untold = set(Reason) - {
+            Reason.RELEASED,
+            Reason.RESERVED,
+            Reason.MOVED,
+        }
+        for reason, said, words, advised in (
+            (
+                Reason.EXCLUSIVE,
+                self.explain(node, [a, b], owned),
+                ['host1 is the only'],
+                ['Nothing to do'],
+            ),
+            (
+                Reason.ASSIGNED,
+                self.explain(node, world.members(RING, 'host1', 'host2')),
+                ['peer_list of host1, host2 chose host2'],
+                ['host2 claims it'],
+            ),
+            (
+                Reason.ADOPTED,
+                self.explain(deployed, [a]),
+                ['host1, adopts it'],
+                ['host1 claims it'],
+            ),
+            (
+                Reason.INSTANCE_STAYS,
+                self.explain(deployed, [a, b], world.record(1, 'host2', 'i')),
+                ['stays with host2', 'want host1'],
+                [MOVE + 'host1'],
+            ),
+            (
+                Reason.RECORD_KEEPS,
+                self.explain(node, [a, b], world.record(1, 'host2')),
+                ['want host1', 'names host2'],
+                [MOVE + 'host1'],
+            ),
+            (
+                Reason.CONFLICT_FIRST,
+                self.explain(node, world.members(A, 'host1', 'host2')),
+                ['host1, host2 admit', 'host1 joined first'],
+                ['Stop all of host1, host2 but one', 'host1 claims it'],
+            ),
+            (
+                Reason.CONTESTED_KEEPS,
+                self.explain(node, clash, world.record(1, 'host9')),
+                ['host1, host2', 'host9'],
+                ['Give host1, host2 the same', 'host9 is not alive'],
+            ),
+            (
+                Reason.CONTESTED_UNOWNED,
+                self.explain(node, clash),
+                ['nobody claims it'],
+                ['Give host1, host2 the same'],
+            ),
+            (
+                Reason.UNASSIGNED,
+                self.explain(
+                    world.node(2), world.members(world.runs(odd=None), 'h')
+                ),
+                ['odd gives it to nobody'],
+                ['Ask the policy odd'],
+            ),
+            (
+                Reason.NOT_ADMITTED,
+                self.explain(world.node(1, shard='c'), [a]),
+                ['no live and enabled service admits'],
+                ['shard_key = c', f'node set {world.uuid(1)} --shard a'],
+            ),
+            (
+                Reason.FILTERED_KEEPS,
+                self.explain(world.node(1, shard='c'), [a], owned),
+                ['host1, keeps it'],
+                ['shard_key = c', f'node set {world.uuid(1)} --shard a'],
+            ),
+            (
+                Reason.NODE_GONE,
+                self.explain(None, [a], owned),
+                ['404'],
+                ['host1 deletes'],
+            ),
+        ):
+            with self.subTest(reason):
+                self.assert_rule(reason, said, *words)
+                self.assert_says(said.advice, *advised)
+                untold.remove(reason)
+        self.assertEqual(set(), untold)
+
+    def test_free_node_on_its_way_is_to_be_waited_for(self) -> None:
+        ring = world.members(RING, 'host1', 'host2')
+        said = self.explain(world.node(1), ring, world.record(1, 'host1'))
+        self.assert_says(
+            said.advice, 'host1 releases it', 'then host2 claims it'
+        )
+        rows = [model.Service('host3', settings=RING)]
+        said = self.explain(
+            world.node(1), ring, world.record(1, 'host3'), rows
+        )
+        self.assert_says(said.advice, 'host2 takes it from host3')
+
+    def test_dead_owner_of_an_instance_is_brought_back_or_moved(self) -> None:
+        said = self.explain(
+            world.node(1, shard='a', instance_uuid='i'),
+            [world.member('host1', A)],
+            world.record(1, 'host3', 'i'),
+        )
+        self.assert_says(said.advice, 'host3 is not alive', MOVE + 'host1')
+        rows = [model.Service('host3', forced_down=True)]
+        said = self.explain(
+            world.node(1, shard='a', instance_uuid='i'),
+            [world.member('host3', A)],
+            world.record(1, 'host3', 'i'),
+            rows,
+        )
+        self.assert_says(said.advice, 'host3 is forced down')
+
+    def test_orphan_without_a_live_owner_is_deleted_by_hand(self) -> None:
+        said = self.explain(None, [], world.record(1, 'host1', 'i'))
+        self.assert_says(said.advice, 'An instance, i,', 'compute node delete')
+
+
+class TestCandidates(ExplainCase):
+    def test_each_service_has_its_reason(self) -> None:
+        members = [
+            *world.members(A, 'host1', 'off', 'down'),
+            world.member('other', B),
+            world.member('near', world.runs(shard_key='A')),
+            world.member('odd', world.UNKNOWN),
+            world.member('newer', world.NEWER),
+        ]
+        services = [
+            model.Service('off', disabled=True),
+            model.Service('down', forced_down=True),
+            model.Service('dead', settings=A),
+        ]
+        said = self.explain(
+            world.node(1, shard='a'), members, services=services
+        )
+        why = self.why(said)
+        self.assertEqual(sorted(why), list(why))
+        for host, words in (
+            ('host1', 'admits the node'),
+            ('off', 'is disabled'),
+            ('down', 'is forced down'),
+            ('dead', 'is not alive'),
+            ('other', "wants shard 'b', the node has 'a'"),
+            ('near', 'only the case differs'),
+            ('odd', "'of_another_site' is not installed"),
+            ('newer', 'contract version 2'),
+        ):
+            self.assertIn(words, why[host], host)
+        self.assertEqual(
+            ['host1'], [c.host for c in said.candidates if c.considered]
+        )
+        admits = {c.host: c.admits for c in said.candidates}
+        self.assertIs(True, admits['dead'])
+        self.assertIs(False, admits['other'])
+        self.assertIsNone(admits['odd'])
+
+    def test_each_policy_says_something(self) -> None:
+        runs = world.runs(conductor_group='g', picky='ipmi', peer_list=())
+        said = self.explain(
+            world.node(1, conductor_group='g', driver='other'),
+            [world.member('host1', runs)],
+        )
+        (candidate,) = said.candidates
+        self.assertEqual(
+            [
+                ('conductor_group', True, "admits conductor group 'g'"),
+                ('picky', False, 'does not admit it'),
+                ('peer_list', None, 'assigns among its peers'),
+            ],
+            [(v.policy.name, v.admits, v.says) for v in candidate.verdicts],
+        )
+        self.assertIs(False, candidate.admits)
+
+    def test_service_that_would_admit_is_advised(self) -> None:
+        services = [model.Service('dead', settings=A)]
+        said = self.explain(
+            world.node(1, shard='a'), [world.member('b', B)], None, services
+        )
+        self.assert_says(
+            said.advice, 'dead would admit the node, but it is not alive'
+        )
+
+    def test_nearest_service_is_the_one_that_differs_in_case(self) -> None:
+        said = self.explain(
+            world.node(1, shard='Rack'),
+            [
+                world.member('host1', A),
+                world.member('host2', world.runs(shard_key='rack')),
+            ],
+        )
+        self.assert_says(said.advice, 'to host2: ', '--shard rack')
+
+    def test_peers_are_shown_alive_or_not(self) -> None:
+        runs = world.runs(peer_list=('host1', 'host2', 'host3'))
+        said = self.explain(
+            world.node(1), world.members(runs, 'host1', 'host2')
+        )
+        self.assertEqual('peer_list', said.assigner)
+        self.assertEqual(('host1', 'host2', 'host3'), said.peers)
+        self.assertEqual(('host1', 'host2'), said.live_peers)
+
+
+class TestCompanions(service.ServiceCase):
+    """An assigner that sees all nodes is shown all nodes."""
+
+    def explained(self, runs, number, sharded=False):
+        ports = Ports(
+            self.records,
+            self.ironic,
+            service.Service('asking', world.ALL, self.shared).backend,
+            interpret,
+        )
+        for host in ('host1', 'host2'):
+            member = service.Service(host, runs, self.shared)
+            member.backend.join(host, host, runs)
+        return node_query.explained(ports, world.uuid(number), lambda: sharded)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic: inventory.FakeInventory = self.shared.ironic
+        self.ironic.put(*(world.node(n, shard='a') for n in range(1, 4)))
+        self.ironic.put(world.node(4, shard='b'))
+
+    def scans(self) -> list[object]:
+        return [what for call, what in self.ironic.calls if call == 'scan']
+
+    def test_scope_is_listed_for_an_assigner_that_needs_it(self) -> None:
+        said = self.explained(world.runs(shard_key='a', seating=None), 2)
+        self.assertEqual('host2', said.finding.decision.owner)
+        self.assertEqual([model.Scope(shard='a')], self.scans())
+
+    def test_nothing_is_listed_for_one_that_decides_node_by_node(
+        self,
+    ) -> None:
+        said = self.explained(RING, 2)
+        self.assertEqual('host2', said.finding.decision.owner)
+        self.assertEqual([], self.scans())
+
+    def test_law_4_comes_before_an_answer(self) -> None:
+        with self.assertRaisesRegex(Exception, 'shard key set'):
+            self.explained(world.runs(seating=None), 2, sharded=True)
+        self.assertEqual([], self.scans())
+
+    def test_shard_may_be_listed_with_a_shard_key_set(self) -> None:
+        runs = world.runs(shard_key='a', seating=None)
+        self.assertIsNotNone(self.explained(runs, 2, sharded=True))
+
+    def test_unknown_node_is_none(self) -> None:
+        self.assertIsNone(self.explained(RING, 99))

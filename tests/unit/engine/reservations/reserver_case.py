@@ -1,0 +1,204 @@
+"""Reservations in a world that a test controls: real records, fake Ironic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ironic_ownership.contracts import model, reservation_request
+from ironic_ownership.contracts.allocations import (
+    Allocation,
+    Allocations,
+    Method,
+)
+from ironic_ownership.contracts.reservations import (
+    Reservation,
+    Reservations,
+    ReservationState,
+)
+from ironic_ownership.db.reservations import SqlReservations
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.host import refresh_result
+from ironic_ownership.engine.reservations import (
+    allocation_method,
+    attempt,
+    candidates,
+    eligibility,
+    free_node_cache,
+    recovery,
+    release,
+    reserver,
+    retry,
+)
+from tests.contract.suites import fake_allocations
+from tests.unit.engine import service, world
+
+ACTOR = 'operator@somewhere'
+RESERVING = world.runs(all=None, reservation=None)
+PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
+DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
+
+
+def instance(number: int = 1) -> str:
+    return world.uuid(900 + number)
+
+
+def node(number: int, **values: Any) -> model.Node:
+    return world.node(
+        number,
+        **{
+            'resource_class': 'gold',
+            'provision_state': 'available',
+            'power_state': 'power off',
+            'driver': 'fake-hardware',
+            **values,
+        },
+    )
+
+
+def request(number: int = 1, **values: Any) -> reservation_request.Request:
+    return reservation_request.Request.from_mapping(
+        {
+            'instance_uuid': instance(number),
+            'service': 'host1',
+            'resource_class': 'gold',
+            **values,
+        }
+    )
+
+
+class ReservingCase(service.ServiceCase):
+    """Has a live service ``host1``, four free nodes and a ``reserver``."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(*map(node, range(1, 5)))
+        self.made: dict[str, Allocation] = {}
+        self.allocations = self.client()
+        self.reservations: Reservations = SqlReservations(self.database)
+        self.slept: list[float] = []
+        self.host = self.start('host1', RESERVING)
+        self.host.refresh()
+        self.reserver = self.build()
+
+    def client(self) -> fake_allocations.FakeAllocations:
+        """Return another client of the same Ironic."""
+        return fake_allocations.FakeAllocations(self.ironic.nodes, self.made)
+
+    def patience(self) -> retry.Patience:
+        return retry.Patience(sleep=self.slept.append)
+
+    def build(
+        self,
+        allocations: Allocations | None = None,
+        reservations: Reservations | None = None,
+    ) -> reserver.Reserver:
+        """Build what reserves in one process."""
+        asked = allocations or self.allocations
+        nodes = free_node_cache.FreeNodes(
+            lambda: self.ironic, clock=self.shared.clock
+        )
+
+        def allocations_of(method: Method) -> Any:
+            return asked
+
+        ports = attempt.Ports(
+            eligibility.Services(
+                self.records,
+                self.host.backend,
+                world.interpret,
+                clock=self.shared.clock,
+            ),
+            allocation_method.Methods(allocations_of).of,
+            reservations or self.reservations,
+            candidates.Chooser(self.records, nodes),
+            nodes,
+            allocations_of,
+        )
+        return reserver.Reserver(ports, self.patience())
+
+    def repair(
+        self,
+        host: service.Service | None = None,
+        *,
+        after: float = 0.0,
+        settings: model.MemberSettings = RESERVING,
+    ) -> None:
+        """Refresh a service, and let it settle its reservations.
+
+        :param after: seconds that pass before that, for the reservations.
+        """
+        host = host or self.host
+        self.age(after)
+        host.refresh()
+        nodes = list(self.ironic.nodes.values())
+        policies = world.interpret(settings) or policy_set.PolicySet()
+        self.repairer(host).repair(
+            refresh_result.RefreshResult(nodes, policies)
+        )
+
+    def repairer(self, host: service.Service) -> recovery.Repair:
+        ports = recovery.Ports(
+            self.reservations,
+            lambda _: self.allocations,
+            self.ironic,
+            lambda policies: allocation_method.method_under(
+                policies, lambda _: self.allocations
+            ),
+        )
+        ending = release.Ending(
+            self.reservations,
+            lambda _: self.allocations,
+            self.patience(),
+            may_act=host.fence.epoch,
+        )
+        return recovery.Repair(
+            host.host, ports, ending, host.fence, host.conditions
+        )
+
+    def age(self, seconds: float) -> None:
+        """Let time pass for what is on record of reservations."""
+        self.operator(
+            'UPDATE reservations SET '
+            f'updated_at = updated_at - {seconds}, '
+            f'expires_at = expires_at - {seconds}'
+        )
+
+    def create(self, number: int = 1, **values: Any) -> Reservation:
+        return self.reserver.create(request(number, **values), actor=ACTOR)
+
+    def everything(self) -> list[Reservation]:
+        return list(self.reservations.reservations(states=[*ReservationState]))
+
+    def assert_reserved(self, made: Reservation) -> None:
+        """See that Ironic, records and reservation say the same."""
+        assert made.node_uuid is not None
+        self.assertIs(ACTIVE, made.state)
+        self.assertEqual(
+            made.instance_uuid, self.ironic.nodes[made.node_uuid].instance_uuid
+        )
+        (record,) = self.records.compute_nodes_by_uuid([made.node_uuid])
+        self.assertEqual(
+            (made.host, made.instance_uuid),
+            (record.host, record.instance_uuid),
+        )
+
+    def assert_nothing_is_held(self) -> None:
+        """See that every node is free, and nothing is open on record."""
+        self.assertEqual(
+            [], [n for n in self.ironic.nodes.values() if n.instance_uuid]
+        )
+        self.assertEqual({}, self.made)
+        self.assertEqual([], list(self.reservations.reservations()))
+        for record in self.records.compute_nodes():
+            self.assertEqual((None, None), (record.host, record.instance_uuid))
+
+    def assert_sound(self) -> None:
+        """See that everything is either reserved everywhere, or nowhere."""
+        for one in self.reservations.reservations():
+            self.assert_reserved(one)
+        mine = {r.instance_uuid for r in self.reservations.reservations()}
+        self.assertEqual(mine, set(self.made))
+        owned = {
+            r.instance_uuid for r in self.records.compute_nodes() if r.host
+        }
+        self.assertEqual(mine, owned)

@@ -1,0 +1,320 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from ironic_ownership.contracts import allocations, exceptions
+from ironic_ownership.engine.host import refresh_result
+from ironic_ownership.engine.reservations import release
+from tests.unit.engine import world
+from tests.unit.engine.reservations import reserver_case
+from tests.unit.engine.reservations.reserver_case import (
+    CLOSED,
+    DELETING,
+    PENDING,
+)
+
+DOWN = exceptions.IronicUnavailableError('503')
+LONG = release.TAKE_OVER_AFTER + 1
+_PORT = ('begin', 'activate', 'confirm', 'begin_deletion', 'keep', 'close')
+_IRONIC = ('create', 'get', 'delete')
+
+
+class PowerCut(BaseException):
+    """The process ends here; nothing in it runs any more."""
+
+
+class Steps:
+    """Ends a process before or after one of its steps.
+
+    :param last: number of the step, from 1.
+    """
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+        self.taken = 0
+
+    def wrap(self, target: Any, names: tuple[str, ...]) -> Any:
+        """Return the target, with these methods counted."""
+        steps = self
+
+        class Counted:
+            def __getattr__(self, name: str) -> Any:
+                found = getattr(target, name)
+                return steps._counted(found) if name in names else found
+
+        return Counted()
+
+    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **values: Any) -> Any:
+            self._step()
+            answer = call(*args, **values)
+            self._step()
+            return answer
+
+        return counted
+
+    def _step(self) -> None:
+        self.taken += 1
+        if self.taken == self.last:
+            raise PowerCut
+
+
+class TestPowerCuts(reserver_case.ReservingCase):
+    def cut(self, last: int, act: Callable[[Any], object]) -> bool:
+        """Let a process die at a step; tell whether it came that far."""
+        steps = Steps(last)
+        reserver = self.build(
+            steps.wrap(self.client(), _IRONIC),
+            steps.wrap(self.reservations, _PORT),
+        )
+        try:
+            act(reserver)
+        except PowerCut:
+            return True
+        return False
+
+    def forget(self) -> None:
+        """Begin anew with the same nodes."""
+        for held in list(self.reservations.reservations()):
+            self.reserver.delete(held.id, actor='x')
+        self.assert_nothing_is_held()
+
+    def each_step(
+        self, prepare: Callable[[], object], act: Callable[[Any], object]
+    ) -> Any:
+        """Yield after a death at each step; there have to be some."""
+        for last in range(1, 50):
+            prepare()
+            if not self.cut(last, act):
+                self.assertGreater(last, 4)
+                self.forget()
+                return
+            yield last
+            self.forget()
+        self.fail('never came to its end')
+
+    def create_one(self, reserver: Any) -> None:
+        reserver.create(reserver_case.request(), actor='x')
+
+    def delete_one(self, reserver: Any) -> None:
+        reserver.delete(reserver_case.instance(), actor='x')
+
+    def test_creation_cut_at_any_step_is_settled_by_the_next_refresh(
+        self,
+    ) -> None:
+        ends = set()
+        for _ in self.each_step(lambda: None, self.create_one):
+            self.repair(after=LONG)
+            self.assert_sound()
+            ends.add(len(self.made))
+        self.assertEqual({0, 1}, ends)
+
+    def test_creation_cut_at_any_step_goes_on_when_it_is_repeated(
+        self,
+    ) -> None:
+        for _ in self.each_step(lambda: None, self.create_one):
+            self.assert_reserved(self.create())
+            self.assert_sound()
+
+    def test_deletion_cut_at_any_step_is_settled_by_the_next_refresh(
+        self,
+    ) -> None:
+        for last in self.each_step(self.create, self.delete_one):
+            self.repair(after=LONG)
+            self.assert_sound()
+            self.assertEqual(last == 1, bool(self.made))
+
+    def test_instance_whose_deletion_was_cut_can_be_reserved_again(
+        self,
+    ) -> None:
+        for _ in self.each_step(self.create, self.delete_one):
+            self.age(LONG)
+            self.assert_reserved(self.create())
+            self.assert_sound()
+
+    def test_repair_cut_at_any_step_is_done_by_the_next_one(self) -> None:
+        def leave() -> None:
+            self.assertTrue(self.cut(4, self.create_one))
+
+        def repair(reserver: Any) -> None:
+            kept = self.reservations, self.allocations
+            self.reservations = reserver._reservations
+            self.allocations = reserver._ports.allocations_of(None)
+            try:
+                self.repair(after=LONG)
+            finally:
+                self.reservations, self.allocations = kept
+
+        for _ in self.each_step(leave, repair):
+            self.repair(after=LONG)
+            self.assert_sound()
+
+
+class TestRepair(reserver_case.ReservingCase):
+    def test_what_is_in_order_is_left_as_it_is(self) -> None:
+        made = self.create()
+        self.repair(after=1)
+        before = self.state()
+        self.allocations.calls.clear()
+        self.repair(after=1)
+        self.assertEqual(before, self.state())
+        self.assertEqual(
+            [('check', ''), ('mine', 'host1')], self.allocations.calls
+        )
+        self.assert_reserved(made)
+
+    def test_whoever_may_be_at_work_is_left_alone(self) -> None:
+        self.allocations.failures['create'] = DOWN
+        with self.assertRaises(exceptions.ReservationUnfinishedError):
+            self.create()
+        self.allocations.failures.clear()
+        self.repair(after=1)
+        self.assertEqual([PENDING], [r.state for r in self.everything()])
+        self.repair(after=LONG)
+        self.assertEqual([CLOSED], [r.state for r in self.everything()])
+
+    def test_node_that_ironic_still_looks_for_is_waited_for(self) -> None:
+        self.allocations.failures['create'] = DOWN
+        with self.assertRaises(exceptions.ReservationUnfinishedError):
+            self.create()
+        self.allocations.failures.clear()
+        looking = allocations.Allocation(
+            reserver_case.instance(), allocations.AllocationState.ALLOCATING
+        )
+        self.allocations.get = lambda _: looking  # type: ignore
+        self.repair(after=LONG)
+        self.assertEqual([PENDING], [r.state for r in self.everything()])
+
+    def test_what_ironic_does_not_hold_any_more_is_closed(self) -> None:
+        made = self.create()
+        # The instance was destroyed, and its allocation went with it.
+        self.ironic.put(reserver_case.node(int(str(made.node_uuid)[-4:])))
+        self.repair()
+        self.assert_nothing_is_held()
+        (closed,) = self.everything()
+        self.assertIn('Ironic does not hold', str(closed.detail))
+
+    def test_what_nothing_is_on_record_of_is_given_back(self) -> None:
+        self.allocations.create(
+            reserver_case.instance(),
+            resource_class='gold',
+            candidates=[world.uuid(2)],
+            owner='host1',
+        )
+        self.allocations.create(
+            reserver_case.instance(2),
+            resource_class='gold',
+            candidates=[world.uuid(3)],
+            owner='host2',
+        )
+        self.repair()
+        self.assertEqual([reserver_case.instance(2)], list(self.made))
+
+    def test_reservation_that_was_moved_is_not_given_back(self) -> None:
+        made = self.create()
+        other = self.start('host2', reserver_case.RESERVING)
+        for table in ('reservations', 'compute_nodes', 'instances'):
+            self.operator(f"UPDATE {table} SET host = 'host2'")
+        self.repair(after=1)
+        self.repair(other, after=1)
+        self.assert_reserved(dataclasses.replace(made, host='host2'))
+        self.assert_sound()
+
+    def test_unconfirmed_one_expires_and_a_confirmed_one_does_not(
+        self,
+    ) -> None:
+        first, second = self.create(1), self.create(2)
+        self.reserver.confirm(second.id)
+        self.repair(after=3599 - 60)
+        self.assertEqual(2, len(self.made))
+        self.repair(after=120)
+        self.assertEqual([second.instance_uuid], list(self.made))
+        self.assertIn('expired', str(self.reserver.find(first.id).detail))
+        self.assert_sound()
+
+    def test_node_that_is_used_confirms_its_reservation(self) -> None:
+        made = self.create()
+        assert made.node_uuid is not None
+        for state in ('deploying', 'active'):
+            used = dataclasses.replace(
+                self.ironic.nodes[made.node_uuid], provision_state=state
+            )
+            self.ironic.put(used)
+            self.repair(after=7200)
+            found = self.reserver.find(made.id)
+            self.assertTrue(found.confirmed)
+            self.assert_reserved(found)
+
+    def test_service_that_was_disabled_is_given_nothing(self) -> None:
+        activate = self.reservations.activate
+        self.reservations.activate = self._power_cut  # type: ignore
+        with self.assertRaises(PowerCut):
+            self.create()
+        self.reservations.activate = activate  # type: ignore
+        self.records.set_service('host1', actor='x', disabled=True)
+        self.repair(after=LONG)
+        self.assert_nothing_is_held()
+
+    @staticmethod
+    def _power_cut(*args: Any, **values: Any) -> None:
+        raise PowerCut
+
+    def test_service_without_a_right_settles_nothing(self) -> None:
+        made = self.create()
+        self.reservations.begin_deletion(made.id, 'x')
+        nodes = list(self.ironic.nodes.values())
+        self.host.refresh()
+        self.records.set_service('host1', actor='x', forced_down=True)
+        self.allocations.calls.clear()
+        for drop in (lambda: None, self.host.fence.drop):
+            drop()
+            with self.assertRaises(exceptions.FencedError):
+                self.repair_only(nodes)
+        self.assertNotIn(
+            'delete', [name for name, _ in self.allocations.calls]
+        )
+
+    def repair_only(self, nodes: list[Any]) -> None:
+        self.age(LONG)
+        self.repairer(self.host).repair(refresh_result.RefreshResult(nodes))
+
+    def test_outage_is_said_once_and_made_up_for(self) -> None:
+        made = self.create()
+        self.reservations.begin_deletion(made.id, 'x')
+        self.allocations.fail_with = DOWN
+        for _ in range(2):
+            self.repair(after=LONG)
+        self.assertIn('reservations', self.host.conditions.standing)
+        self.assertIs(DELETING, self.reserver.find(made.id).state)
+        self.allocations.fail_with = None
+        self.repair(after=LONG)
+        self.assertNotIn('reservations', self.host.conditions.standing)
+        self.assert_nothing_is_held()
+
+    def test_one_that_cannot_be_settled_is_not_in_the_way_of_others(
+        self,
+    ) -> None:
+        first, second = self.create(1), self.create(2)
+        assert first.node_uuid is not None
+        deployed = dataclasses.replace(
+            self.ironic.nodes[first.node_uuid], provision_state='active'
+        )
+        for one in (first, second):
+            self.reservations.begin_deletion(one.id, 'x')
+        self.ironic.put(deployed)
+        self.repair(after=LONG)
+        self.assertEqual([first.instance_uuid], list(self.made))
+        self.assert_sound()
+
+    def test_without_the_policy_old_reservations_are_still_settled(
+        self,
+    ) -> None:
+        made = self.create()
+        self.reservations.begin_deletion(made.id, 'x')
+        self.repair(after=LONG, settings=world.ALL)
+        self.assert_nothing_is_held()
+        self.allocations.calls.clear()
+        self.repair(after=LONG, settings=world.ALL)
+        self.assertEqual([], self.allocations.calls)

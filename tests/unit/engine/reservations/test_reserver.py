@@ -1,0 +1,477 @@
+from __future__ import annotations
+
+import dataclasses
+import threading
+import unittest.mock
+
+from ironic_ownership.contracts import allocations, exceptions, model
+from ironic_ownership.engine.reservations import allocation_method
+from tests.contract.suites import fake_allocations
+from tests.unit.engine import world
+from tests.unit.engine.reservations import reserver_case
+from tests.unit.engine.reservations.reserver_case import (
+    CLOSED,
+    DELETING,
+    PENDING,
+)
+
+DOWN = exceptions.IronicUnavailableError('503')
+
+
+class TestCreate(reserver_case.ReservingCase):
+    def test_node_is_held_by_ironic_and_by_the_records_alike(self) -> None:
+        made = self.create()
+        self.assert_reserved(made)
+        self.assertEqual('host1', made.host)
+        self.assertIsNotNone(made.expires_at)
+        self.assertFalse(made.confirmed)
+        self.host.refresh()
+        self.assert_reserved(made)
+
+    def test_same_request_again_gives_the_same_answer(self) -> None:
+        made = self.create()
+        self.allocations.calls.clear()
+        self.assertEqual(made, self.create())
+        self.assertEqual([], self.allocations.calls)
+
+    def test_other_request_for_the_instance_is_a_conflict(self) -> None:
+        self.create()
+        for values in ({'traits': ['CUSTOM_A']}, {'service': 'host2'}):
+            with self.assertRaises(exceptions.ReservationConflictError):
+                self.create(**values)
+
+    def test_each_instance_gets_a_node_of_its_own_until_none_is_left(
+        self,
+    ) -> None:
+        nodes = {self.create(n).node_uuid for n in range(1, 5)}
+        self.assertEqual(4, len(nodes))
+        with self.assertRaises(exceptions.NoMatchError) as caught:
+            self.create(5)
+        self.assertEqual(4, caught.exception.nodes)
+        self.assertEqual({'instance': 4}, caught.exception.removed)
+        self.assertEqual(4, len(self.everything()))
+
+    def test_no_match_counts_the_nodes_that_each_condition_removed(
+        self,
+    ) -> None:
+        self.ironic.put(
+            reserver_case.node(1, resource_class='silver'),
+            reserver_case.node(2, maintenance=True),
+            reserver_case.node(3, traits=('CUSTOM_A',)),
+        )
+        with self.assertRaises(exceptions.NoMatchError) as caught:
+            self.create(traits=['CUSTOM_B'])
+        self.assertEqual(
+            {'resource_class': 1, 'trait:CUSTOM_B': 3},
+            caught.exception.removed,
+        )
+        self.assertEqual([], self.everything())
+        self.assertEqual([], self.allocations.calls)
+
+    def test_nodes_that_somebody_owns_are_not_offered(self) -> None:
+        other = self.start('host2', world.ALL)
+        self.settle(self.host, other)
+        self.operator("UPDATE services SET settings = '{}'")
+        self.operator(
+            'INSERT INTO compute_nodes (uuid, host, driver, conductor_group,'
+            ' reason, created_at, updated_at) SELECT '
+            f"'{world.uuid(1)}', 'host2', '', '', 'exclusive', 0, 0"
+        )
+        for number in (1, 2, 3):
+            self.assertNotEqual(world.uuid(1), self.create(number).node_uuid)
+        with self.assertRaises(exceptions.NoMatchError) as caught:
+            self.create(4)
+        self.assertEqual(1, caught.exception.removed['owned'])
+
+    def test_node_that_was_taken_or_left_meanwhile_is_not_tried_for_ever(
+        self,
+    ) -> None:
+        self.reserver.preview(reserver_case.request())
+        # Seen by nobody: the look at Ironic is not that old.
+        self.ironic.put(
+            reserver_case.node(1, maintenance=True),
+            reserver_case.node(2, instance_uuid='i'),
+        )
+        del self.ironic.nodes[world.uuid(3)]
+        made = self.create()
+        self.assertEqual(world.uuid(4), made.node_uuid)
+        self.assert_reserved(made)
+
+    def test_node_that_goes_into_maintenance_half_way_is_no_match(
+        self,
+    ) -> None:
+        self.reserver.preview(reserver_case.request())
+        for number in range(1, 5):
+            self.ironic.put(reserver_case.node(number, maintenance=True))
+        with self.assertRaises(exceptions.NoMatchError) as caught:
+            self.create()
+        self.assertIn('maintenance', str(caught.exception))
+        self.assert_nothing_is_held()
+
+    def test_expiry_of_zero_means_never(self) -> None:
+        self.host = self.start(
+            'host3',
+            model.MemberSettings(
+                (
+                    model.PolicySettings.of(
+                        'reservation', {'expiry': 0, 'fallback': ''}
+                    ),
+                )
+            ),
+        )
+        self.assertIsNone(self.create(service='host3').expires_at)
+
+    def test_preview_changes_nothing(self) -> None:
+        choice = self.reserver.preview(reserver_case.request())
+        self.assertEqual(4, choice.fitting)
+        self.assert_nothing_is_held()
+        self.assertEqual([], self.everything())
+
+
+class TestServices(reserver_case.ReservingCase):
+    def refuse(self, word: str, host: str = 'host1') -> None:
+        with self.assertRaises(exceptions.ServiceRefusedError) as caught:
+            self.create(service=host)
+        self.assertIn(word, str(caught.exception))
+        self.assert_nothing_is_held()
+        self.assertEqual([], self.allocations.calls)
+
+    def test_unknown_service_is_not_found(self) -> None:
+        with self.assertRaises(exceptions.NotFoundError) as caught:
+            self.create(service='host9')
+        self.assertIn('host1', str(caught.exception))
+
+    def test_service_of_another_policy_is_refused(self) -> None:
+        self.start('host2', world.RING)
+        self.refuse('policy', 'host2')
+
+    def test_disabled_service_is_refused(self) -> None:
+        self.records.set_service('host1', actor='x', disabled=True)
+        self.refuse('disabled')
+
+    def test_service_that_is_forced_down_is_refused(self) -> None:
+        self.records.set_service('host1', actor='x', forced_down=True)
+        self.refuse('forced down')
+
+    def test_dead_service_is_refused(self) -> None:
+        other = self.start('host2', reserver_case.RESERVING)
+        self.settle(other)
+        self.settle(other)
+        self.refuse('not alive')
+
+    def test_service_that_registers_anew_half_way_still_gets_its_node(
+        self,
+    ) -> None:
+        activate = self.reservations.activate
+        epochs = []
+
+        def late(reservation_id, node, *, epoch, actor=None):  # type: ignore
+            if not epochs:
+                self.records.register(
+                    'host1',
+                    reserver_case.RESERVING,
+                    incarnation=self.records.services()[0].incarnation,
+                )
+            epochs.append(epoch)
+            return activate(reservation_id, node, epoch=epoch, actor=actor)
+
+        self.reservations.activate = late  # type: ignore[method-assign]
+        self.assert_reserved(self.create())
+        self.assertEqual(2, len(epochs))
+
+    def test_service_that_is_disabled_half_way_gets_nothing(self) -> None:
+        activate = self.reservations.activate
+
+        def late(*args, **values):  # type: ignore[no-untyped-def]
+            self.records.set_service('host1', actor='x', disabled=True)
+            return activate(*args, **values)
+
+        self.reservations.activate = late  # type: ignore[method-assign]
+        with self.assertRaises(exceptions.ServiceRefusedError):
+            self.create()
+        self.assert_nothing_is_held()
+        self.assertEqual([CLOSED], [r.state for r in self.everything()])
+
+    def test_many_that_ask_at_once_share_a_look_at_the_services(self) -> None:
+        with unittest.mock.patch.object(
+            self.records, 'services', wraps=self.records.services
+        ) as asked:
+            for number in (1, 2, 3):
+                self.create(number)
+        self.assertEqual(1, asked.call_count)
+
+    def test_service_that_was_refused_a_moment_ago_is_looked_at_again(
+        self,
+    ) -> None:
+        self.records.set_service('host1', actor='x', disabled=True)
+        self.refuse('disabled')
+        self.records.set_service('host1', actor='x', disabled=False)
+        self.assert_reserved(self.create())
+
+    def test_service_that_was_disabled_a_moment_ago_is_refused(self) -> None:
+        made = self.create()
+        self.records.set_service('host1', actor='x', disabled=True)
+        with self.assertRaises(exceptions.ServiceRefusedError):
+            self.create(2)
+        self.assertEqual([made.instance_uuid], list(self.made))
+        self.assert_sound()
+
+
+class TestMethods(reserver_case.ReservingCase):
+    def test_ironic_without_allocations_is_refused_with_the_way_out(
+        self,
+    ) -> None:
+        self.allocations.failures['check'] = exceptions.IronicTooOldError('x')
+        with self.assertRaises(exceptions.IronicTooOldError) as caught:
+            self.create()
+        self.assertIn('fallback = instance_uuid', str(caught.exception))
+        self.assertEqual([], self.everything())
+
+    def test_ironic_that_has_allocations_is_asked_once(self) -> None:
+        for number in (1, 2):
+            self.create(number)
+        asked = [name for name, _ in self.allocations.calls]
+        self.assertEqual(1, asked.count('check'))
+
+    def test_fallback_is_used_until_ironic_is_upgraded(self) -> None:
+        old = exceptions.IronicTooOldError('x')
+        newer = fake_allocations.FakeAllocations()
+        older = fake_allocations.FakeAllocations(
+            method=allocations.Method.INSTANCE_UUID
+        )
+        clients = {one.method: one for one in (newer, older)}
+        methods = allocation_method.Methods(clients.__getitem__)
+        newer.failures['check'] = old
+        for _ in range(2):
+            self.assertIs(older.method, methods.of('instance_uuid'))
+        newer.failures.clear()
+        for _ in range(2):
+            self.assertIs(newer.method, methods.of('instance_uuid'))
+
+
+class TestOutages(reserver_case.ReservingCase):
+    def test_outage_that_passes_is_waited_for(self) -> None:
+        create = self.allocations.create
+        answers = [DOWN, DOWN]
+
+        def sometimes(*args, **values):  # type: ignore[no-untyped-def]
+            if answers:
+                raise answers.pop()
+            return create(*args, **values)
+
+        self.allocations.create = sometimes  # type: ignore[method-assign]
+        self.assert_reserved(self.create())
+        self.assertEqual(2, len(self.slept))
+
+    def test_outage_that_lasts_leaves_what_can_be_gone_on_with(self) -> None:
+        self.allocations.failures['create'] = DOWN
+        with self.assertRaises(
+            exceptions.ReservationUnfinishedError
+        ) as caught:
+            self.create()
+        (left,) = self.everything()
+        self.assertEqual(PENDING, left.state)
+        self.assertEqual(left.id, caught.exception.reservation_id)
+        self.allocations.failures.clear()
+        made = self.create()
+        self.assertEqual(left.id, made.id)
+        self.assert_reserved(made)
+
+    def test_answer_that_was_lost_is_found_again(self) -> None:
+        create = self.allocations.create
+
+        def silent(*args, **values):  # type: ignore[no-untyped-def]
+            create(*args, **values)
+            raise DOWN
+
+        self.allocations.create = silent  # type: ignore[method-assign]
+        with self.assertRaises(exceptions.ReservationUnfinishedError):
+            self.create()
+        self.allocations.create = create  # type: ignore[method-assign]
+        self.assert_reserved(self.create())
+        self.assertEqual(1, len(self.made))
+
+    def test_what_another_one_asked_for_is_waited_for(self) -> None:
+        self.allocations.failures['create'] = DOWN
+        with self.assertRaises(exceptions.ReservationUnfinishedError):
+            self.create()
+        self.allocations.failures.clear()
+        self.allocations.create(
+            reserver_case.instance(),
+            resource_class='gold',
+            candidates=[world.uuid(2)],
+            owner='host1',
+        )
+        given = self.made[reserver_case.instance()]
+        looking = dataclasses.replace(
+            given,
+            state=allocations.AllocationState.ALLOCATING,
+            node_uuid=None,
+        )
+        answers = [looking, looking, given]
+        self.allocations.get = lambda _: answers.pop(0)  # type: ignore
+        self.assert_reserved(self.create())
+
+    def test_what_another_one_asked_for_is_not_waited_for_for_ever(
+        self,
+    ) -> None:
+        self.allocations.failures['create'] = DOWN
+        with self.assertRaises(exceptions.ReservationUnfinishedError):
+            self.create()
+        self.slept.clear()
+        looking = allocations.Allocation(
+            reserver_case.instance(), allocations.AllocationState.ALLOCATING
+        )
+        self.allocations.get = lambda _: looking  # type: ignore
+        with self.assertRaises(exceptions.ReservationUnfinishedError):
+            self.create()
+        self.assertLess(20, sum(self.slept))
+        self.assertGreater(60, sum(self.slept))
+
+    def test_allocation_of_somebody_else_is_left_alone(self) -> None:
+        self.made[reserver_case.instance()] = allocations.Allocation(
+            reserver_case.instance(),
+            allocations.AllocationState.ACTIVE,
+            world.uuid(2),
+        )
+        self.ironic.put(
+            reserver_case.node(2, instance_uuid=reserver_case.instance())
+        )
+        with self.assertRaises(exceptions.AllocationConflictError):
+            self.create()
+        self.assertEqual(1, len(self.made))
+        self.assertEqual([CLOSED], [r.state for r in self.everything()])
+
+    def test_what_was_left_over_in_ironic_is_not_taken_for_the_answer(
+        self,
+    ) -> None:
+        self.allocations.create(
+            reserver_case.instance(),
+            resource_class='gold',
+            candidates=[world.uuid(2)],
+            owner='host1',
+        )
+        self.ironic.put(
+            reserver_case.node(5, traits=('CUSTOM_A',)),
+        )
+        made = self.create(traits=['CUSTOM_A'])
+        self.assertEqual(world.uuid(5), made.node_uuid)
+        self.assert_reserved(made)
+        self.assert_sound()
+
+
+class TestDelete(reserver_case.ReservingCase):
+    def test_node_is_free_for_the_next(self) -> None:
+        made = self.create()
+        for key in (made.id, made.id):
+            closed = self.reserver.delete(key, actor=reserver_case.ACTOR)
+            self.assertIs(CLOSED, closed.state)
+            self.assert_nothing_is_held()
+        again = self.create()
+        self.assertNotEqual(made.id, again.id)
+        self.assert_reserved(again)
+
+    def test_open_one_can_be_named_by_its_instance(self) -> None:
+        made = self.create()
+        key = made.instance_uuid
+        self.assertEqual(made, self.reserver.find(key))
+        self.reserver.delete(key, actor=reserver_case.ACTOR)
+        with self.assertRaises(exceptions.NotFoundError):
+            self.reserver.find(key)
+
+    def test_deployed_node_is_kept_and_that_is_said(self) -> None:
+        made = self.create()
+        assert made.node_uuid is not None
+        deployed = dataclasses.replace(
+            self.ironic.nodes[made.node_uuid], provision_state='active'
+        )
+        self.ironic.put(deployed)
+        with self.assertRaises(exceptions.AllocationInUseError):
+            self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+        kept = self.reserver.find(made.id)
+        self.assert_reserved(kept)
+        self.assertTrue(kept.confirmed)
+
+    def test_outage_leaves_a_deletion_that_can_be_gone_on_with(self) -> None:
+        made = self.create()
+        self.allocations.failures['delete'] = DOWN
+        with self.assertRaises(exceptions.ReservationUnfinishedError):
+            self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+        self.assertIs(DELETING, self.reserver.find(made.id).state)
+        self.allocations.failures.clear()
+        # Whoever began it may be at work still.
+        with self.assertRaises(exceptions.ReservationUnfinishedError):
+            self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+        with self.assertRaises(exceptions.ReservationUnfinishedError):
+            self.create()
+        self.age(3600)
+        self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+        self.assert_nothing_is_held()
+
+    def test_what_somebody_else_reserved_meanwhile_is_left_alone(self) -> None:
+        made = self.create()
+        self.made[made.instance_uuid] = dataclasses.replace(
+            self.made[made.instance_uuid], owner=None
+        )
+        closed = self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+        self.assertIs(CLOSED, closed.state)
+        self.assertEqual(1, len(self.made))
+
+    def test_confirmed_one_does_not_expire(self) -> None:
+        made = self.create()
+        confirmed = self.reserver.confirm(made.id)
+        self.assertTrue(confirmed.confirmed)
+        self.assertIsNone(confirmed.expires_at)
+        self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+        with self.assertRaises(exceptions.ReservationConflictError):
+            self.reserver.confirm(made.id)
+
+
+class TestAtOnce(reserver_case.ReservingCase):
+    def at_once(self, *work):  # type: ignore[no-untyped-def]
+        """Do several things in threads; return what became of each."""
+        results = [None] * len(work)
+
+        def run(number: int) -> None:
+            try:
+                results[number] = work[number](self.build(self.client()))
+            except exceptions.OwnershipError as exc:
+                results[number] = exc
+
+        threads = [
+            threading.Thread(target=run, args=(n,)) for n in range(len(work))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+    def test_same_request_at_once_has_one_answer(self) -> None:
+        found = self.at_once(
+            *[
+                lambda reserver: reserver.create(
+                    reserver_case.request(), actor='x'
+                )
+            ]
+            * 4
+        )
+        self.assertEqual(1, len({one.id for one in found}), found)
+        self.assert_reserved(found[0])
+        self.assertEqual(1, len(self.made))
+
+    def test_instances_at_once_get_a_node_each(self) -> None:
+        found = self.at_once(
+            *[
+                lambda reserver, n=n: reserver.create(
+                    reserver_case.request(n), actor='x'
+                )
+                for n in range(1, 7)
+            ]
+        )
+        made = [one for one in found if not isinstance(one, Exception)]
+        self.assertEqual(4, len({one.node_uuid for one in made}), found)
+        for one in found:
+            if isinstance(one, Exception):
+                self.assertIsInstance(one, exceptions.NoMatchError)
+        self.assert_sound()

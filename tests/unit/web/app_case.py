@@ -1,0 +1,139 @@
+"""The whole application over a fake Ironic, memory and SQLite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from werkzeug import test
+
+from ironic_ownership.backends import memory
+from ironic_ownership.conf import api
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.db.reservations import SqlReservations
+from ironic_ownership.engine.reservations import (
+    reserver as reservations_reserver,
+)
+from ironic_ownership.web import application, context
+from tests.contract.suites import fake_allocations, inventory
+from tests.unit import configurations
+from tests.unit.db import sqlite
+from tests.unit.engine import world
+
+
+class Wired:
+    """What the wiring would build."""
+
+    def __init__(self, database, source, backend) -> None:
+        self._database = database
+        self.source = source
+        self.backend = backend
+        self.scope = model.Scope()
+        self.service = 'here'
+        self.placement = None
+        self.request_ids: list[str] = []
+        self.allocations = fake_allocations.FakeAllocations(source.nodes)
+
+    def ready_records(self):
+        return SqlRecords(self._database)
+
+    def ready_moves(self):
+        return SqlMoves(self._database)
+
+    def ready_reservations(self):
+        return SqlReservations(self._database)
+
+    def reserver(self):
+        return reservations_reserver.build(
+            self.ready_records(),
+            self.ready_reservations(),
+            self.backend,
+            world.interpret,
+            lambda: self.source,
+            lambda method: self.allocations,
+        )
+
+    def inventory_of(self, request_id=None):
+        if request_id:
+            self.request_ids.append(request_id)
+        return self.source
+
+    def placement_of(self, request_id=None):
+        return self.placement
+
+
+class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
+    """``old`` owns nodes 1 to 6 and is stopped, ``new`` is alive."""
+
+    options = ''
+    sections = ''
+
+    def setUp(self) -> None:
+        super().setUp()
+        database = self.open_with_schema()
+        self.records = SqlRecords(database)
+        self.ironic = inventory.FakeInventory(
+            world.node(
+                number,
+                name=f'node{number}',
+                driver='fake-hardware',
+                provision_state='available',
+                power_state='power off',
+                shard='a' if number % 2 else 'b',
+            )
+            for number in range(1, 7)
+        )
+        self.backend = memory.MemoryBackend(
+            {}, member_ttl=20, call_timeout=5, store=memory.MemoryStore()
+        )
+        self.backend.join('new', 'one', world.ALL)
+        self.epoch = self.records.register('old', world.ALL)
+        self.records.register('new', world.ALL, incarnation='one')
+        self.claim('old', self.epoch, *self.ironic.nodes.values())
+        self.records.set_service('old', actor='test', disabled=True)
+        self.wired = Wired(database, self.ironic, self.backend)
+        self.client = self.build()
+
+    def claim(self, host: str, epoch: int, *nodes: model.Node) -> None:
+        self.records.apply(
+            host,
+            epoch,
+            [Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes],
+        )
+
+    def build(self, options: str = '') -> test.Client:
+        """Return a client of an application of this configuration."""
+        conf = self.configure(
+            f'{self.sections}\n[api]\n{self.options}\n{options}'
+        )
+        api.register_opts(conf)
+        self.context = context.RequestContext(
+            self.wired, world.interpret, conf.api.metrics_interval
+        )
+        return test.Client(application.build(conf, self.context))
+
+    def get(self, path: str, status: int = 200, **more: Any) -> Any:
+        """Return what is answered, as JSON."""
+        return self.ask('GET', path, status, **more)
+
+    def ask(
+        self, method: str, path: str, status: int = 200, **more: Any
+    ) -> Any:
+        answer = self.client.open(path, method=method, **more)
+        text = answer.get_data(as_text=True)
+        self.assertEqual(status, answer.status_code, text)
+        self.assertEqual('application/json', answer.mimetype)
+        return answer.get_json()
+
+    def refused(self, method: str, path: str, status: int, **more) -> Any:
+        """Return the error that is answered, whose form is checked."""
+        said = self.ask(method, path, status, **more)
+        self.assertEqual(['error'], list(said))
+        error = said['error']
+        self.assertLessEqual(
+            {'code', 'message', 'hint', 'request_id'}, set(error)
+        )
+        self.assertTrue(error['request_id'].startswith('req-'))
+        return error

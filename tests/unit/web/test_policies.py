@@ -1,0 +1,184 @@
+"""Tokens and rules: who may do what, and what a client can't pretend."""
+
+from __future__ import annotations
+
+from keystoneauth1.fixture import v3
+from keystonemiddleware import fixture
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.web import operation, routes
+from ironic_ownership.web.policies import list_rules, name_of
+from tests.unit.engine import world
+from tests.unit.web import app_case
+
+MOVE = {'service': 'new', 'select': {'uuids': [world.uuid(1)]}}
+
+
+class KeystoneCase(app_case.SiteCase):
+    options = 'auth_strategy = keystone'
+    sections = (
+        '[keystone_authtoken]\nauth_type = password\n'
+        'auth_url = http://127.0.0.1:1\n'
+        'www_authenticate_uri = http://127.0.0.1:1\n'
+    )
+
+    def setUp(self) -> None:
+        self.tokens = fixture.AuthTokenFixture()
+        self.tokens.setUp()
+        self.addCleanup(self.tokens.cleanUp)
+        super().setUp()
+
+    def token(self, *roles: str, system: bool = False) -> dict[str, str]:
+        """Return the header of somebody who has these roles.
+
+        :param system: whether they are for the system, or for a project.
+        """
+        token = v3.Token(user_id='u1', user_name='mary')
+        if system:
+            token.set_system_scope()
+        else:
+            token.set_project_scope(id='p1')
+        for role in roles:
+            token.add_role(name=role)
+        return {'X-Auth-Token': self.tokens.add_token(token)}
+
+
+class TokensTest(KeystoneCase):
+    def test_without_a_token_nothing_is_told(self) -> None:
+        for method, path in (
+            ('GET', '/v1/services'),
+            ('POST', '/v1/moves'),
+            ('GET', '/v1/nothing'),
+            ('GET', '/metrics'),
+            ('GET', '//v1/services'),
+            ('GET', '/openapi.json/../v1/services'),
+        ):
+            answer = self.client.open(path, method=method)
+            self.assertEqual(401, answer.status_code, path)
+            self.assertIn('www-authenticate', answer.headers)
+            self.assertEqual(
+                'unauthenticated', answer.get_json()['error']['code']
+            )
+
+    def test_some_paths_are_for_everybody(self) -> None:
+        for path in ('/', '/openapi.json', '/healthcheck'):
+            self.assertEqual(200, self.client.get(path).status_code, path)
+
+    def test_metrics_are_for_everybody_if_so_configured(self) -> None:
+        self.client = self.build('public_metrics = true')
+        self.assertEqual(200, self.client.get('/metrics').status_code)
+        self.assertEqual(401, self.client.get('/v1/services').status_code)
+
+    def test_nobody_says_by_himself_who_he_is(self) -> None:
+        answer = self.client.get(
+            '/v1/services',
+            headers={
+                'X-Roles': 'admin',
+                'X-User-Id': 'u',
+                'X-Identity-Status': 'Confirmed',
+            },
+        )
+        self.assertEqual(401, answer.status_code)
+        answer = self.client.get(
+            '/v1/services',
+            headers={**self.token('member'), 'X-Roles': 'admin'},
+        )
+        self.assertEqual(403, answer.status_code)
+
+    def test_unknown_token_is_refused(self) -> None:
+        answer = self.client.get(
+            '/v1/services', headers={'X-Auth-Token': 'made-up'}
+        )
+        self.assertEqual(401, answer.status_code)
+
+    def test_clients_of_other_machines_are_answered(self) -> None:
+        answer = self.client.get(
+            '/v1/services',
+            headers=self.token('admin'),
+            environ_overrides={'REMOTE_ADDR': '192.0.2.1'},
+        )
+        self.assertEqual(200, answer.status_code)
+
+
+class RulesTest(KeystoneCase):
+    def test_roles_open_what_they_are_for(self) -> None:
+        for role, system, reads, moves in (
+            ('admin', False, 200, 201),
+            ('member', False, 403, 403),
+            ('reader', False, 403, 403),
+            ('reader', True, 200, 403),
+            ('service', False, 403, 403),
+        ):
+            headers = self.token(role, system=system)
+            read = self.client.get('/v1/services', headers=headers)
+            self.assertEqual(reads, read.status_code, role)
+            moved = self.client.post('/v1/moves', json=MOVE, headers=headers)
+            self.assertEqual(moves, moved.status_code, role)
+
+    def test_refusal_names_the_rule(self) -> None:
+        error = self.refused(
+            'POST', '/v1/moves', 403, json=MOVE, headers=self.token('member')
+        )
+        self.assertEqual('forbidden', error['code'])
+        self.assertIn('ironic_ownership:move:create', error['message'])
+
+    def test_refused_before_what_was_sent_is_looked_at(self) -> None:
+        self.refused(
+            'POST', '/v1/moves', 403, data=b'{', headers=self.token('member')
+        )
+
+    def test_actor_is_who_the_token_says(self) -> None:
+        self.ask(
+            'POST', '/v1/moves', 201, json=MOVE, headers=self.token('admin')
+        )
+        (stored,) = self.get('/v1/moves', headers=self.token('admin'))['moves']
+        self.assertEqual('mary@p1', stored['actor'])
+
+    def test_operator_changes_a_rule(self) -> None:
+        policies = self.directory / 'policy.yaml'
+        policies.write_text('"ironic_ownership:service:list": "role:watcher"')
+        self.client = self.build(f'[oslo_policy]\npolicy_file = {policies}')
+        for role, status in (('watcher', 200), ('admin', 403)):
+            answer = self.client.get('/v1/services', headers=self.token(role))
+            self.assertEqual(status, answer.status_code, role)
+
+
+class MisconfiguredTest(app_case.SiteCase):
+    options = 'auth_strategy = keystone'
+
+    def setUp(self) -> None:
+        self.assertRaises(exceptions.ConfigurationError, super().setUp)
+
+    def test_what_checks_tokens_has_to_be_configured(self) -> None:
+        self.sections = '[keystone_authtoken]\nauth_url = http://127.0.0.1:1'
+        with self.assertRaises(exceptions.ConfigurationError) as caught:
+            self.build()
+        for name in ('www_authenticate_uri', 'auth_type'):
+            self.assertIn(name, str(caught.exception))
+
+
+class DefaultsTest(app_case.SiteCase):
+    def test_every_operation_has_a_rule_unless_it_is_public(self) -> None:
+        names = {rule.name for rule in list_rules()}
+        for one in routes.OPERATIONS:
+            public = one.access is operation.Access.PUBLIC
+            self.assertEqual(not public, name_of(one) in names, one)
+
+    def test_only_what_tells_nothing_is_public(self) -> None:
+        self.assertEqual(
+            {'/', '/openapi.json'},
+            {
+                one.path
+                for one in routes.OPERATIONS
+                if one.access is operation.Access.PUBLIC
+            },
+        )
+
+    def test_what_changes_something_is_not_for_readers(self) -> None:
+        for one in routes.OPERATIONS:
+            if one.method != 'GET' and one.name != 'compute_node:check_action':
+                self.assertIn(
+                    one.access,
+                    (operation.Access.ADMIN, operation.Access.SERVICE),
+                    one.name,
+                )
