@@ -13,9 +13,9 @@ from oslo_config import cfg
 from oslo_middleware import healthcheck, http_proxy_to_wsgi, sizelimit
 from oslo_middleware import request_id as request_id_
 
+from ironic_ownership.api.context import RequestContext
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import error_middleware
-from ironic_ownership.web.context import RequestContext
 from ironic_ownership.web.flask_app import Site
 
 if TYPE_CHECKING:

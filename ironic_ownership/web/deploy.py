@@ -14,10 +14,10 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import wiring
+from ironic_ownership.api import context
 from ironic_ownership.conf import api, new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import application as web_application
-from ironic_ownership.web import context
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

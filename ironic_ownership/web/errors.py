@@ -151,21 +151,6 @@ class ForbiddenError(exceptions.OwnershipError):
     code = 'forbidden'
 
 
-class GatesFailedError(exceptions.OwnershipError):
-    """A gate refuses what was asked for.
-
-    :param nodes: each node that is refused, with its failed gates.
-    """
-
-    code = 'gates_failed'
-
-    def __init__(
-        self, message: str, nodes: Sequence[Mapping[str, Any]], *, hint: str
-    ) -> None:
-        self.nodes = nodes
-        super().__init__(message, hint=hint)
-
-
 def status(error: exceptions.OwnershipError) -> int:
     """Return the status of an answer that tells of this error."""
     return STATUSES.get(error.code, 500)

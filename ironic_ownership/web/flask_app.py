@@ -20,19 +20,18 @@ from oslo_context import context
 from oslo_log import log
 from oslo_middleware import request_id as request_id_
 
+from ironic_ownership.api import operation, page_cache
+from ironic_ownership.api.context import RequestContext
+from ironic_ownership.api.request import Asked
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import (
     error_middleware,
     errors,
-    operation,
-    page_cache,
     policies,
     routes,
     validation,
 )
-from ironic_ownership.web.context import RequestContext
-from ironic_ownership.web.request import Asked
 
 LOG = log.getLogger(__name__)
 

@@ -6,7 +6,8 @@ import functools
 from typing import Any
 
 from ironic_ownership import version
-from ironic_ownership.web import errors, operation, routes
+from ironic_ownership.api import operation
+from ironic_ownership.web import errors, routes
 
 _ALWAYS = (400, 500)
 _WITH_TOKEN = (401, 403)

@@ -12,7 +12,8 @@ from oslo_config import cfg
 from oslo_context import context
 from oslo_policy import policy
 
-from ironic_ownership.web import errors, operation, routes
+from ironic_ownership.api import operation
+from ironic_ownership.web import errors, routes
 
 PROJECT = 'ironic_ownership'
 _SCOPES = ['system', 'project']

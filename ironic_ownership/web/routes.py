@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ironic_ownership.web import operation
-from ironic_ownership.web.resources import (
+from ironic_ownership.api import operation
+from ironic_ownership.api.resources import (
     check,
     compute_nodes,
     members,
-    metrics,
     moves,
     reservations,
-    root,
     services,
 )
+from ironic_ownership.web import metrics, root
 
 OPERATIONS: Sequence[operation.Operation] = (
     *compute_nodes.OPERATIONS,

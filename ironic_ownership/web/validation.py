@@ -13,7 +13,8 @@ from typing import Any
 import jsonschema
 import werkzeug.datastructures
 
-from ironic_ownership.web import errors, operation
+from ironic_ownership.api import operation
+from ironic_ownership.web import errors
 
 _INTEGER = re.compile('-?[0-9]{1,18}')
 _FLAGS = {'true': True, 'false': False}

@@ -125,8 +125,8 @@ def _judged(answer: requests.Response, about: str | None) -> dict[str, Any]:
         raise _status_error(answer, about)
     if not _is_signed(answer):
         raise exceptions.PlacementError(
-            f'What answers to {response_text.url(answer)} is not Placement: it '
-            'does not name its API version',
+            f'What answers to {response_text.url(answer)} is not Placement: '
+            'it does not name its API version',
             hint=ENDPOINT_HINT,
         )
     if not answer.content:

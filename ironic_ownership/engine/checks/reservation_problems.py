@@ -32,9 +32,9 @@ def left(facts: Facts) -> Iterator[Problem]:
         yield Problem(
             'reservation_left',
             Severity.WARNING,
-            f'{suggestions.counted(len(waiting[host]), "reservation")} of {host},'
-            ' which is dead: half-way, or to expire one day, and nobody '
-            'settles that',
+            f'{suggestions.counted(len(waiting[host]), "reservation")} of '
+            f'{host}, which is dead: unfinished or due to expire, and no service '
+            'settles them',
             Kind.RESERVATION,
             tuple(sorted(waiting[host])),
             (host,),

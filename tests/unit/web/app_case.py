@@ -6,6 +6,7 @@ from typing import Any
 
 from werkzeug import test
 
+from ironic_ownership.api import context
 from ironic_ownership.backends import memory
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import model, reasons
@@ -16,7 +17,7 @@ from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.reservations import (
     reserver as reservations_reserver,
 )
-from ironic_ownership.web import application, context
+from ironic_ownership.web import application
 from tests.contract.suites import fake_allocations, inventory
 from tests.unit import configurations
 from tests.unit.db import sqlite

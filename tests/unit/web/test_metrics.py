@@ -7,11 +7,11 @@ import time
 
 from prometheus_client import parser
 
+from ironic_ownership.api import metrics_cache
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import metrics
 from ironic_ownership.testing import fakes
-from ironic_ownership.web import metrics_cache
-from ironic_ownership.web.resources import metrics as resource
+from ironic_ownership.web import metrics as resource
 from tests.unit.engine import world
 from tests.unit.web import app_case
 

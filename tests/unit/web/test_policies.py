@@ -5,8 +5,9 @@ from __future__ import annotations
 from keystoneauth1.fixture import v3
 from keystonemiddleware import fixture
 
+from ironic_ownership.api import operation
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web import operation, routes
+from ironic_ownership.web import routes
 from ironic_ownership.web.policies import list_rules, name_of
 from tests.unit.engine import world
 from tests.unit.web import app_case

@@ -9,9 +9,10 @@ import hypothesis
 import werkzeug.datastructures
 from hypothesis import strategies as st
 
-from ironic_ownership.web import errors, request, validation
-from ironic_ownership.web.operation import Parameter
-from ironic_ownership.web.resources import move_schemas
+from ironic_ownership.api import request
+from ironic_ownership.api.operation import Parameter
+from ironic_ownership.api.resources import move_schemas
+from ironic_ownership.web import errors, validation
 
 PARAMETERS = (
     *request.PAGE,

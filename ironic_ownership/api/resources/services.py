@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ironic_ownership.api import request, schemas
+from ironic_ownership.api.operation import Access, Answer, Operation, Parameter
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import service_status
 from ironic_ownership.observe import columns, service
-from ironic_ownership.web import request, schemas
-from ironic_ownership.web.operation import Access, Answer, Operation, Parameter
 
 _TYPES: schemas.Types = {
     'host': schemas.TEXT,

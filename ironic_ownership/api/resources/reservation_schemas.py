@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ironic_ownership.api import schemas
 from ironic_ownership.contracts import allocations, reservation_validation
 from ironic_ownership.contracts.reservations import ReservationState
 from ironic_ownership.observe import reservation as columns
-from ironic_ownership.web import schemas
 
 _UUID = {
     'type': 'string',

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ironic_ownership.api import request, schemas
+from ironic_ownership.api.operation import Access, Answer, Operation
 from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.observe import service
-from ironic_ownership.web import request, schemas
-from ironic_ownership.web.operation import Access, Answer, Operation
 
 _TYPES: schemas.Types = {
     'host': schemas.TEXT,

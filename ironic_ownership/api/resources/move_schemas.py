@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ironic_ownership.api import schemas
 from ironic_ownership.contracts.moves import MoveState, NodeState
 from ironic_ownership.engine.moves import gates
 from ironic_ownership.observe import move as columns
-from ironic_ownership.web import schemas
 
 _STATES = {'type': 'string', 'enum': [s.value for s in NodeState]}
 _MOVE_TYPES: schemas.Types = {

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 import prometheus_client
 from prometheus_client import core, registry
 
+from ironic_ownership.api import request
+from ironic_ownership.api.operation import Access, Answer, Operation
 from ironic_ownership.observe import metrics
-from ironic_ownership.web import request
-from ironic_ownership.web.operation import Access, Answer, Operation
 
 MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
 

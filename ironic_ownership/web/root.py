@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ironic_ownership import version
-from ironic_ownership.web import request, schemas
-from ironic_ownership.web.operation import Access, Answer, Operation
+from ironic_ownership.api import request, schemas
+from ironic_ownership.api.operation import Access, Answer, Operation
 
 _VERSIONS = {
     'type': 'object',

@@ -8,9 +8,9 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ironic_ownership.web import operation
-from ironic_ownership.web.context import RequestContext
-from ironic_ownership.web.page_cache import PageCache
+from ironic_ownership.api import operation
+from ironic_ownership.api.context import RequestContext
+from ironic_ownership.api.page_cache import PageCache
 
 T = TypeVar('T')
 

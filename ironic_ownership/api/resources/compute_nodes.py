@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ironic_ownership.api import request, schemas
+from ironic_ownership.api.operation import Access, Answer, Operation, Parameter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import (
     action_check,
@@ -15,8 +17,6 @@ from ironic_ownership.observe import (
     event,
     explanation,
 )
-from ironic_ownership.web import request, schemas
-from ironic_ownership.web.operation import Access, Answer, Operation, Parameter
 
 _STATE = {
     'type': 'string',

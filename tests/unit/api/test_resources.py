@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from ironic_ownership.api.resources import compute_nodes, services
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.observe import columns, compute_node
 from ironic_ownership.observe.service import DETAILS, LONG, MEMBER, SHORT
-from ironic_ownership.web.resources import compute_nodes, services
 from tests.unit.engine import world
 from tests.unit.web import app_case
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ironic_ownership.api import errors, request, schemas
+from ironic_ownership.api.operation import Access, Answer, Operation, Parameter
+from ironic_ownership.api.resources import move_schemas
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine import suggestions
@@ -13,9 +16,6 @@ from ironic_ownership.engine.moves.order import carry_out
 from ironic_ownership.engine.moves.plan import Order, Plan
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.observe import move as columns
-from ironic_ownership.web import errors, request, schemas
-from ironic_ownership.web.operation import Access, Answer, Operation, Parameter
-from ironic_ownership.web.resources import move_schemas
 
 _MOST = 10_000
 """So many of the newest moves are listed."""

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from typing import Protocol
 
+from ironic_ownership.api import metrics_cache
 from ironic_ownership.contracts import inventory, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.moves import Moves
@@ -23,7 +24,6 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import deployment_snapshot
 from ironic_ownership.engine.reservations.reserver import Reserver
-from ironic_ownership.web import metrics_cache
 
 
 class Wired(Protocol):

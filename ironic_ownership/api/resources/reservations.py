@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ironic_ownership.api import request, schemas
+from ironic_ownership.api.operation import Access, Answer, Operation, Parameter
+from ironic_ownership.api.resources import reservation_schemas
 from ironic_ownership.contracts import model, reservation_request
 from ironic_ownership.contracts.reservations import (
     OPEN,
@@ -11,9 +14,6 @@ from ironic_ownership.contracts.reservations import (
     ReservationState,
 )
 from ironic_ownership.observe import reservation as columns
-from ironic_ownership.web import request, schemas
-from ironic_ownership.web.operation import Access, Answer, Operation, Parameter
-from ironic_ownership.web.resources import reservation_schemas
 
 ID = Parameter(
     'id',

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ironic_ownership.api import request, schemas
+from ironic_ownership.api.operation import Access, Answer, Operation
 from ironic_ownership.engine.checks import problem as problems
 from ironic_ownership.engine.checks import runner
 from ironic_ownership.observe import problem
-from ironic_ownership.web import request, schemas
-from ironic_ownership.web.operation import Access, Answer, Operation
 
 _TYPES: schemas.Types = {
     'severity': {

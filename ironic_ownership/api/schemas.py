@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ironic_ownership.api import operation
 from ironic_ownership.observe import columns
-from ironic_ownership.web import operation
 
 ANYTHING: Mapping[str, Any] = {}
 TEXT = {'type': 'string'}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unittest
 
+from ironic_ownership.api import page_cache
 from ironic_ownership.testing import fakes
-from ironic_ownership.web import page_cache
 
 
 class KeepingTest(unittest.TestCase):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ironic_ownership.web.request import Asked
+    from ironic_ownership.api.request import Asked
 
 Schema = Mapping[str, Any]
 """A JSON Schema, of draft 2020-12, as OpenAPI 3.1 takes it."""
