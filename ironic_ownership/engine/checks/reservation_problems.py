@@ -33,8 +33,8 @@ def left(facts: Facts) -> Iterator[Problem]:
             'reservation_left',
             Severity.WARNING,
             f'{suggestions.counted(len(waiting[host]), "reservation")} of '
-            f'{host}, which is dead: unfinished or due to expire, and no service '
-            'settles them',
+            f'{host}, which is dead: unfinished or due to expire, and no '
+            'service settles them',
             Kind.RESERVATION,
             tuple(sorted(waiting[host])),
             (host,),
