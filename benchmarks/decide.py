@@ -24,7 +24,8 @@ from tooz import hashring
 from benchmarks import table
 from ironic_ownership import wiring
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.decision import decide, peer_groups
+from ironic_ownership.engine.decision import decide
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 TARGET = 0.2
 _SETTINGS = model.MemberSettings(
@@ -108,7 +109,7 @@ def _decide(
     view = model.View.of(
         model.Member(host, host, settings=_SETTINGS) for host in hosts
     )
-    services = peer_groups.Roster.of(view, (), wiring.interpret)
+    services = PeerGroups.of(view, (), wiring.interpret)
     return decide.decide(nodes, records, services)
 
 

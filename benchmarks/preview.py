@@ -129,8 +129,8 @@ def _ours(
     found = preview.compare(
         nodes,
         records,
-        now.roster(wiring.interpret),
-        scenario.without(now, [LOST]).roster(wiring.interpret),
+        now.peer_groups(wiring.interpret),
+        scenario.without(now, [LOST]).peer_groups(wiring.interpret),
     )
     return {
         (str(flow.before), str(flow.after)): flow.nodes

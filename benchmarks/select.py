@@ -141,7 +141,7 @@ _FLEET = evaluation.Fleet.of(
 
 
 def _judge(node: model.Node) -> str | None:
-    return evaluation.judge(node, _FLEET).code
+    return evaluation.evaluate(node, _FLEET).code
 
 
 def _ours(

@@ -70,8 +70,8 @@ class Comparison(base.Lister):
         self._outcome = compare(
             listed,
             records,
-            before.roster(wiring.interpret),
-            after.roster(wiring.interpret),
+            before.peer_groups(wiring.interpret),
+            after.peer_groups(wiring.interpret),
         )
         if nodes:
             return self.table(

@@ -11,7 +11,7 @@ from ironic_ownership import wiring
 from ironic_ownership.cli import base, errors, node_file
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.checks import node_validation
-from ironic_ownership.engine.decision import peer_groups
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.queries import deployment_snapshot
 from ironic_ownership.observe import node_validation as shown
 
@@ -121,9 +121,7 @@ def _admits(
         for error in seen.unread.values():
             LOG.warning('not judged who admits the nodes: %s', error)
         return None
-    groups = peer_groups.Roster.of(
-        seen.view, seen.services, wiring.interpret
-    ).groups
+    groups = PeerGroups.of(seen.view, seen.services, wiring.interpret).groups
 
     def admits(node: model.Node) -> bool:
         return any(group.policies.admits(node) for group in groups)

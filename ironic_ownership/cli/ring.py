@@ -9,11 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ironic_ownership import wiring
 from ironic_ownership.cli import base, comparison, errors
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.decision import (
-    peer_groups,
-    scenario,
-    settings_diff,
-)
+from ironic_ownership.engine.decision import scenario, settings_diff
+from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.observe import ring
 
@@ -50,14 +47,14 @@ members whose settings cannot be read here, are in no ring."""
         services = records.services()
         counts = records.counts()
         view = self.wiring.backend.view()
-        found = peer_groups.Roster.of(view, services, wiring.interpret)
+        found = PeerGroups.of(view, services, wiring.interpret)
         shown = ring.LONG if parsed_args.long else ring.SHORT
         owned = {host: nodes for host, (nodes, _) in counts.items()}
         return self.table(shown, _peers(found, owned))
 
 
 def _peers(
-    found: peer_groups.Roster, owned: dict[str | None, int]
+    found: PeerGroups, owned: dict[str | None, int]
 ) -> Iterator[ring.Peer]:
     for number, group in enumerate(found.groups, start=1):
         hosts = sorted(group.peers)
@@ -78,7 +75,7 @@ def _peers(
             )
 
 
-def _assigner(group: peer_groups.PeerGroup) -> str | None:
+def _assigner(group: PeerGroup) -> str | None:
     return settings_diff.assigner(group.settings, wiring.interpret)
 
 
@@ -193,11 +190,11 @@ def _joined(
     elif row is not None and row.settings.policies:
         return scenario.joined_by(so_far, host, row.settings)
     else:
-        like = _only_ring(before.roster(wiring.interpret).groups)
+        like = _only_ring(before.peer_groups(wiring.interpret).groups)
     return scenario.joined_like(so_far, host, like)
 
 
-def _only_ring(groups: Sequence[peer_groups.PeerGroup]) -> str:
+def _only_ring(groups: Sequence[PeerGroup]) -> str:
     """Return a host of the one ring that there is.
 
     :raises OwnershipError: if there is none, or more than one.
@@ -215,5 +212,5 @@ def _only_ring(groups: Sequence[peer_groups.PeerGroup]) -> str:
     )
 
 
-def _firsts(groups: Iterable[peer_groups.PeerGroup]) -> str:
+def _firsts(groups: Iterable[PeerGroup]) -> str:
     return ', '.join(sorted(group.hosts[0] for group in groups))

@@ -80,7 +80,7 @@ class DrainService(operation_command.Moving):
 
     def _plan(self, host: str, ports: Ports) -> drain.Drain:
         from ironic_ownership.contracts import model
-        from ironic_ownership.engine.decision import peer_groups
+        from ironic_ownership.engine.decision.peer_groups import PeerGroups
         from ironic_ownership.engine.moves import drain, selection
 
         services = ports.records.services()
@@ -95,9 +95,7 @@ class DrainService(operation_command.Moving):
             host,
             owned,
             [node for node in nodes.values() if node is not None],
-            peer_groups.Roster.of(
-                ports.backend.view(), services, ports.interpret
-            ),
+            PeerGroups.of(ports.backend.view(), services, ports.interpret),
             ports.records.counts(),
         )
 

@@ -77,7 +77,7 @@ class Fleet:
         return self.dead.get((driver, group), ())
 
 
-def judge(
+def evaluate(
     node: model.Node, fleet: Fleet | None = None
 ) -> availability.Verdict:
     """Judge one node by what Ironic says of it and of its conductors.
@@ -96,7 +96,7 @@ def judge(
 def is_out_of_service(node: model.Node, fleet: Fleet | None) -> bool:
     """Tell whether others have conductors that are alive, and this has none.
 
-    :param fleet: as for :func:`judge`.
+    :param fleet: as for :func:`evaluate`.
     """
     return (
         fleet is not None
@@ -144,7 +144,7 @@ def seen(
 
     It is for the owner to say when it is back in service.
     """
-    verdict = judge(node, fleet)
+    verdict = evaluate(node, fleet)
     if verdict.code == Code.OUT_OF_SERVICE:
         return verdict
     if (
@@ -162,7 +162,7 @@ def seen(
 def check_in_service(node: model.Node, fleet: Fleet | None) -> None:
     """Refuse to act on a node that is out of service.
 
-    :param fleet: as for :func:`judge`; here no conductor at all is one that
+    :param fleet: as for :func:`evaluate`; here no conductor at all is one that
         is missing.
     :raises NodeOutOfServiceError: naming driver, group and conductors.
     """
@@ -219,7 +219,7 @@ class Watch:
         :param before: the code on record: who is out of service stays so
             until it is certain that this is over.
         """
-        verdict = judge(node, None if self._is_restart else self._fleet)
+        verdict = evaluate(node, None if self._is_restart else self._fleet)
         if before != Code.OUT_OF_SERVICE or verdict.code == before:
             return verdict
         if self._fleet is None:

@@ -66,6 +66,6 @@ def _plans(facts: Facts) -> Iterator[tuple[str, inventory_diff.Plan]]:
         if record.host in facts.view.hosts:
             owned[str(record.host)][record.uuid] = record
     for host in sorted(owned):
-        policies = facts.roster.policies.get(host)
+        policies = facts.peer_groups.policies.get(host)
         if policies is None or not policies.releases_free:
             yield host, inventory_diff.plan(facts.nodes.listed, owned[host])

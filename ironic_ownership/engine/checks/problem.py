@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.availability import evaluation
-from ironic_ownership.engine.decision import peer_groups, policy_set
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.queries import deployment_snapshot, node_status
 
 
@@ -109,9 +110,9 @@ class Facts:
         return {row.host: row for row in self.seen.services}
 
     @functools.cached_property
-    def roster(self) -> peer_groups.Roster:
+    def peer_groups(self) -> PeerGroups:
         """Who may own nodes; as if nobody were disabled, without rows."""
-        return peer_groups.Roster.of(
+        return PeerGroups.of(
             self.view, self.seen.services or (), self.interpret
         )
 
@@ -131,7 +132,7 @@ class Facts:
     ) -> Sequence[node_status.Finding] | exceptions.PluginFaultError:
         try:
             found = node_status.survey(
-                self.nodes.listed, self.records, self.roster, self.fleet
+                self.nodes.listed, self.records, self.peer_groups, self.fleet
             )
         except exceptions.PluginFaultError as exc:
             return exc

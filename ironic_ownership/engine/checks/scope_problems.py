@@ -146,7 +146,7 @@ def _places(facts: Facts) -> Mapping[tuple[str | None, str], int]:
 def _is_served(facts: Facts, shard: str | None, group: str) -> bool:
     return any(
         peers.policies.scope.matches(shard, group)
-        for peers in facts.roster.groups
+        for peers in facts.peer_groups.groups
     )
 
 
@@ -154,7 +154,7 @@ def _shard_keys(facts: Facts) -> dict[str, tuple[str, ...]]:
     """Return the live services by the shard that their policies name."""
     found: dict[str, tuple[str, ...]] = {}
     for host in sorted(facts.view.hosts):
-        policies = facts.roster.policies.get(host)
+        policies = facts.peer_groups.policies.get(host)
         shard = policies.scope.shard if policies else None
         if shard is not None:
             found[shard] = (*found.get(shard, ()), host)

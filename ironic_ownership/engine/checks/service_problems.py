@@ -17,7 +17,8 @@ from ironic_ownership.engine.checks.problem import (
     Problem,
     Severity,
 )
-from ironic_ownership.engine.decision import peer_groups, settings_diff
+from ironic_ownership.engine.decision import settings_diff
+from ironic_ownership.engine.decision.peer_groups import PeerGroup
 from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.queries import balance
 
@@ -28,16 +29,14 @@ def settings_differ(facts: Facts) -> Iterator[Problem]:
     Meant to be: one names the other as a peer, or both have one scope.
     """
 
-    def meant(
-        one: peer_groups.PeerGroup, other: peer_groups.PeerGroup
-    ) -> bool:
+    def meant(one: PeerGroup, other: PeerGroup) -> bool:
         named = one.peers & frozenset(other.hosts) or other.peers & frozenset(
             one.hosts
         )
         one_scope = one.policies.scope == other.policies.scope
         return one.settings != other.settings and bool(named or one_scope)
 
-    for groups in _related(facts.roster.groups, meant):
+    for groups in _related(facts.peer_groups.groups, meant):
         yield _services(
             'settings_differ',
             Severity.ERROR,
@@ -75,7 +74,7 @@ def settings_case(facts: Facts) -> Iterator[Problem]:
 def unknown_peers(facts: Facts) -> Iterator[Problem]:
     """Find names of peers that no service has ever had."""
     known = facts.services.keys() | facts.view.hosts
-    for group in facts.roster.groups:
+    for group in facts.peer_groups.groups:
         unknown = sorted(group.peers - known)
         if unknown:
             yield Problem(
@@ -97,15 +96,13 @@ def shared_filters(facts: Facts) -> Iterator[Problem]:
     process.
     """
 
-    def overlap(
-        one: peer_groups.PeerGroup, other: peer_groups.PeerGroup
-    ) -> bool:
+    def overlap(one: PeerGroup, other: PeerGroup) -> bool:
         mine, its = one.policies.scope, other.policies.scope
         if mine.shard is None or its.shard is None:
             return one.settings == other.settings
         return not mine.intersect(its).nothing
 
-    for groups in _related(facts.roster.groups, overlap):
+    for groups in _related(facts.peer_groups.groups, overlap):
         hosts, shard = _hosts(groups), groups[0].policies.scope.shard
         yield _services(
             'filter_shared' if shard is None else 'shard_shared',
@@ -198,7 +195,7 @@ def _reported(
 def imbalance(facts: Facts) -> Iterator[Problem]:
     """Find rings whose largest share passes 1.5 times the mean."""
     owned = collections.Counter(record.host for record in facts.records)
-    for group, spread in balance.rings(facts.roster, owned):
+    for group, spread in balance.rings(facts.peer_groups, owned):
         if spread.uneven:
             most = spread.largest
             yield _services(
@@ -214,9 +211,9 @@ def imbalance(facts: Facts) -> Iterator[Problem]:
 
 
 def _related(
-    groups: Sequence[peer_groups.PeerGroup],
-    related: Callable[[peer_groups.PeerGroup, peer_groups.PeerGroup], bool],
-) -> Iterable[Sequence[peer_groups.PeerGroup]]:
+    groups: Sequence[PeerGroup],
+    related: Callable[[PeerGroup, PeerGroup], bool],
+) -> Iterable[Sequence[PeerGroup]]:
     """Return the sets of groups that are related, directly or by others."""
     sets = {number: {number} for number in range(len(groups))}
     for one, other in itertools.combinations(range(len(groups)), 2):
@@ -233,7 +230,7 @@ def _related(
     ]
 
 
-def _hosts(groups: Iterable[peer_groups.PeerGroup]) -> list[str]:
+def _hosts(groups: Iterable[PeerGroup]) -> list[str]:
     return sorted(host for group in groups for host in group.hosts)
 
 

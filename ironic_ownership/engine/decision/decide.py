@@ -13,7 +13,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.engine.decision.peer_groups import PeerGroup, Roster
+from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 
 Decisions = Mapping[str, model.Decision]
 """By uuid of the node."""
@@ -24,37 +24,39 @@ _UUID = operator.attrgetter('uuid')
 def decide(
     nodes: Iterable[model.Node],
     records: Mapping[str, model.ComputeNode],
-    roster: Roster,
+    peer_groups: PeerGroups,
 ) -> Decisions:
     """Decide the owner of each node.
 
     :param nodes: nodes of Ironic, each once; their order means nothing.
     :param records: compute nodes by uuid, at least those of ``nodes``.
-    :param roster: the services of the moment.
+    :param peer_groups: the services of the moment.
     :returns: one decision for each node.
     :raises PluginFaultError: if an assigner breaks its contract.
     """
     decided: dict[str, model.Decision] = {}
-    for wished_nodes, wishes in _wishes(nodes, roster):
+    for wished_nodes, wishes in _wishes(nodes, peer_groups):
         decided.update(zip(map(_UUID, wished_nodes), wishes, strict=True))
         for node in wished_nodes:
             record = records.get(node.uuid) if records else None
             if record is not None or node.instance_uuid is not None:
                 wish = decided[node.uuid]
                 if record is None or record.host != wish.owner:
-                    decided[node.uuid] = _judge(node, record, wish, roster)
+                    decided[node.uuid] = _judge(
+                        node, record, wish, peer_groups
+                    )
     return decided
 
 
 def _wishes(
-    nodes: Iterable[model.Node], roster: Roster
+    nodes: Iterable[model.Node], peer_groups: PeerGroups
 ) -> Iterable[tuple[Sequence[model.Node], Sequence[model.Decision]]]:
     """Yield nodes, and beside them what the policies alone want for them."""
     by_groups: dict[tuple[int, ...], list[model.Node]] = {}
-    for admitting, admitted in _admitted(nodes, roster):
+    for admitting, admitted in _admitted(nodes, peer_groups):
         by_groups.setdefault(admitting, []).extend(admitted)
     for admitting, admitted in by_groups.items():
-        groups = [roster.groups[number] for number in admitting]
+        groups = [peer_groups.groups[number] for number in admitting]
         if len(groups) == 1 and groups[0].policies.assigner is not None:
             yield admitted, _assigned(groups[0], admitted)
         else:
@@ -62,7 +64,7 @@ def _wishes(
 
 
 def _admitted(
-    nodes: Iterable[model.Node], roster: Roster
+    nodes: Iterable[model.Node], peer_groups: PeerGroups
 ) -> Iterable[tuple[tuple[int, ...], Sequence[model.Node]]]:
     """Yield nodes with the numbers of the peer groups that admit them."""
     places: dict[tuple[str | None, str], list[model.Node]] = (
@@ -73,11 +75,11 @@ def _admitted(
     for place, inhabitants in places.items():
         candidates = tuple(
             number
-            for number, group in enumerate(roster.groups)
+            for number, group in enumerate(peer_groups.groups)
             if group.policies.scope.matches(*place)
         )
         if not any(
-            roster.groups[number].policies.beyond_scope
+            peer_groups.groups[number].policies.beyond_scope
             for number in candidates
         ):
             yield candidates, inhabitants
@@ -87,7 +89,7 @@ def _admitted(
                 tuple(
                     number
                     for number in candidates
-                    if roster.groups[number].policies.admits(node)
+                    if peer_groups.groups[number].policies.admits(node)
                 ),
                 (node,),
             )
@@ -136,7 +138,7 @@ def _judge(
     node: model.Node,
     record: model.ComputeNode | None,
     wish: model.Decision,
-    roster: Roster,
+    peer_groups: PeerGroups,
 ) -> model.Decision:
     """Weigh the policies' wish against the record and the instance."""
     owner = record.host if record else None
@@ -148,19 +150,21 @@ def _judge(
         return wish
     if wish.owner == owner:
         return wish
-    if not deployed and _may_leave(owner, wish, roster):
+    if not deployed and _may_leave(owner, wish, peer_groups):
         return wish
     return model.Decision(
         owner,
         reasons.Reason.INSTANCE_STAYS if deployed else _keeps(wish),
         wish.contenders,
         wish.contest,
-        filtered=roster.admits(owner, node) is False,
+        filtered=peer_groups.admits(owner, node) is False,
         wanted_by=wish.owner,
     )
 
 
-def _may_leave(owner: str, wish: model.Decision, roster: Roster) -> bool:
+def _may_leave(
+    owner: str, wish: model.Decision, peer_groups: PeerGroups
+) -> bool:
     """Tell whether a free node may leave the owner on record by itself.
 
     Source: ironic-shards, "Data model impact": only in hash ring mode, and
@@ -171,23 +175,27 @@ def _may_leave(owner: str, wish: model.Decision, roster: Roster) -> bool:
     if wish.contest is not None:
         return False
     if wish.owner is None:
-        return _rebalances(owner, roster) or _releases(owner, wish, roster)
-    if not _rebalances(wish.owner, roster):
+        return _rebalances(owner, peer_groups) or _releases(
+            owner, wish, peer_groups
+        )
+    if not _rebalances(wish.owner, peer_groups):
         return False
-    group = roster.group_of[wish.owner]
-    policies = roster.policies.get(owner)
+    group = peer_groups.group_of[wish.owner]
+    policies = peer_groups.policies.get(owner)
     return owner in group.peers or (
         policies is not None and policies.rebalancing
     )
 
 
-def _rebalances(owner: str, roster: Roster) -> bool:
-    group = roster.group_of.get(owner)
+def _rebalances(owner: str, peer_groups: PeerGroups) -> bool:
+    group = peer_groups.group_of.get(owner)
     return group is not None and group.rebalancing
 
 
-def _releases(owner: str, wish: model.Decision, roster: Roster) -> bool:
-    policies = roster.policies.get(owner)
+def _releases(
+    owner: str, wish: model.Decision, peer_groups: PeerGroups
+) -> bool:
+    policies = peer_groups.policies.get(owner)
     return (
         wish.reason is reasons.Reason.UNASSIGNED
         and policies is not None

@@ -40,7 +40,7 @@ class PeerGroup:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Roster:
+class PeerGroups:
     """The services of one moment, as far as decisions depend on them.
 
     :param groups: every peer group with a live or away, enabled service.
@@ -63,8 +63,8 @@ class Roster:
         view: model.View,
         services: Iterable[model.Service],
         interpret: policy_set.Interpreter,
-    ) -> Roster:
-        """Build the roster from the members and the rows of the services.
+    ) -> PeerGroups:
+        """Group the members and the rows of the services into peers.
 
         A disabled or forced-down service is in no group, its own included.
         """

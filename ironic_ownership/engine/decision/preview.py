@@ -10,7 +10,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.decision import decide, peer_groups
+from ironic_ownership.engine.decision import decide
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,8 +88,8 @@ class Preview:
 def compare(
     nodes: Sequence[model.Node],
     records: Mapping[str, model.ComputeNode],
-    before: peer_groups.Roster,
-    after: peer_groups.Roster,
+    before: PeerGroups,
+    after: PeerGroups,
 ) -> Preview:
     """Decide twice, and return the nodes that are decided differently.
 

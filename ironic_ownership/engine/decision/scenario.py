@@ -1,7 +1,7 @@
 """The services as they might be: members gone, joined or run differently.
 
-Pure: makes views and rows for ``preview``, from which the roster is built as
-it always is.
+Pure: makes views and rows for ``preview``. Peer groups are built from them as
+from real ones.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.decision import peer_groups, policy_set
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 
 @dataclasses.dataclass(frozen=True)
 class Situation:
-    """All that a roster is built from."""
+    """The input of peer groups: members and rows of services."""
 
     view: model.View
     services: Sequence[model.Service]
 
-    def roster(self, interpret: policy_set.Interpreter) -> peer_groups.Roster:
-        """Build the roster."""
-        return peer_groups.Roster.of(self.view, self.services, interpret)
+    def peer_groups(self, interpret: policy_set.Interpreter) -> PeerGroups:
+        """Build the peer groups."""
+        return PeerGroups.of(self.view, self.services, interpret)
 
 
 def without(situation: Situation, hosts: Collection[str]) -> Situation:

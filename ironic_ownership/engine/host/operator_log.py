@@ -18,7 +18,8 @@ from ironic_ownership.contracts.records import (
     Update,
 )
 from ironic_ownership.engine.conditions import Conditions
-from ironic_ownership.engine.decision import peer_groups, policy_set
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.deletion.gates import Judgement
 from ironic_ownership.engine.host import reconcile_plan
@@ -102,7 +103,7 @@ class OperatorLog:
                 f'a deprecated policy is configured: {assigner.deprecated}',
             )
 
-    def decides_with(self, services: peer_groups.Roster) -> None:
+    def decides_with(self, services: PeerGroups) -> None:
         """Warn of a deprecated assigner that really shares nodes."""
         group = services.group_of.get(self._host)
         assigner = group.policies.assigner if group else None

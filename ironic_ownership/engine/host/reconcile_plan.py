@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import Change, Claim, Release, Update
 from ironic_ownership.engine.decision import decide
-from ironic_ownership.engine.decision.peer_groups import Roster
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.membership import failure_detector
 
 
@@ -44,7 +44,7 @@ def plan(
     decisions: decide.Decisions,
     records: Mapping[str, model.ComputeNode],
     services: Mapping[str, model.Service],
-    roster: Roster,
+    peer_groups: PeerGroups,
     judgement: failure_detector.Judgement = failure_detector.UNDISPUTED,
 ) -> Plan:
     """Work out what ``host`` has to change to make the decisions true.
@@ -54,7 +54,7 @@ def plan(
 
     :param judgement: who is dead of those that are not alive.
     """
-    made = Plan(undecided=_undecided(host, services, roster, judgement))
+    made = Plan(undecided=_undecided(host, services, peer_groups, judgement))
     for node in nodes:
         decision = decisions[node.uuid]
         record = records.get(node.uuid)
@@ -64,29 +64,29 @@ def plan(
         if record is not None and owner == host:
             _plan_own(made, host, node, decision, record)
         elif decision.owner == host:
-            if owner is None or owner in roster.alive:
+            if owner is None or owner in peer_groups.alive:
                 _plan_free(made, node, decision, owner)
-            elif owner not in roster.away:
+            elif owner not in peer_groups.away:
                 row = services.get(owner)
                 _plan_inheritance(made, node, decision, owner, row, judgement)
         elif (
             decision.wanted_by == host
             and owner is not None
-            and _needs_a_move(host, owner, roster)
+            and _needs_a_move(host, owner, peer_groups)
         ):
             made.withheld.setdefault(owner, []).append(node.uuid)
     return made
 
 
-def _needs_a_move(host: str, owner: str, roster: Roster) -> bool:
+def _needs_a_move(host: str, owner: str, peer_groups: PeerGroups) -> bool:
     """Tell whether an operator should move a node from its owner.
 
     Among peers a deployed node that stays with a live one is as it should
     be; with a dead one nobody can manage it.
     """
-    group = roster.group_of.get(host)
+    group = peer_groups.group_of.get(host)
     among_peers = group is not None and group.rebalancing
-    return not (among_peers and owner in roster.alive)
+    return not (among_peers and owner in peer_groups.alive)
 
 
 def _plan_own(
@@ -172,7 +172,7 @@ def _is_gone(
 def _undecided(
     host: str,
     services: Mapping[str, model.Service],
-    roster: Roster,
+    peer_groups: PeerGroups,
     judgement: failure_detector.Judgement,
 ) -> frozenset[str]:
     """Return the peers of a service that may be dead, and may be alive.
@@ -180,12 +180,12 @@ def _undecided(
     Itself, if the view lacks it: the store has forgotten it, and may have
     forgotten everybody.
     """
-    if host not in roster.alive:
+    if host not in peer_groups.alive:
         return frozenset({host})
-    group = roster.group_of.get(host)
+    group = peer_groups.group_of.get(host)
     if group is None or not group.rebalancing:
         return frozenset()
-    missing = group.peers - roster.alive - roster.away
+    missing = group.peers - peer_groups.alive - peer_groups.away
     return frozenset(
         peer
         for peer in missing & services.keys()

@@ -10,12 +10,8 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Change
 from ironic_ownership.engine.availability import tracker
-from ironic_ownership.engine.decision import (
-    decide,
-    peer_groups,
-    policy_set,
-    settings_diff,
-)
+from ironic_ownership.engine.decision import decide, policy_set, settings_diff
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import remover
 from ironic_ownership.engine.deletion.missing_nodes import (
     Findings,
@@ -267,7 +263,7 @@ class Refresher:
         self, seen: snapshot.Snapshot, found: Findings
     ) -> reconcile_plan.Plan:
         nodes = [*seen.nodes, *found.elsewhere]
-        services = peer_groups.Roster.of(
+        services = PeerGroups.of(
             seen.view, seen.services.values(), self._ports.interpret
         )
         self._check_own_policies(seen.view, services)
@@ -296,7 +292,7 @@ class Refresher:
         return self._judged.present.issuperset(set(hosts) - {self._host})
 
     def _check_own_policies(
-        self, view: model.View, services: peer_groups.Roster
+        self, view: model.View, services: PeerGroups
     ) -> None:
         own = view.get(self._host)
         if own is None or services.policies.get(self._host) is not None:

@@ -16,7 +16,8 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.conditions import Conditions
-from ironic_ownership.engine.decision import decide, peer_groups
+from ironic_ownership.engine.decision import decide
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.host import (
     reconcile_plan,
     refresh_result,
@@ -143,9 +144,7 @@ class TakeOver:
         known, view = snapshot.look_around(
             services, self._ports.records, self._ports.backend
         )
-        found = peer_groups.Roster.of(
-            view, known.values(), self._ports.interpret
-        )
+        found = PeerGroups.of(view, known.values(), self._ports.interpret)
         group = found.group_of.get(self._host)
         if group is None or not group.rebalancing:
             return False

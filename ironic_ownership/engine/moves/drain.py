@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.decision.peer_groups import Roster
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ def plan(
     host: str,
     owned: Collection[str],
     nodes: Iterable[model.Node],
-    roster: Roster,
+    peer_groups: PeerGroups,
     counts: Mapping[str | None, tuple[int, int]],
 ) -> Drain:
     """Find a new owner for every node of a service.
@@ -49,11 +49,11 @@ def plan(
     :param nodes: these nodes as Ironic has them now.
     :param counts: compute nodes by owner: (all, those with an instance).
     """
-    candidates = sorted(set(roster.group_of) - {host})
+    candidates = sorted(set(peer_groups.group_of) - {host})
     loads = {name: counts.get(name, (0, 0))[0] for name in candidates}
     present = {n.uuid: n for n in nodes if n.uuid in owned}
     admitting = {
-        uuid: [name for name in candidates if roster.admits(name, node)]
+        uuid: [name for name in candidates if peer_groups.admits(name, node)]
         for uuid, node in present.items()
     }
     moves: dict[str, list[str]] = {}

@@ -168,5 +168,5 @@ def _why(
     """Return why a node is unavailable; its owner knows best."""
     if record is not None and record.host is not None:
         return record.unavailable
-    code = evaluation.judge(node, fleet).code
+    code = evaluation.evaluate(node, fleet).code
     return None if code is None else code.value

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.availability import evaluation
-from ironic_ownership.engine.decision import peer_groups
+from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 
 UNEVEN = 1.5
 """A ring whose largest share passes so many times the mean is uneven."""
@@ -89,12 +89,12 @@ def usable(
 
 
 def rings(
-    roster: peer_groups.Roster, nodes_of: dict[str | None, int]
-) -> list[tuple[peer_groups.PeerGroup, Spread]]:
+    peer_groups: PeerGroups, nodes_of: dict[str | None, int]
+) -> list[tuple[PeerGroup, Spread]]:
     """Return the peer groups of several live services, and their spread."""
     return [
         (group, Spread({h: nodes_of.get(h, 0) for h in group.hosts}))
-        for group in roster.groups
+        for group in peer_groups.groups
         if group.policies.assigner is not None and len(group.hosts) > 1
     ]
 
@@ -103,7 +103,7 @@ def loads(
     hosts: Iterable[str],
     records: Iterable[model.ComputeNode],
     nodes: Sequence[model.Node] | None,
-    roster: peer_groups.Roster | None,
+    peer_groups: PeerGroups | None,
     fleet: evaluation.Fleet | None = None,
 ) -> dict[str, Load]:
     """Return the load of each service.
@@ -113,7 +113,7 @@ def loads(
 
     :param hosts: the services in question.
     :param nodes: all nodes of Ironic; ``None`` if it does not answer.
-    :param roster_: ``None`` if it is not known who is alive.
+    :param peer_groups: ``None`` if it is not known who is alive.
     :param fleet: ``None`` if it is not known who works on nodes.
     """
     owned: dict[str, list[model.ComputeNode]] = collections.defaultdict(list)
@@ -121,7 +121,9 @@ def loads(
         if record.host is not None:
             owned[record.host].append(record)
     present = None if nodes is None else {node.uuid: node for node in nodes}
-    spread_of = _spreads(roster, {h: len(own) for h, own in owned.items()})
+    spread_of = _spreads(
+        peer_groups, {h: len(own) for h, own in owned.items()}
+    )
     return {
         host: Load(
             len(owned.get(host, ())),
@@ -139,15 +141,15 @@ def loads(
 
 
 def _spreads(
-    roster: peer_groups.Roster | None, nodes_of: dict[str | None, int]
+    peer_groups: PeerGroups | None, nodes_of: dict[str | None, int]
 ) -> dict[str, Spread]:
-    if roster is None:
+    if peer_groups is None:
         return {}
     found = {
         host: spread
-        for group, spread in rings(roster, nodes_of)
+        for group, spread in rings(peer_groups, nodes_of)
         for host in group.hosts
     }
-    alone = [host for host in roster.group_of if host not in found]
+    alone = [host for host in peer_groups.group_of if host not in found]
     rest = Spread({host: nodes_of.get(host, 0) for host in alone})
     return found | dict.fromkeys(alone, rest)

@@ -10,11 +10,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.decision import (
-    peer_groups,
-    policy_set,
-    settings_diff,
-)
+from ironic_ownership.engine.decision import policy_set, settings_diff
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +21,7 @@ class Moment:
     view: model.View
     services: Sequence[model.Service]
     interpret: policy_set.Interpreter
-    roster: peer_groups.Roster
+    peer_groups: PeerGroups
 
     @classmethod
     def of(
@@ -33,9 +30,9 @@ class Moment:
         services: Sequence[model.Service],
         interpret: policy_set.Interpreter,
     ) -> Moment:
-        """Build it, with the roster that belongs to it."""
+        """Build it, with its peer groups."""
         serving = view.serving(services)
-        found = peer_groups.Roster.of(serving, services, interpret)
+        found = PeerGroups.of(serving, services, interpret)
         return cls(serving, services, interpret, found)
 
 
@@ -117,9 +114,9 @@ def _candidate(
         _verdict(policy, node, moment.interpret, unreadable)
         for policy in settings.policies
     )
-    admits = moment.roster.admits(row.host, node) if node else None
-    policies = moment.roster.policies.get(row.host)
-    group = moment.roster.group_of.get(row.host)
+    admits = moment.peer_groups.admits(row.host, node) if node else None
+    policies = moment.peer_groups.policies.get(row.host)
+    group = moment.peer_groups.group_of.get(row.host)
     return Candidate(
         host=row.host,
         alive=member is not None,

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.availability import evaluation
-from ironic_ownership.engine.decision import decide, peer_groups, settings_diff
+from ironic_ownership.engine.decision import decide, settings_diff
+from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.queries import advice as queries_advice
 from ironic_ownership.engine.queries import node_status
 from ironic_ownership.engine.queries.candidates import (
@@ -46,13 +47,13 @@ class Explanation:
 
 
 def companions_scope(
-    node: model.Node, roster: peer_groups.Roster
+    node: model.Node, peer_groups: PeerGroups
 ) -> model.Scope | None:
     """Return where to look for the nodes that are decided with this one.
 
     :returns: ``None`` if the node is decided by itself.
     """
-    group = _deciding(node, roster)
+    group = _deciding(node, peer_groups)
     if group is None or group.policies.assigner is None:
         return None
     if group.policies.assigner.node_by_node:
@@ -76,14 +77,16 @@ def explain(
     :param fleet: who works on nodes; ``None`` if that is not known.
     :raises PluginFaultError: if a policy fails.
     """
-    finding = _finding(uuid, node, record, moment.roster, companions, fleet)
-    group = _deciding(node, moment.roster) if node else None
+    finding = _finding(
+        uuid, node, record, moment.peer_groups, companions, fleet
+    )
+    group = _deciding(node, moment.peer_groups) if node else None
     rows = {row.host: row for row in moment.services}
     owner = record.host if record else None
     explanation = Explanation(
         finding=finding,
         candidates=consider(node, rows, moment),
-        wish=_wish(node, moment.roster, companions),
+        wish=_wish(node, moment.peer_groups, companions),
         rule='',
         assigner=(
             settings_diff.assigner(group.settings, moment.interpret)
@@ -106,7 +109,7 @@ def _finding(
     uuid: str,
     node: model.Node | None,
     record: model.ComputeNode | None,
-    roster: peer_groups.Roster,
+    peer_groups: PeerGroups,
     companions: Sequence[model.Node],
     fleet: evaluation.Fleet | None,
 ) -> node_status.Finding:
@@ -114,26 +117,24 @@ def _finding(
     if node is not None:
         nodes[uuid] = node
     found = node_status.survey(
-        nodes.values(), [record] if record else [], roster, fleet
+        nodes.values(), [record] if record else [], peer_groups, fleet
     )
     return next(finding for finding in found if finding.uuid == uuid)
 
 
 def _wish(
     node: model.Node | None,
-    roster: peer_groups.Roster,
+    peer_groups: PeerGroups,
     companions: Sequence[model.Node],
 ) -> model.Decision | None:
     if node is None:
         return None
     free = dataclasses.replace(node, instance_uuid=None)
     nodes = {n.uuid: n for n in companions} | {node.uuid: free}
-    return decide.decide(nodes.values(), {}, roster)[node.uuid]
+    return decide.decide(nodes.values(), {}, peer_groups)[node.uuid]
 
 
-def _deciding(
-    node: model.Node, roster: peer_groups.Roster
-) -> peer_groups.PeerGroup | None:
+def _deciding(node: model.Node, peer_groups: PeerGroups) -> PeerGroup | None:
     """Return the one peer group that admits the node; none if several do."""
-    groups = [g for g in roster.groups if g.policies.admits(node)]
+    groups = [g for g in peer_groups.groups if g.policies.admits(node)]
     return groups[0] if len(groups) == 1 else None

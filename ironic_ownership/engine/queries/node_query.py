@@ -14,7 +14,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.engine.availability import conductors, evaluation
-from ironic_ownership.engine.decision import peer_groups
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.host import snapshot
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import (
@@ -61,9 +61,7 @@ def take(ports: Ports, scope: model.Scope, host: str = '') -> Census:
         node_status.survey(
             [*seen.nodes, *elsewhere],
             seen.records.values(),
-            peer_groups.Roster.of(
-                seen.view, seen.services.values(), ports.interpret
-            ),
+            PeerGroups.of(seen.view, seen.services.values(), ports.interpret),
             fleet,
         ),
         frozenset(seen.services) | seen.view.hosts,
@@ -104,7 +102,11 @@ def explained(
     )
     if node is None and record is None:
         return None
-    scope = explanation.companions_scope(node, moment.roster) if node else None
+    scope = (
+        explanation.companions_scope(node, moment.peer_groups)
+        if node
+        else None
+    )
     companions: Sequence[model.Node] = ()
     if scope is not None:
         if scope.shard is None and sharded():

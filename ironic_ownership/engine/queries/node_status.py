@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterable, Mapping
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.availability import Unavailable, Verdict
 from ironic_ownership.engine.availability import evaluation
-from ironic_ownership.engine.decision import decide, peer_groups
+from ironic_ownership.engine.decision import decide
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 
 class State(enum.StrEnum):
@@ -87,7 +88,7 @@ def is_in(finding: Finding, states: Collection[str]) -> bool:
 def survey(
     nodes: Iterable[model.Node],
     records: Iterable[model.ComputeNode],
-    roster: peer_groups.Roster,
+    peer_groups: PeerGroups,
     fleet: evaluation.Fleet | None = None,
 ) -> list[Finding]:
     """Judge every node and every record.
@@ -100,14 +101,14 @@ def survey(
     """
     by_uuid = {record.uuid: record for record in records}
     present = {node.uuid: node for node in nodes}
-    decisions = decide.decide(present.values(), by_uuid, roster)
+    decisions = decide.decide(present.values(), by_uuid, peer_groups)
     findings = [
         _finding(
             uuid,
             present.get(uuid),
             by_uuid.get(uuid),
             decisions,
-            roster,
+            peer_groups,
             fleet,
         )
         for uuid in present.keys() | by_uuid.keys()
@@ -120,7 +121,7 @@ def _finding(
     node: model.Node | None,
     record: model.ComputeNode | None,
     decisions: Mapping[str, model.Decision],
-    roster: peer_groups.Roster,
+    peer_groups: PeerGroups,
     fleet: evaluation.Fleet | None,
 ) -> Finding:
     decision = decisions.get(uuid)
@@ -131,7 +132,7 @@ def _finding(
         node,
         record,
         decision,
-        None if owner is None else owner in roster.alive,
+        None if owner is None else owner in peer_groups.alive,
         evaluation.seen(node, record, fleet) if node else None,
     )
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.records import Records
-from ironic_ownership.engine.decision import peer_groups, policy_set
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.queries import balance, deployment_snapshot
 
 UNKNOWN = 'unknown'
@@ -126,8 +127,8 @@ def weigh(
             'without a shard may not be listed with a shard key set'
         )
         nodes = None
-    found_roster = (
-        peer_groups.Roster.of(seen.view, seen.services or (), interpret)
+    peer_groups = (
+        PeerGroups.of(seen.view, seen.services or (), interpret)
         if seen.view
         else None
     )
@@ -135,7 +136,7 @@ def weigh(
         [standing.row.host for standing in found.standings],
         seen.records or (),
         nodes,
-        found_roster,
+        peer_groups,
         seen.nodes.fleet if seen.nodes else None,
     )
     return Found(

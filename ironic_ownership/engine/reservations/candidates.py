@@ -63,7 +63,7 @@ class Chooser:
             return selection.choose(
                 request,
                 look.nodes,
-                lambda node: evaluation.judge(node, look.fleet).code,
+                lambda node: evaluation.evaluate(node, look.fleet).code,
                 owned=owned,
                 admits=fit.policies.admits,
             )

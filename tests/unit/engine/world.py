@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model, policy
-from ironic_ownership.engine.decision import peer_groups, policy_set
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.policies import (
     all_nodes,
     conductor_group,
@@ -121,8 +122,8 @@ def assemble(
     alive: Iterable[model.Member],
     services: Iterable[model.Service] = (),
     classes: Mapping[str, type[policy.Policy]] = CLASSES,
-) -> peer_groups.Roster:
-    """Build the roster of a moment."""
-    return peer_groups.Roster.of(
+) -> PeerGroups:
+    """Build the peer groups of a moment."""
+    return PeerGroups.of(
         model.View.of(alive), services, lambda text: interpret(text, classes)
     )

@@ -55,12 +55,12 @@ nodes = st.builds(
 
 def judged(fleet: evaluation.Fleet | None = SERVED, **values):
     node = dataclasses.replace(FREE, **values)
-    return evaluation.judge(node, fleet).code
+    return evaluation.evaluate(node, fleet).code
 
 
 class TestJudge(unittest.TestCase):
     def test_free_node_with_a_live_conductor_is_available(self) -> None:
-        verdict = evaluation.judge(FREE, SERVED)
+        verdict = evaluation.evaluate(FREE, SERVED)
         self.assertIsNone(verdict.code)
 
     def test_each_state_has_its_code(self) -> None:
@@ -132,7 +132,7 @@ class TestJudge(unittest.TestCase):
     def test_driver_of_another_group_or_of_the_dead_is_no_service(
         self,
     ) -> None:
-        verdict = evaluation.judge(FREE, OTHERS)
+        verdict = evaluation.evaluate(FREE, OTHERS)
         self.assertIs(Unavailable.OUT_OF_SERVICE, verdict.code)
         self.assertIn("'d'", verdict.detail)
         self.assertIn('c3', verdict.detail)
@@ -152,7 +152,7 @@ class TestJudge(unittest.TestCase):
 
     @hypothesis.given(nodes, fleets)
     def test_available_means_all_of_it(self, node, fleet) -> None:
-        verdict = evaluation.judge(node, fleet)
+        verdict = evaluation.evaluate(node, fleet)
         if verdict.code is not None:
             return
         self.assertFalse(node.maintenance or node.retired)

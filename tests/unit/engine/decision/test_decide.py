@@ -15,8 +15,8 @@ class DecideCase(unittest.TestCase):
         self, node, record=None, members=(), services=(), classes=world.CLASSES
     ) -> model.Decision:
         records = {} if record is None else {record.uuid: record}
-        roster = world.assemble(members, services, classes)
-        return decision_decide.decide([node], records, roster)[node.uuid]
+        peer_groups = world.assemble(members, services, classes)
+        return decision_decide.decide([node], records, peer_groups)[node.uuid]
 
 
 class TestFreeNodes(DecideCase):

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.decision import decide, peer_groups
+from ironic_ownership.engine.decision import decide
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from tests.unit.engine import reference, snapshot_strategies, world
 
 _RINGS = st.sampled_from(
@@ -36,7 +37,7 @@ _EXCLUSIVE = st.sampled_from(
 )
 
 
-def roster_of(moment: snapshot_strategies.Moment) -> peer_groups.Roster:
+def roster_of(moment: snapshot_strategies.Moment) -> PeerGroups:
     return world.assemble(moment.members, moment.services.values())
 
 

@@ -22,8 +22,8 @@ def compared(nodes, records, before, after) -> preview.Preview:
     return preview.compare(
         nodes,
         {record.uuid: record for record in records},
-        before.roster(world.interpret),
-        after.roster(world.interpret),
+        before.peer_groups(world.interpret),
+        after.peer_groups(world.interpret),
     )
 
 
@@ -132,12 +132,12 @@ class TestCompare(unittest.TestCase):
         found = preview.compare(
             moment.nodes,
             moment.records,
-            before.roster(world.interpret),
-            after.roster(world.interpret),
+            before.peer_groups(world.interpret),
+            after.peer_groups(world.interpret),
         )
         now, then = (
             decide.decide(
-                moment.nodes, moment.records, s.roster(world.interpret)
+                moment.nodes, moment.records, s.peer_groups(world.interpret)
             )
             for s in (before, after)
         )
@@ -161,7 +161,7 @@ class TestWhatIf(unittest.TestCase):
         rows = [model.Service('host2', settings=runs)]
         before = situation(world.members(runs, 'host1', 'host2'), rows)
         after = scenario.joined_like(before, 'host3', 'host1')
-        (group,) = after.roster(world.interpret).groups
+        (group,) = after.peer_groups(world.interpret).groups
         self.assertEqual(('host1', 'host2', 'host3'), group.hosts)
         self.assertEqual(
             world.runs(peer_list=('host1', 'host2', 'host3')),
@@ -177,7 +177,7 @@ class TestWhatIf(unittest.TestCase):
         runs = world.runs(peer_list=('host1', 'host2'))
         before = situation(world.members(runs, 'host1', 'host2'))
         after = scenario.without(before, ['host2'])
-        (group,) = after.roster(world.interpret).groups
+        (group,) = after.peer_groups(world.interpret).groups
         self.assertEqual(('host1',), group.hosts)
         self.assertEqual({'host1', 'host2'}, group.peers)
         self.assertTrue(group.rebalancing)
@@ -193,7 +193,7 @@ class TestWhatIf(unittest.TestCase):
         rows = [model.Service('host3', disabled=True)]
         before = situation(world.members(GROUP, 'host1'), rows)
         after = scenario.joined_like(before, 'host3', 'host1')
-        (group,) = after.roster(world.interpret).groups
+        (group,) = after.peer_groups(world.interpret).groups
         self.assertEqual(('host1',), group.hosts)
 
     def test_only_a_member_can_be_the_model(self) -> None:

@@ -28,14 +28,14 @@ def plan_for(
     judgement=failure_detector.UNDISPUTED,
 ) -> reconcile_plan.Plan:
     by_uuid = {record.uuid: record for record in records}
-    roster = world.assemble(members, services)
+    peer_groups = world.assemble(members, services)
     return reconcile_plan.plan(
         host,
         nodes,
-        decide.decide(nodes, by_uuid, roster),
+        decide.decide(nodes, by_uuid, peer_groups),
         by_uuid,
         {service.host: service for service in services},
-        roster,
+        peer_groups,
         judgement,
     )
 
@@ -204,8 +204,8 @@ class TestOthersNodes(unittest.TestCase):
 
 def plans(moment) -> dict[str, reconcile_plan.Plan]:
     """Return what each live service plans, from one and the same moment."""
-    roster = world.assemble(moment.members, moment.services.values())
-    decided = decide.decide(moment.nodes, moment.records, roster)
+    peer_groups = world.assemble(moment.members, moment.services.values())
+    decided = decide.decide(moment.nodes, moment.records, peer_groups)
     return {
         host: reconcile_plan.plan(
             host,
@@ -213,9 +213,9 @@ def plans(moment) -> dict[str, reconcile_plan.Plan]:
             decided,
             moment.records,
             moment.services,
-            roster,
+            peer_groups,
         )
-        for host in roster.alive
+        for host in peer_groups.alive
     }
 
 

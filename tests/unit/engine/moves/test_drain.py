@@ -9,14 +9,14 @@ import hypothesis
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.decision import peer_groups
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.moves import drain
 from tests.unit.engine import world
 
 SHARDS = ('a', 'b', None)
 
 
-def services(**settings: model.MemberSettings) -> peer_groups.Roster:
+def services(**settings: model.MemberSettings) -> PeerGroups:
     return world.assemble(
         [world.member(host, its) for host, its in settings.items()]
     )
@@ -24,13 +24,13 @@ def services(**settings: model.MemberSettings) -> peer_groups.Roster:
 
 def plan(
     nodes: list[model.Node],
-    roster: peer_groups.Roster,
+    peer_groups: PeerGroups,
     counts: dict[str | None, tuple[int, int]] | None = None,
     owned: list[str] | None = None,
 ) -> drain.Drain:
     if owned is None:
         owned = [node.uuid for node in nodes]
-    return drain.plan('old', owned, nodes, roster, counts or {})
+    return drain.plan('old', owned, nodes, peer_groups, counts or {})
 
 
 class TestDrain(unittest.TestCase):

@@ -72,7 +72,7 @@ class CapacityCase(service.ServiceCase):
                 Claim(
                     claimed,
                     world.record(number, host).reason,
-                    verdict=evaluation.judge(claimed, FLEET),
+                    verdict=evaluation.evaluate(claimed, FLEET),
                 )
             ],
         )

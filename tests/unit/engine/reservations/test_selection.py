@@ -48,7 +48,7 @@ def node(number: int, **values) -> model.Node:
 
 
 def judge(one: model.Node) -> str | None:
-    return evaluation.judge(one).code
+    return evaluation.evaluate(one).code
 
 
 def removed(wish, *nodes: model.Node, **options) -> dict[str, int]:
@@ -337,7 +337,7 @@ class TestConditions(unittest.TestCase):
         )
         nodes = [node(1), node(2, driver='redfish')]
         choice = selection.choose(
-            request(), nodes, lambda n: evaluation.judge(n, fleet).code
+            request(), nodes, lambda n: evaluation.evaluate(n, fleet).code
         )
         self.assertEqual({'out_of_service': 1}, dict(choice.removed))
         self.assertEqual((nodes[1],), choice.candidates)
