@@ -115,7 +115,7 @@ class ResourcesTest(api_process.ApiCase):
         ids = {answer.headers['x-openstack-request-id'] for answer in answers}
         self.assertEqual(len(paths), len(ids))
 
-    def test_ironic_that_is_down_is_said_and_passes(self) -> None:
+    def test_ironic_that_is_down_is_reported_and_passes(self) -> None:
         self.server.kill()
         self.addCleanup(self.server.start)
         error = self.get('/v1/compute-nodes', 503)['error']

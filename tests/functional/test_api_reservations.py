@@ -44,7 +44,7 @@ class ReservationsTest(api_process.ApiCase):
             if node is not None and node.instance_uuid
         }
 
-    def test_no_node_is_given_twice_and_who_gets_none_is_told(self) -> None:
+    def test_no_node_is_given_twice_and_a_refusal_is_reported(self) -> None:
         asked = [str(uuid_.uuid4()) for _ in range(FREE + 2)]
         answers = self.reserve(*asked)
         made = [a.body for a in answers if a.status == 201]

@@ -1,4 +1,4 @@
-"""What no host can work with: one line, exit code 1 or 2, nothing written."""
+"""Input that no host can work with: one line, exit code 1 or 2, nothing written."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ MOODS = """
 
         def peers(self, host, candidates, scope):
             if mood() == 'peers':
-                return 'everybody'
+                return 'all'
             return frozenset(candidates)
 
         def assign(self, nodes, hosts):
@@ -71,7 +71,7 @@ MOODS = """
 
 
 class TestStart(unittest.TestCase):
-    """What refuses a start, or a reload, before anything is written."""
+    """Faults that refuse a start, or a reload, before anything is written."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -187,7 +187,7 @@ class TestStart(unittest.TestCase):
 
 
 class TestRunning(hosts.HostsTestCase):
-    """What goes wrong later changes no owner, and is told everywhere."""
+    """Later faults change no owner, and are reported everywhere."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -278,7 +278,7 @@ class TestRunning(hosts.HostsTestCase):
             ('nothing', NAMED, 'Moody.assign'),
             ('type', NAMED, '5'),
             ('less', NAMED, 'owners for'),
-            ('peers', NAMED, 'Moody.peers', 'everybody'),
+            ('peers', NAMED, 'Moody.peers', 'all'),
         ):
             self.check_mood(mood, *words)
 
@@ -294,7 +294,7 @@ class TestRunning(hosts.HostsTestCase):
     def test_constructor_that_fails_later_keeps_the_owners(self) -> None:
         self.check_mood('constructor', 'host1', 'moody')
 
-    def test_policy_that_takes_very_long_is_named_and_stops_nobody(
+    def test_policy_that_takes_very_long_is_named_and_stops_no_host(
         self,
     ) -> None:
         before = dict(self.owners)

@@ -1,4 +1,4 @@
-"""Which nodes are whose: states, groups, and records of other services."""
+"""Ownership of nodes: states, groups, and records of other services."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class TestNodes(reload_case.ReloadsTestCase):
         self.assertEqual(
             changes, [e for e in self.deployment.events() if e.node_uuid]
         )
-        # What nobody owned before is its own at once.
+        # A node without an owner becomes its own immediately.
         more = self.enrolment.enrol(2)
         self.deployment.wait_for_owners(owners | dict.fromkeys(more, 'ironic'))
 

@@ -49,7 +49,7 @@ class TestShards(reload_case.ReloadsTestCase):
 
     def test_no_request_lists_nodes_without_a_shard(self) -> None:
         enrol = self.enrolment.enrol
-        self.enrolment.enrol(3)  # of no shard: nobody may ever see them
+        self.enrolment.enrol(3)  # of no shard: no service may ever list them
         first = dict.fromkeys(enrol(5, shard='s1', instance_share=0.4))
         first = dict.fromkeys(first, 'host1')
         second = dict.fromkeys(

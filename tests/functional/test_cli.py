@@ -123,13 +123,13 @@ class ServiceTest(_Case):
         self.assertEqual(['shard_key'], one['policies'])
         self.assertEqual({'shard_key': 'rack1'}, one['settings'])
 
-    def test_show_finds_the_service_whatever_the_case(self) -> None:
+    def test_show_finds_the_service_in_any_case(self) -> None:
         shown = self.lab.json('service', 'show', 'RACK1')
         self.assertEqual(SERVICE_SHOW_KEYS, list(shown))
         self.assertEqual('incarnation-of-rack1', shown['incarnation'])
         self.assertRegex(shown['joined_at'], r'^\d{4}-\d\d-\d\dT.*\+00:00$')
 
-    def test_unknown_service_is_told_its_neighbours(self) -> None:
+    def test_unknown_service_is_answered_with_similar_names(self) -> None:
         self.assert_refused(
             self.lab.run('service', 'show', 'rakc1'), 1, "'rakc1'", 'rack1'
         )
@@ -446,14 +446,14 @@ class BadInputTest(_Case):
 
     def test_database_of_another_kind(self) -> None:
         path = self.lab.directory / 'notes'
-        path.write_text('somebody else wrote this')
+        path.write_text('another program wrote this')
         config = self.configured(
             f'[database]\nconnection = sqlite:///{path}\n'
         )
         self.assert_refused(
             self.lab.run('service', 'list', config=config), 1, str(path)
         )
-        self.assertEqual('somebody else wrote this', path.read_text())
+        self.assertEqual('another program wrote this', path.read_text())
 
     def test_database_of_a_newer_release(self) -> None:
         database = connection.open_database(self.lab.url)

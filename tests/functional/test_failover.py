@@ -82,7 +82,7 @@ class _Sharing(hosts.HostsTestCase):
     def assert_returned_by_release(
         self, shared: dict[str, str], without: dict[str, str]
     ) -> None:
-        """See each node go back over nobody's hands."""
+        """See each node go back without a third owner."""
         for uuid, owner in shared.items():
             if without[uuid] == owner:
                 continue
@@ -203,7 +203,7 @@ class _OnServer:
 
     def setUp(self) -> None:
         super().setUp()
-        # Both servers let us in whatever the password.
+        # Both servers let us in with any password.
         url = self.kind.fresh().replace('@', f':{PASSWORD}@')
         self.deployment = self.deploy(url)
         self.addCleanup(self.assert_password_is_in_no_log)

@@ -1,4 +1,4 @@
-"""May this service act on a node now? Asked of a service at work."""
+"""The action guard of a service at work."""
 
 from __future__ import annotations
 

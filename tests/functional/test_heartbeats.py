@@ -39,7 +39,7 @@ class _Heartbeats:
         )
 
     def test_clock_is_in_seconds_since_1970_with_fractions(self) -> None:
-        # Server and test share one machine, whatever its time zone is.
+        # Server and test share one machine, in any time zone.
         before = time.time() - 0.01
         now = self.now()
         self.assertIsInstance(now, float)

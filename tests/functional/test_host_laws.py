@@ -1,4 +1,4 @@
-"""The judge of all the other host tests is judged: forged histories."""
+"""The law checker of the other host tests, tested on forged histories."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TestLaws(unittest.TestCase):
         self.take_over()
         self.assertEqual([], laws.violations(self.records))
 
-    def test_owner_changed_from_somebody_else_is_found(self) -> None:
+    def test_owner_changed_from_another_service_is_found(self) -> None:
         self.forge(
             'owner_changed',
             node_uuid=NODE.uuid,
@@ -96,7 +96,7 @@ class TestLaws(unittest.TestCase):
             actor='host2',
             from_host='host1',
         )
-        self.assert_found('law 1: somebody else')
+        self.assert_found('law 1: another service')
 
     def test_new_owner_of_a_deployed_node_is_found(self) -> None:
         self.forge('owner_changed', node_uuid=DEPLOYED.uuid, from_host='host1')
@@ -108,7 +108,7 @@ class TestLaws(unittest.TestCase):
         )
         self.assert_found('law 2')
 
-    def test_deletion_by_an_operator_is_judged_too(self) -> None:
+    def test_deletion_by_an_operator_is_checked_too(self) -> None:
         operator = 'root@somewhere'
         self.forge(
             'node_forgotten',
@@ -125,7 +125,7 @@ class TestLaws(unittest.TestCase):
         )
         self.assert_found('law 3: wrong owner before')
 
-    def test_reservation_is_judged_too(self) -> None:
+    def test_reservation_is_checked_too(self) -> None:
         operator = 'root@somewhere'
         self.forge(
             'node_reserved',
@@ -134,7 +134,7 @@ class TestLaws(unittest.TestCase):
             to_host='host2',
             instance_uuid='i2',
         )
-        self.assert_found('law 1: reserved the node of somebody else')
+        self.assert_found('law 1: reserved the node of another service')
         self.forge(
             'node_reserved',
             node_uuid=DEPLOYED.uuid,
@@ -144,7 +144,7 @@ class TestLaws(unittest.TestCase):
         )
         self.assert_found('law 1: reserved twice')
 
-    def test_end_of_a_reservation_is_judged_too(self) -> None:
+    def test_end_of_a_reservation_is_checked_too(self) -> None:
         self.take_over()  # after which host1 is fenced
         self.forge(
             'node_released',

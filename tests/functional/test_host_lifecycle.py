@@ -1,4 +1,4 @@
-"""How a host comes, is refused, goes, and what its log says meanwhile."""
+"""Start, refusal and stop of a host, and its log."""
 
 from __future__ import annotations
 

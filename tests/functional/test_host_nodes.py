@@ -1,4 +1,4 @@
-"""What one host makes of nodes that go, come back, get instances, are odd."""
+"""One host and nodes that go, come back, get instances or are odd."""
 
 from __future__ import annotations
 

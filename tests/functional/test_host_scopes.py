@@ -50,7 +50,7 @@ class TestScopes(hosts.HostsTestCase):
         one.kill()
         member_expiry.bury(self.deployment, 'host1')
         self.deployment.wait_for_members('host2', 'host3')
-        # Both of the others look around once more before all is compared.
+        # Both of the others refresh again before all is compared.
         owners |= given(
             {'host2': self.enrol('s2'), 'host3': self.enrol(None, 'g2')}
         )
@@ -69,7 +69,7 @@ class TestScopes(hosts.HostsTestCase):
         self.assertEqual([], second.lines(': owner '))
 
     def set_shard(self, shard: str, *uuids: str) -> None:
-        """Move nodes at once, so that nobody sees one of them moved alone."""
+        """Move nodes in one transaction, so that no service sees only some moved."""
         with self.server.sql() as database:
             for uuid in uuids:
                 database.execute(

@@ -22,7 +22,7 @@ _REQUIREMENTS = (
     'python-ironicclient',
 )
 _WORDS = ('baremetal', 'ownership')
-_NOBODY = '00000000-0000-4000-8000-00000000dead'
+_UNKNOWN = '00000000-0000-4000-8000-00000000dead'
 
 
 class OpenStackClientTest(ironics.IronicTestCase):
@@ -157,7 +157,7 @@ class OpenStackClientTest(ironics.IronicTestCase):
 
     def test_error_ends_with_1(self) -> None:
         self.assert_fails(1, 'Did you mean', 'service', 'show', 'rakc1')
-        self.assert_fails(1, _NOBODY, 'compute', 'node', 'show', _NOBODY)
+        self.assert_fails(1, _UNKNOWN, 'compute', 'node', 'show', _UNKNOWN)
 
     def test_problem_found_ends_with_4(self) -> None:
         self.lab.serve('gone', command_line.shard('rack9'), alive=False)

@@ -128,7 +128,7 @@ class _Runbook(placements.PlacementTestCase, HostsTestCase):
     def assert_whole(self) -> None:
         """Prove what has to hold when a page was carried out.
 
-        The history is judged in the end of every test: see ``laws``.
+        The history is checked at the end of every test: see ``laws``.
         """
         self.wait_for_owners(lambda node: node.after)
         records = self.by_name()
@@ -199,7 +199,7 @@ class _Clumsy:
 
     The commands come in the reverse order first. Sources are stopped only
     after a move was refused. Before each move others are tried, to wrong
-    destinations; and whatever changes something is said twice.
+    destinations; and each change is run twice.
     """
 
     def __init__(self, test: _Runbook) -> None:

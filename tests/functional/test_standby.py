@@ -85,7 +85,7 @@ class _TwoProcesses(_Case):
         return found
 
     def assert_works(self) -> None:
-        """See that somebody serves, and that nothing changed owner."""
+        """See that a service is active, and that nothing changed owner."""
         (more,) = self.enrolment.enrol(1)
         self.deployment.wait_for_owners(self.owned | {more: 'host1'})
         self.assertEqual([*self.before, more], self.changes())

@@ -1,4 +1,4 @@
-"""Somebody sets a clock an hour ahead, or back, while everything runs."""
+"""Clocks set an hour ahead, or back, while everything runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TestClockOfAHost(_Clocks):
 
 
 class TestClockOfTheDatabase(_Clocks):
-    """The clock by which the backend ``db`` judges who is alive."""
+    """The clock by which the backend ``db`` decides who is alive."""
 
     def fresh_url(self) -> str:
         directory = databases.temporary_directory('postgresql')

@@ -56,7 +56,7 @@ class TestLoad(incident.IncidentTestCase):
         self.assert_settled()
 
     def assert_settled(self) -> None:
-        """See free nodes with the ring, and all others with somebody."""
+        """See free nodes with the ring, and all others with some service."""
         free = [u for u in self.uuids if u not in self.deployed]
         self.wait_for_ring(free, THREE)
         self.deployment.wait_until(

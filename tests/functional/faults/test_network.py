@@ -59,7 +59,7 @@ class TestNetwork(incident.IncidentTestCase):
 
     def test_host_cut_off_from_the_database_keeps_its_nodes(self) -> None:
         self.deployment.live_for(incident.LONG)
-        # Alive, but unable to write: nobody may take its nodes, and it
+        # Alive, but unable to write: no service may take its nodes, and it
         # gets no more of them.
         self.share()
         with self.nothing_moves():

@@ -33,7 +33,7 @@ class _Processes(IncidentTestCase):
     def test_frozen_exclusive_owner_does_nothing_with_its_old_right(
         self,
     ) -> None:
-        # Nobody fences it, since nobody else may have its nodes: here its
+        # No service fences it, since no other may have its nodes: here its
         # own clock is the only fence.
         (host,) = self.start('host1', policies='all')
         uuids, _ = self.enrol(8)
@@ -45,7 +45,7 @@ class _Processes(IncidentTestCase):
         host.thaw()
         self.wait_for_owner(uuids + more, 'host1')
 
-    def test_frozen_host_that_is_told_to_stop_writes_nothing(self) -> None:
+    def test_frozen_host_that_receives_a_stop_writes_nothing(self) -> None:
         (host,) = self.start('host1', policies='all')
         uuids, _ = self.enrol(8)
         self.wait_for_owner(uuids, 'host1')
@@ -68,14 +68,14 @@ class _Processes(IncidentTestCase):
         self.assert_nothing_moves(self.freeze_and_thaw_all)
 
     def assert_nothing_moves(
-        self, incident_: Callable[[list[hosts.Host]], None]
+        self, cause: Callable[[list[hosts.Host]], None]
     ) -> None:
         names = ('host1', 'host2', 'host3')
         running = self.start(*names)
         uuids, _ = self.enrol()
         self.wait_for_ring(uuids, names)
         with self.nothing_moves():
-            incident_(running)
+            cause(running)
             more, _ = self.enrol()
             self.wait_for_ring(more, names)
 
@@ -96,7 +96,7 @@ class _Processes(IncidentTestCase):
 
 
 class _Transactions(IncidentTestCase):
-    """What depends on the server of the records."""
+    """Transactions, which depend on the server of the records."""
 
     def test_frozen_host_does_nothing_with_its_old_right(self) -> None:
         frozen, _ = self.start('host1', 'host2')
@@ -115,7 +115,7 @@ class _Transactions(IncidentTestCase):
         self.assertEqual(1, len(frozen.lines('membership lost')))
 
     def test_host_frozen_in_a_transaction_is_not_waited_for(self) -> None:
-        # It holds the locks that whoever takes over has to get.
+        # It holds the locks that the service that takes over needs.
         order = self.deployment.directory / 'stop-in-transaction'
         self.deployment.command = (sys.executable, interrupted_host.__file__)
         self.deployment.environment = {interrupted_host.VARIABLE: str(order)}

@@ -78,7 +78,7 @@ class _Stores(incident.IncidentTestCase):
             self.deployment.store.wipe()
             self.assert_all_is_well()
 
-    def test_while_the_store_is_down_nobody_writes_or_dies(self) -> None:
+    def test_while_the_store_is_down_no_host_writes_or_dies(self) -> None:
         self.deployment.live_for(incident.STEADY)
         self.share()
         with self.nothing_moves():
@@ -184,7 +184,7 @@ class TestEtcdCluster(incident.IncidentTestCase):
             leader.start()
             self.assert_all_is_well()
 
-    def test_leader_that_answers_nobody_moves_nothing(self) -> None:
+    def test_leader_that_answers_no_client_moves_nothing(self) -> None:
         self.share()
         with self.nothing_moves():
             leader = self.cluster.leader()

@@ -1,4 +1,4 @@
-"""What fails on request does fail: network, clock and disk of the lab."""
+"""Faults on request do happen: network, clock and disk of the lab."""
 
 from __future__ import annotations
 

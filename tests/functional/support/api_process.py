@@ -22,7 +22,7 @@ TIMEOUT = 180.0
 
 
 class Answer:
-    """What a server answered.
+    """A response of the server.
 
     :ivar body: what it says, read from JSON if it says that it is.
     """
@@ -39,7 +39,7 @@ class Answer:
 class Api:
     """One process that serves HTTP.
 
-    :param port: on which it is told to listen, on loopback.
+    :param port: to listen on, on loopback.
     """
 
     def __init__(

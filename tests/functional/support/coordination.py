@@ -95,7 +95,7 @@ class Swept(OnStore):
 class Interrupted(OnStore):
     """A server that freezes, and one that forgets."""
 
-    # A call of these tests waits as long when nobody answers.
+    # A call of these tests waits as long when no server answers.
     call_timeout = 2
 
     def interrupt(self) -> None:

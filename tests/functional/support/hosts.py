@@ -28,7 +28,7 @@ FAST: Sections = {
     'membership': {
         'heartbeat_interval': 1,
         # Long for a process that starves on a slow machine, short for a test
-        # that waits until somebody expires, or until a peer may judge.
+        # that waits for an expiry, or until a peer may declare a death.
         'member_ttl': 10,
         'fence_margin': 1,
     },
@@ -146,7 +146,7 @@ class Deployment:
     def see_each_other(self, *names: str) -> bool:
         """Tell whether these are the members, and each knows them all.
 
-        Whoever decides before that does so without the others.
+        A service that decides before that does so without the others.
         """
         view = heartbeats.alive(self.database)
         services = self.records.services()
@@ -165,7 +165,7 @@ class Deployment:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Let nobody write to the SQLite database meanwhile."""
+        """Lock the SQLite database against all writers."""
         path = self.database.engine.url.database
         with contextlib.closing(sqlite3.connect(path, timeout=30)) as conn:
             conn.execute('BEGIN IMMEDIATE')
@@ -180,7 +180,7 @@ class Deployment:
         """Wait for what the hosts are to do.
 
         :raises AssertionError: with the hosts' troubles, if it takes longer
-            than anybody would wait.
+            than any operator would wait.
         """
         deadline = time.monotonic() + TIMEOUT
         while not self._is(ready):
@@ -234,7 +234,7 @@ class HostsTestCase(ironics.IronicTestCase):
         self.deployment = self.deploy()
 
     def deploy(self, connection: str | None = None) -> Deployment:
-        """Prepare a deployment whose history is judged in the end."""
+        """Prepare a deployment whose history is checked at the end."""
         deployment = Deployment(self.server.endpoint, connection)
         self.addCleanup(deployment.close)
         self.addCleanup(self.assert_lawful, deployment)

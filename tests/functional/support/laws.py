@@ -30,7 +30,7 @@ RINGS = frozenset({'peer_list'})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lapse:
-    """Somebody saw that no process of a host had the right to act.
+    """An observer saw that no process of a host had the right to act.
 
     :param event_id: of the last event then, zero if there was none.
     """
@@ -41,11 +41,11 @@ class Lapse:
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """What a test knows besides the records.
+    """Evidence of a test besides the records.
 
     :param lapses: in any order.
     :param writers: the process that wrote each event, by the event's id;
-        empty where nobody knows.
+        empty where that is unknown.
     :param rings: names of the policies by which services share nodes.
     """
 
@@ -215,7 +215,7 @@ class _Replay:
         self._owner[node] = None
 
     def _follow_reservation(self, event: model.Event) -> None:
-        """Follow what a service, or somebody for it, did to one node."""
+        """Follow what a service, or another service for it, did to one node."""
         if event.actor in self._settings:
             self._check_writer(event)
         if event.kind == change_set.NODE_RELEASED:
@@ -225,7 +225,7 @@ class _Replay:
         self._check(
             self._owner.get(node) in (None, host),
             event,
-            'law 1: reserved the node of somebody else',
+            'law 1: reserved the node of another service',
         )
         self._check(
             self._instance.get(node) in (None, event.instance_uuid),
@@ -258,7 +258,7 @@ class _Replay:
         self._check(
             event.actor == (before if after is None else after),
             event,
-            'law 1: somebody else releases or claims',
+            'law 1: another service releases or claims',
         )
         self._check(
             self._instance.get(node) is None, event, 'law 2: has an instance'
@@ -283,7 +283,7 @@ class _Replay:
         self._check(
             self._owner.get(node) == event.actor,
             event,
-            'law 1: instance of a stranger, or its verdict',
+            'law 1: instance of another service, or its availability',
         )
         if event.kind == change_set.AVAILABILITY_CHANGED:
             return

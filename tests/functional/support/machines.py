@@ -165,9 +165,9 @@ def _options(words: list[str]) -> dict[str, str]:
 
 
 def wait_until(ready: Callable[[], bool], what: str) -> None:
-    """Wait for something that somebody else does.
+    """Wait for something that another process does.
 
-    :raises LabError: when nobody would wait any longer.
+    :raises LabError: when the patience of an operator ends.
     """
     deadline = time.monotonic() + hosts.TIMEOUT
     while not ready():

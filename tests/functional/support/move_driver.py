@@ -22,8 +22,10 @@ from ironic_ownership.engine.moves import executor
 
 
 class _Trap:
-    def __init__(self, number: int, signal_: signal.Signals, text: str):
-        self._left, self._signal, self._text = number, signal_, text
+    def __init__(
+        self, number: int, number_of_signal: signal.Signals, text: str
+    ):
+        self._left, self._signal, self._text = number, number_of_signal, text
 
     def statement(self, conn: Any, cursor: Any, text: str, *_: Any) -> None:
         self._pass(text)

@@ -1,4 +1,4 @@
-"""Runs of our command line that need not import everything anew.
+"""Runs of the command line in forks of a process with all imports done.
 
 That is most of what a short command costs. A process beside the tests has
 imported it all, and forks for each run, which has a process, arguments, an
@@ -104,12 +104,12 @@ def _starter() -> Starter:
 
 
 def main(control: socket.socket) -> int:
-    """Fork for each request, until whoever asks has gone.
+    """Fork for each request, until the client has gone.
 
     :returns: what the program returned, in a process that became one.
     """
     _import_all()
-    # Nobody waits for the processes that report.
+    # The processes that report are not waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         request, fds, _, _ = socket.recv_fds(control, _LONGEST, 3)

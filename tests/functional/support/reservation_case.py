@@ -44,7 +44,7 @@ class Gate(ironics.RecordingProxy):
 
     :ivar stop_at: called with method and path of each request; what it
         returns is the answer, and ``None`` hands the request on.
-    :ivar newest: the newest API version that is told.
+    :ivar newest: the newest API version that it announces.
     """
 
     def __init__(self, target: str) -> None:
@@ -69,7 +69,7 @@ class Gate(ironics.RecordingProxy):
 
 
 class Service:
-    """A whole service in this process that refreshes when it is told to.
+    """A whole service in this process that refreshes on request.
 
     :param config: its configuration file.
     """
@@ -92,7 +92,7 @@ class Service:
 
 
 class Reserving(testtools.TestCase):
-    """Services that reserve nodes, whatever Ironic they have.
+    """Services that reserve nodes, with any kind of Ironic.
 
     :cvar policies: of the services.
     """
@@ -122,7 +122,7 @@ class Reserving(testtools.TestCase):
             self.lab.serve(host, RESERVING)
 
     def begin(self, host: str, more: str = '') -> Service:
-        """Let a service live that refreshes when it is told to."""
+        """Let a service live that refreshes on request."""
         service = Service(self.configure(host, more))
         self.addCleanup(service.close)
         service.refresh()
@@ -151,7 +151,7 @@ class Reserving(testtools.TestCase):
     def create_once(
         self, instance: str, *words: str, host: str = 'rack1'
     ) -> command_line.Done:
-        """Run the command that reserves a node, whatever it says."""
+        """Run the command that reserves a node, and ignore its result."""
         return self.lab.run(
             *('reservation', 'create', *self.options(instance, host)),
             *('-f', 'json', *words),
@@ -206,7 +206,7 @@ class Reserving(testtools.TestCase):
         }
 
     def assert_sound(self) -> None:
-        """See that everybody says the same, and nothing is half-way."""
+        """See that all stores agree, and nothing is unfinished."""
         held = self.held_by_ironic()
         self.assertEqual(held, self.allocated())
         self.assertEqual(held, self.owned())

@@ -47,12 +47,12 @@ class Command:
 
     @property
     def writes(self) -> bool:
-        """Whether it is a command of ours that changes something."""
+        """``True`` for a command of the project that changes something."""
         return self.words[0] == 'ironic-ownership' and '--yes' in self.words
 
     @property
     def stops(self) -> bool:
-        """Whether it stops a service, in one way or the other."""
+        """``True`` for a command that stops a service in any way."""
         return self.is_service_command('stop') or (
             'service set' in self.text
             and bool({'--disable', '--down'} & set(self.words))

@@ -1,1 +1,1 @@
-"""Processes, stores and the judge that the fault tests share."""
+"""Processes, stores and the law checker that the fault tests share."""

@@ -1,4 +1,4 @@
-"""Real hosts, a store and a database that fail, and a judge in the end.
+"""Real hosts, a failing store or database, and a law check at the end.
 
 Every process writes under a name of its own, and a witness looks on: after
 each test the whole history must have kept the laws, with what the witness
@@ -26,10 +26,10 @@ from tests.functional.faults.support.observer import Witness
 from tests.functional.support import databases, hosts, laws
 
 LONG = 30.0
-"""Seconds to live: nobody expires in this test."""
+"""Seconds to live: no member expires in this test."""
 
 STEADY = 12.0
-"""Seconds to live: all expire, and nobody by being slow afterwards."""
+"""Seconds to live: all members expire, and none by being slow afterwards."""
 
 
 class Deployment(hosts.Deployment):
@@ -88,7 +88,7 @@ class Deployment(hosts.Deployment):
     def live_for(self, seconds: float) -> None:
         """Set the time to live of the processes that will be started.
 
-        For incidents in which nobody may expire, on a machine that has
+        For incidents in which no member may expire, on a machine that has
         little time for those who are to come back.
         """
         self.more = {'membership': {'member_ttl': seconds}}
@@ -189,7 +189,7 @@ class IncidentTestCase(hosts.HostsTestCase):
         return self.kind.fresh()
 
     def deploy(self, connection: str | None = None) -> Deployment:
-        """Prepare a deployment whose history is judged in the end."""
+        """Prepare a deployment whose history is checked at the end."""
         url = connection or self.fresh_url()
         deployment = Deployment(
             self.server.endpoint, url, self.open_store(url), self.patience
@@ -233,7 +233,7 @@ class IncidentTestCase(hosts.HostsTestCase):
         )
 
     def registered(self) -> set[str]:
-        """Return the hosts that nobody has fenced."""
+        """Return the hosts that no service has fenced."""
         services = self.deployment.records.services()
         return {service.host for service in services if not service.fenced}
 

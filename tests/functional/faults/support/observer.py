@@ -1,7 +1,7 @@
-"""Somebody who looks on during an incident and remembers who had no right.
+"""Observer of an incident: records which hosts were not allowed to act.
 
-The history says who wrote what, but nobody writes down that a membership
-ended. The witness asks the store itself, all the time: a host that is no
+The history records who wrote what, but not that a membership ended. The
+observer polls the store itself continuously: a host that is no
 member at two looks had no right to write between them, and gets a new one
 only by registering.
 """
@@ -24,7 +24,7 @@ class Witness:
 
     :param members: asks the store for the hosts that are alive.
     :param last_event: asks the records for the id of the newest event.
-    :param hosts: everybody to look out for.
+    :param hosts: the hosts to observe.
     :ivar patience: seconds for which a host has to be missing before its
         right has lapsed. Zero where the store never forgets a member before
         its time; else the time after which a right ends by itself.
@@ -58,7 +58,7 @@ class Witness:
 
     @property
     def lapses(self) -> list[laws.Lapse]:
-        """What was seen up to now."""
+        """Lapses seen so far."""
         return list(self._lapses)
 
     def saw_lapse(self, host: str, after: int) -> bool:
@@ -73,7 +73,7 @@ class Witness:
             try:
                 self._look()
             except exceptions.OwnershipError:
-                # Who can't see can't say that anybody was missing.
+                # Without a view no host is known to be missing.
                 self._missing_since.clear()
 
     def _look(self) -> None:

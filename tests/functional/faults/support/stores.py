@@ -1,4 +1,4 @@
-"""Where the members are kept: one real store of each kind, and its failures.
+"""Membership stores: one real store of each kind, and its failures.
 
 A store has nothing to do with the records here, so that a network may fail
 between a host and either of them.
@@ -31,7 +31,7 @@ class Store(Protocol):
         ...
 
     def stop(self) -> None:
-        """Stop the server; it answers nobody."""
+        """Stop the server; it answers no client."""
         ...
 
     def start(self) -> None:
@@ -62,7 +62,7 @@ class DatabaseStore:
         }
 
     def stop(self) -> None:
-        """Stop the server; it answers nobody."""
+        """Stop the server; it answers no client."""
         self._kind.server.stop()
 
     def start(self) -> None:
@@ -95,7 +95,7 @@ class RecordsStore:
         return {'ownership': {'backend': 'db'}}
 
     def stop(self) -> None:
-        """Is up to whoever has the records' server."""
+        """Not supported: the owner of the records' server stops it."""
         raise NotImplementedError
 
     start = wipe = stop
@@ -135,7 +135,7 @@ class CoordinationStore:
         }
 
     def stop(self) -> None:
-        """Stop the server; it answers nobody."""
+        """Stop the server; it answers no client."""
         self._server.stop()
 
     def start(self) -> None:
@@ -143,7 +143,7 @@ class CoordinationStore:
         self._server.start()
 
     def wipe(self) -> None:
-        """Start it anew, empty."""
+        """Start it again, empty."""
         self._server.lose_data()
 
 
@@ -176,7 +176,7 @@ class ClusterStore:
         self.cluster.start()
 
     def wipe(self) -> None:
-        """Is not tried with several servers.
+        """Not supported with several servers.
 
         :raises NotImplementedError: always.
         """

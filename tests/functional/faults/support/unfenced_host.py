@@ -1,8 +1,8 @@
-"""A host process whose fence is broken on purpose, to try the judge.
+"""A host process whose fence is broken on purpose, to test the law checker.
 
 It beats no more after it joined, and never finds out: it goes on seeing the
 members of its first look, and writing with the right of its registration.
-With ``EPOCHS=ignored`` its database connection lets it, whatever the epoch.
+With ``EPOCHS=ignored`` its database connection lets it, regardless of the epoch.
 To be run instead of the host's program.
 """
 

@@ -1,9 +1,9 @@
-"""Which process wrote an event: known by the database server, not by us.
+"""The process that wrote an event, as the database server knows it.
 
 Two processes of one host write under the same name, so the records alone
 can't tell a standby that took over from a frozen process that woke up and
-wrote once more. Each process logs in to the database under a name of its
-own, and a column that only the server fills keeps it. SQLite knows nobody.
+wrote again. Each process logs in to the database under a name of its
+own, and a column that only the server fills keeps it. SQLite has no users.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The judge of all incidents finds a fence that is broken on purpose."""
+"""The law checker of all incidents finds a fence broken on purpose."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TestJudge(incident.IncidentTestCase):
         return started
 
     def wait_for_violation(self, words: str) -> None:
-        """Wait until the judge finds something."""
+        """Wait until the law checker finds something."""
         deployment = self.deployment
         deployment.wait_until(
             lambda: any(
@@ -36,7 +36,7 @@ class TestJudge(incident.IncidentTestCase):
         )
 
     def test_write_after_the_membership_ended_is_found(self) -> None:
-        # Nobody else is there: nobody has fenced it, and no epoch is wrong.
+        # No other service exists: it is not fenced, and no epoch is wrong.
         self.start_unfenced('all')
         self.wait_for_lapse('host1', self.deployment.last_event())
         self.wait_for_owner(self.enrolment.enrol(4), 'host1')
