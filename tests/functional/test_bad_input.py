@@ -1,4 +1,4 @@
-"""Input that no host can work with: one line, exit code 1 or 2, nothing written."""
+"""Unusable input of hosts: one line, exit code 1 or 2, nothing written."""
 
 from __future__ import annotations
 

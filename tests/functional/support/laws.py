@@ -215,7 +215,7 @@ class _Replay:
         self._owner[node] = None
 
     def _follow_reservation(self, event: model.Event) -> None:
-        """Follow what a service, or another service for it, did to one node."""
+        """Follow what a service, or another for it, did to one node."""
         if event.actor in self._settings:
             self._check_writer(event)
         if event.kind == change_set.NODE_RELEASED:

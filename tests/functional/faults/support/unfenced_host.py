@@ -2,7 +2,7 @@
 
 It beats no more after it joined, and never finds out: it goes on seeing the
 members of its first look, and writing with the right of its registration.
-With ``EPOCHS=ignored`` its database connection lets it, regardless of the epoch.
+With ``EPOCHS=ignored`` its database connection lets it, with any epoch.
 To be run instead of the host's program.
 """
 
