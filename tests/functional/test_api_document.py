@@ -87,6 +87,6 @@ class DocumentTest(api_process.ApiCase):
                 )
 
     def tearDown(self) -> None:
-        # Regardless of the request, nothing that it was not allowed to change did.
+        # For any request, nothing that it was not allowed to change did.
         self.assertEqual({'old'}, set(self.owners().values()))
         super().tearDown()

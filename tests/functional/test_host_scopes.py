@@ -69,7 +69,7 @@ class TestScopes(hosts.HostsTestCase):
         self.assertEqual([], second.lines(': owner '))
 
     def set_shard(self, shard: str, *uuids: str) -> None:
-        """Move nodes in one transaction, so that no service sees a part of it."""
+        """Move nodes in one transaction: no service sees a part."""
         with self.server.sql() as database:
             for uuid in uuids:
                 database.execute(
