@@ -1,7 +1,7 @@
-"""Turn configuration into one validated, frozen snapshot, or list its faults.
+"""Validated configuration: one frozen snapshot, or the list of its faults.
 
-oslo.config checks options one by one; what they mean together is checked
-here, all of it, so that an operator sees every fault in one go.
+oslo.config checks options one by one; their combinations are checked here,
+all of them, so that an operator sees every fault in one go.
 """
 
 from __future__ import annotations
@@ -17,44 +17,37 @@ from ironic_ownership.conf import database, default, membership, ownership
 from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import exceptions, model, options, policy
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.engine.decision import policy_validation
+from ironic_ownership.engine.decision import policy_set, policy_validation
+from ironic_ownership.engine.deletion.missing_nodes import Limits
+from ironic_ownership.engine.host.tuning import Intervals, Tuning
 
 Backend = tuple[type[MembershipBackend], Mapping[str, model.Value]]
 
 
-_LOOKS = 20
-"""So many looks at the members are spread over one time to live."""
+_POLLS = 20
+"""Polls of the members in one time to live, unless configured otherwise."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What a host process runs on; intervals are in seconds.
+    """The settings of a host process; intervals are in seconds.
 
-    :param remarks: what is accepted and yet may not be what was meant.
+    :param tuning: the part that may change while the process runs.
+    :param remarks: settings that are accepted and may be a mistake.
     """
 
     host: str
-    policies: tuple[policy.Policy, ...]
-    advertised: model.MemberSettings
-    heartbeat_interval: float
     member_ttl: float
     fence_margin: float
-    watch_interval: float
-    restart_grace: float
-    refresh_interval: float
-    handover_limit: int
-    recovery_delay: float
-    recheck_interval: float
-    mass_loss_share: float
-    mass_loss_minimum: int
+    tuning: Tuning
     remarks: tuple[str, ...]
 
 
 def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
     """Read and validate the whole configuration.
 
-    :param serves: whether the service is to run here. A command may be
-        called on another machine, under a host name that is nobody's peer.
+    :param serves: whether the service runs here. A command may run on
+        another machine, whose host name is not that of a service.
     :raises ConfigurationError: listing every fault found.
     """
     faults: list[str] = []
@@ -69,34 +62,48 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
         raise exceptions.ConfigurationError(faults)
     return Settings(
         host=host,
-        policies=tuple(tried.policy for tried in policies.values()),
+        member_ttl=core['member_ttl'],
+        fence_margin=core['fence_margin'],
+        tuning=_tuning(core, policies),
+        remarks=tuple(_remarks(core['host'], host, policies.values())),
+    )
+
+
+def _tuning(
+    core: Mapping[str, Any], policies: Mapping[str, policy_validation.Tried]
+) -> Tuning:
+    return Tuning(
         advertised=model.MemberSettings(
             tuple(
                 model.PolicySettings.of(name, tried.options)
                 for name, tried in policies.items()
             )
         ),
-        heartbeat_interval=core['heartbeat_interval'],
-        member_ttl=core['member_ttl'],
-        fence_margin=core['fence_margin'],
-        watch_interval=_watch_interval(core),
-        restart_grace=core['restart_grace'],
-        refresh_interval=core['refresh_interval'],
+        policies=policy_set.PolicySet.of(
+            (tried.policy for tried in policies.values()), plugins.origin
+        ),
+        intervals=Intervals(
+            heartbeat=core['heartbeat_interval'],
+            watch=_watch_interval(core),
+            refresh=core['refresh_interval'],
+            restart_grace=core['restart_grace'],
+        ),
+        limits=Limits(
+            core['recheck_interval'],
+            core['mass_loss_share'],
+            core['mass_loss_minimum'],
+        ),
         handover_limit=core['handover_limit'],
         recovery_delay=core['recovery_delay'],
-        recheck_interval=core['recheck_interval'],
-        mass_loss_share=core['mass_loss_share'],
-        mass_loss_minimum=core['mass_loss_minimum'],
-        remarks=tuple(_remarks(core['host'], host, policies.values())),
     )
 
 
 def _watch_interval(core: Mapping[str, Any]) -> float:
-    chosen: float | None = core['watch_interval']
-    if chosen is None:
+    configured: float | None = core['watch_interval']
+    if configured is None:
         ttl: float = core['member_ttl']
-        return min(max(ttl / _LOOKS, 0.1), 1.0)
-    return chosen
+        return min(max(ttl / _POLLS, 0.1), 1.0)
+    return configured
 
 
 def _remarks(

@@ -9,7 +9,6 @@ import uuid as uuid_
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ironic_ownership import wiring
 from ironic_ownership.cli import base, confirmation, errors
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.request_id import new_id
@@ -88,7 +87,7 @@ class _Deletion(base.Lister):
         from ironic_ownership.engine.deletion import mass_loss
 
         everyone = self.wiring.ready_records().compute_nodes()
-        limits = wiring.tuning_of(self.wiring.settings).limits
+        limits = self.wiring.settings.tuning.limits
         source = self.wiring.inventory_of(self.request_id)
         rounds: dict[str | None, Batch] = {}
         for host in {record.host for record in records}:

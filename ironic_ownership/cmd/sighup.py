@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership import settings, wiring
+from ironic_ownership import settings
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
 from ironic_ownership.cmd import log_levels, restart_options
@@ -64,7 +64,7 @@ class Reloading:
         self._levels = levels
         for remark in chosen.remarks:
             LOG.warning('%s', remark)
-        self._reload.request(wiring.tuning_of(chosen))
+        self._reload.request(chosen.tuning)
 
     def _read(self) -> cfg.ConfigOpts:
         """Read what a process that starts now would run on.

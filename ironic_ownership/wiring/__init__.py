@@ -8,8 +8,7 @@ uses.
 from __future__ import annotations
 
 from ironic_ownership.wiring.container import Wiring
-from ironic_ownership.wiring.host_tuning import tuning_of
 from ironic_ownership.wiring.member_policies import interpret
 from ironic_ownership.wiring.opts import list_opts
 
-__all__ = ('Wiring', 'interpret', 'list_opts', 'tuning_of')
+__all__ = ('Wiring', 'interpret', 'list_opts')

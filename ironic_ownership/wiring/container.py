@@ -191,7 +191,7 @@ class Wiring:
 
         :raises ConfigurationError: if they can't be used.
         """
-        return policy_set.PolicySet.of(self._looking.policies, plugins.origin)
+        return self._looking.tuning.policies
 
     @property
     def service(self) -> str:

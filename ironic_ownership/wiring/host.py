@@ -32,7 +32,6 @@ from ironic_ownership.engine.placement import (
 )
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.wiring import member_policies, reservations
-from ironic_ownership.wiring.host_tuning import tuning_of
 
 if TYPE_CHECKING:
     from ironic_ownership.wiring import container
@@ -43,7 +42,7 @@ def host(wired: container.Wiring) -> tuple[Host, Reload]:
 
     :raises OwnershipError: if any part of it can't work.
     """
-    chosen, tuning = wired.settings, tuning_of(wired.settings)
+    chosen, tuning = wired.settings, wired.settings.tuning
     fence = Fence(chosen.member_ttl, chosen.fence_margin)
     conditions = Conditions()
     operator_log = OperatorLog(chosen.host, conditions)
@@ -69,7 +68,7 @@ def host(wired: container.Wiring) -> tuple[Host, Reload]:
         heartbeat.aside(work)
 
     membership = local_member.Membership(
-        local_member.Identity(chosen.host, chosen.advertised),
+        local_member.Identity(chosen.host, tuning.advertised),
         wired.backend,
         wired.records,
         fence,

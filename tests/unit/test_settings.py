@@ -32,9 +32,13 @@ class TestGood(SettingsCase):
         self,
     ) -> None:
         read = self.read('')
-        self.assertEqual(['all'], [p.name for p in read.advertised.policies])
+        self.assertEqual(
+            ['all'], [p.name for p in read.tuning.advertised.policies]
+        )
         self.assertEqual(model.canonical_host(read.host), read.host)
-        self.assertEqual((5, 20), (read.heartbeat_interval, read.member_ttl))
+        self.assertEqual(
+            (5, 20), (read.tuning.intervals.heartbeat, read.member_ttl)
+        )
 
     def test_host_is_known_in_lower_case(self) -> None:
         self.assertEqual('host1', self.read('[DEFAULT]\nhost = HoSt1').host)
@@ -67,7 +71,7 @@ class TestGood(SettingsCase):
             '[ownership]\npolicies = conductor_group,peer_list\n'
             '[ironic]\npartition_key = rACK\npeer_list = b , a'
         )
-        self.assertEqual(one.advertised, other.advertised)
+        self.assertEqual(one.tuning.advertised, other.tuning.advertised)
 
     def test_shard_is_accepted_under_the_name_that_nova_uses(self) -> None:
         for name in ('shard_key', 'shard'):
@@ -75,7 +79,8 @@ class TestGood(SettingsCase):
                 f'[ownership]\npolicies = shard_key\n[ironic]\n{name} = R1'
             )
             self.assertEqual(
-                (('shard_key', 'R1'),), read.advertised.policies[0].options
+                (('shard_key', 'R1'),),
+                read.tuning.advertised.policies[0].options,
             )
 
     def test_empty_group_is_a_group(self) -> None:
@@ -84,10 +89,11 @@ class TestGood(SettingsCase):
             '[ironic]\nconductor_group ='
         )
         self.assertEqual(
-            (('conductor_group', ''),), read.advertised.policies[0].options
+            (('conductor_group', ''),),
+            read.tuning.advertised.policies[0].options,
         )
 
-    def test_members_are_looked_at_as_often_as_they_may_expire(self) -> None:
+    def test_members_are_polled_in_proportion_to_their_ttl(self) -> None:
         for ttl, beat, expected in (
             (20, 5, 1.0),
             (600, 5, 1.0),
@@ -98,9 +104,9 @@ class TestGood(SettingsCase):
                 f'[membership]\nheartbeat_interval = {beat}\n'
                 f'member_ttl = {ttl}\nfence_margin = 0.3'
             )
-            self.assertAlmostEqual(expected, read.watch_interval)
-        told = self.read('[membership]\nwatch_interval = 7')
-        self.assertEqual(7, told.watch_interval)
+            self.assertAlmostEqual(expected, read.tuning.intervals.watch)
+        set_here = self.read('[membership]\nwatch_interval = 7')
+        self.assertEqual(7, set_here.tuning.intervals.watch)
 
     def test_interval_of_exactly_a_third_of_the_ttl_will_do(self) -> None:
         self.read('[membership]\nheartbeat_interval = 5\nmember_ttl = 15')
@@ -195,7 +201,7 @@ class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
         )
         self.assertEqual(
             (('colour', 'red'), ('size', 3)),
-            read.advertised.policies[0].options,
+            read.tuning.advertised.policies[0].options,
         )
 
     def test_value_out_of_bounds_is_refused(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -14,6 +13,7 @@ from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import action_guard
 from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.takeover import TakeOver, fresh_enough
+from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership import local_member
 from ironic_ownership.engine.membership.fence import Fence, monotonic
 from ironic_ownership.engine.membership.heartbeat import Heartbeat
@@ -32,20 +32,6 @@ waited for: after the fence is dropped nothing comes of it."""
 LEAVE_PATIENCE = 5.0
 """Seconds that a stop waits for records and membership to be told, beyond
 two heartbeat intervals: so long may calls last that have begun."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Intervals:
-    """How often something is done, in seconds; and for how long it may stop.
-
-    :param restart_grace: seconds for which this service is expected back
-        after a stop.
-    """
-
-    heartbeat: float
-    watch: float
-    refresh: float
-    restart_grace: float = 0.0
 
 
 def _nothing() -> None:

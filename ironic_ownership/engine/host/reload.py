@@ -7,32 +7,19 @@ does the service list the new scope.
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, inventory, model
-from ironic_ownership.engine.availability import tracker
+from ironic_ownership.contracts import exceptions, inventory
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.deletion.missing_nodes import Limits, MissingNodes
+from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
 from ironic_ownership.engine.host import action_guard, process, refresh
+from ironic_ownership.engine.host.tuning import Tuning
 from ironic_ownership.engine.membership import local_member
 
 LOG = log.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class Tuning:
-    """What may change while a host runs; intervals are in seconds."""
-
-    advertised: model.MemberSettings
-    policies: policy_set.PolicySet
-    intervals: process.Intervals
-    handover_limit: int
-    limits: Limits
-    recovery_delay: float = tracker.RECOVERY_DELAY
 
 
 def _accept(policies: policy_set.PolicySet) -> None:

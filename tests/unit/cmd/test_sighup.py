@@ -11,7 +11,7 @@ from ironic_ownership.clients.placement.options import is_configured
 from ironic_ownership.cmd import log_levels, sighup
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.host import reload
+from ironic_ownership.engine.host.tuning import Tuning
 
 LOGGER = 'ironic_ownership.cmd.sighup'
 GOOD: dict[str, dict[str, object]] = {
@@ -29,10 +29,10 @@ class Demands:
     """Keeps what the engine is asked for."""
 
     def __init__(self) -> None:
-        self.wanted: list[reload.Tuning] = []
+        self.wanted: list[Tuning] = []
         self.errors: list[str] = []
 
-    def request(self, wanted: reload.Tuning) -> None:
+    def request(self, wanted: Tuning) -> None:
         self.wanted.append(wanted)
 
     def refuse(self, error: str) -> None:
@@ -73,13 +73,13 @@ class ReloadingCase(unittest.TestCase):
         self.file.write_text(text)
         return text
 
-    def apply(self, *changes: tuple[str, str, object]) -> reload.Tuning:
+    def apply(self, *changes: tuple[str, str, object]) -> Tuning:
         self.write(*changes)
         self.reloading.reload()
         self.assertEqual([], self.demands.errors)
         return self.demands.wanted.pop()
 
-    def options(self, tuning: reload.Tuning) -> dict[str, model.Value]:
+    def options(self, tuning: Tuning) -> dict[str, model.Value]:
         return {
             name: value
             for policy in tuning.advertised.policies

@@ -11,6 +11,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import process
 from ironic_ownership.engine.host.refresh import Report
+from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership import fence
 from tests.unit.engine import clock
 
@@ -146,7 +147,7 @@ class HostCase(unittest.TestCase):
             wake,
             unittest.mock.sentinel.guard,
             prepare=self.prepare,
-            intervals=process.Intervals(BEAT, WATCH, 60.0, GRACE),
+            intervals=Intervals(BEAT, WATCH, 60.0, GRACE),
             beside={'beside': self.beside},
         )
 
@@ -214,7 +215,7 @@ class TestStop(HostCase):
         forever = threading.Event()
         self.addCleanup(forever.set)
         self.membership.leave = lambda grace: forever.wait(PATIENCE)
-        intervals = process.Intervals(0.0, WATCH, 60.0)
+        intervals = Intervals(0.0, WATCH, 60.0)
         with (
             unittest.mock.patch.object(process, 'LEAVE_PATIENCE', 0.01),
             self.assertLogs(LOGGER, 'WARNING'),

@@ -4,9 +4,10 @@ import dataclasses
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.availability import tracker
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership.engine.host import action_guard, process, reload
+from ironic_ownership.engine.host import action_guard, reload, tuning
 from tests.unit.engine import service, world
 
 A, B, C = (world.runs(shard_key=shard) for shard in 'abc')
@@ -19,7 +20,7 @@ class Loop:
     """What a reload asks of the host's loops; ``turn`` is one of them."""
 
     def __init__(self) -> None:
-        self.intervals: process.Intervals | None = None
+        self.intervals: tuning.Intervals | None = None
         self.limit: int | None = None
         self.asked = 0
         self._action: Callable[[], None] | None = None
@@ -28,7 +29,7 @@ class Loop:
         self._action = action
         self.asked += 1
 
-    def change_intervals(self, intervals: process.Intervals) -> None:
+    def change_intervals(self, intervals: tuning.Intervals) -> None:
         self.intervals = intervals
 
     def change_handover_limit(self, limit: int) -> None:
@@ -39,19 +40,20 @@ class Loop:
             self._action()
 
 
-def tuning(
+def configuration(
     settings: model.MemberSettings,
     limits: missing_nodes.Limits = LIMITS,
     refresh_interval: float = 60,
     handover_limit: int = 5000,
-) -> reload.Tuning:
+) -> tuning.Tuning:
     policies = world.interpret(settings) or policy_set.PolicySet()
-    return reload.Tuning(
+    return tuning.Tuning(
         settings,
         policies,
-        process.Intervals(5, 1, refresh_interval, 30),
-        handover_limit,
+        tuning.Intervals(5, 1, refresh_interval, 30),
         limits,
+        handover_limit,
+        tracker.RECOVERY_DELAY,
     )
 
 
@@ -68,7 +70,7 @@ class ReloadCase(service.ServiceCase):
         self.host.refresh()
         self.loop = Loop()
         self.missing_nodes = missing_nodes.MissingNodes(self.ironic, LIMITS)
-        current = tuning(A)
+        current = configuration(A)
         self.guard = action_guard.Guard(
             'host1',
             current.policies,
@@ -121,7 +123,7 @@ class ReloadCase(service.ServiceCase):
 class TestApplied(ReloadCase):
     def test_it_is_applied_without_leaving_the_membership(self) -> None:
         before = self.member()
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         self.settle()
         self.assertEqual(B, self.member().settings)
         self.assertEqual(B, self.row().settings)
@@ -137,7 +139,7 @@ class TestApplied(ReloadCase):
         self.assertTrue(self.guard.policies.admits(world.node(9, shard='b')))
 
     def test_new_scope_is_listed_once_it_is_advertised(self) -> None:
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         self.turn()
         self.assertEqual((A, 'a'), (self.member().settings, self.listed()))
         self.host.beat()
@@ -147,7 +149,7 @@ class TestApplied(ReloadCase):
     def test_new_scope_waits_until_the_records_know_it_too(self) -> None:
         advertise = self.records.advertise
         self.records.advertise = failing
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         self.turn()
         self.host.beat()
         self.assertEqual(B, self.member().settings)
@@ -160,14 +162,14 @@ class TestApplied(ReloadCase):
 
     def test_intervals_and_limits_change_with_it(self) -> None:
         limits = missing_nodes.Limits(1.0, 0.5, 7)
-        self.reload.request(tuning(A, limits, 9, 70))
+        self.reload.request(configuration(A, limits, 9, 70))
         self.turn()
-        self.assertEqual(process.Intervals(5, 1, 9, 30), self.loop.intervals)
+        self.assertEqual(tuning.Intervals(5, 1, 9, 30), self.loop.intervals)
         self.assertEqual(70, self.loop.limit)
         self.assertIs(limits, self.missing_nodes.limits)
 
     def test_recovery_delay_changes_with_it(self) -> None:
-        wanted = dataclasses.replace(tuning(A), recovery_delay=7.0)
+        wanted = dataclasses.replace(configuration(A), recovery_delay=7.0)
         self.reload.request(wanted)
         self.settle()
         self.assertEqual(7.0, self.host.availability_tracker.recovery_delay)
@@ -176,15 +178,15 @@ class TestApplied(ReloadCase):
         with self.assertLogs(
             'ironic_ownership.engine.host.reload', 'INFO'
         ) as logs:
-            self.reload.request(tuning(A))
+            self.reload.request(configuration(A))
             self.settle()
         self.assertEqual(1, len(logs.records))
         self.assertEqual(1, self.loop.asked)
 
     def test_of_several_only_the_last_one_counts(self) -> None:
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         self.turn()
-        self.reload.request(tuning(C))
+        self.reload.request(configuration(C))
         self.settle()
         self.assertEqual((C, 'c'), (self.member().settings, self.listed()))
 
@@ -193,16 +195,16 @@ class TestApplied(ReloadCase):
 
         def meanwhile(scope: model.Scope) -> None:
             self.ironic.check = check
-            self.reload.request(tuning(C))
+            self.reload.request(configuration(C))
 
         self.ironic.check = meanwhile
-        self.reload.request(tuning(A))
+        self.reload.request(configuration(A))
         self.settle()
         self.assertEqual((C, 'c'), (self.member().settings, self.listed()))
 
     def test_outage_of_ironic_only_delays_it(self) -> None:
         self.ironic.failures = {'check': DOWN, 'scan': DOWN}
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         for _ in range(3):
             with self.assertRaises(exceptions.IronicUnavailableError):
                 self.turn()
@@ -213,7 +215,7 @@ class TestApplied(ReloadCase):
         self.assertEqual((B, 'b'), (self.member().settings, self.listed()))
 
     def test_service_that_loses_its_membership_rejoins_with_it(self) -> None:
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         self.turn()
         self.shared.clock.elapse(service.TTL)
         self.host.beat()
@@ -239,14 +241,14 @@ class TestRefused(ReloadCase):
     def test_next_good_one_clears_it(self) -> None:
         self.refuse('no such shard')
         self.settle()
-        self.reload.request(tuning(A))
+        self.reload.request(configuration(A))
         self.settle()
         self.assertIsNone(self.row().config_error)
 
     def test_it_stays_until_the_good_one_is_really_applied(self) -> None:
         self.refuse('no such shard')
         self.settle()
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         self.turn()
         self.assertEqual('no such shard', self.row().config_error)
 
@@ -259,7 +261,7 @@ class TestRefused(ReloadCase):
 
     def test_ironic_too_old_for_it_is_a_refusal(self) -> None:
         self.ironic.failures = {'check': TOO_OLD}
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         with self.assertLogs(service.LOGGER, 'ERROR') as logs:
             self.settle()
         self.assertEqual(1, len(logs.records))
@@ -267,7 +269,7 @@ class TestRefused(ReloadCase):
         self.assertEqual(str(TOO_OLD), self.row().config_error)
 
     def test_ironic_too_old_for_a_policy_is_a_refusal(self) -> None:
-        self.reload.request(tuning(world.RESERVING))
+        self.reload.request(configuration(world.RESERVING))
         with self.assertLogs(service.LOGGER, 'ERROR'):
             self.settle()
         self.assertEqual(A, self.member().settings)
@@ -275,13 +277,13 @@ class TestRefused(ReloadCase):
 
     def test_ironic_too_old_for_any_list_does_not_hide_it(self) -> None:
         self.ironic.failures = {'check': TOO_OLD, 'scan': TOO_OLD}
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         with self.assertRaises(exceptions.IronicTooOldError):
             self.turn()
         self.assertEqual(str(TOO_OLD), self.row().config_error)
 
     def test_change_that_is_half_done_is_taken_back(self) -> None:
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         self.turn()
         self.host.beat()
         self.assertEqual(B, self.member().settings)
@@ -298,7 +300,7 @@ class TestRefused(ReloadCase):
             self.refuse('no such shard')
 
         self.ironic.check = meanwhile
-        self.reload.request(tuning(A))
+        self.reload.request(configuration(A))
         self.settle()
         self.assertEqual('no such shard', self.row().config_error)
 
@@ -313,7 +315,7 @@ class TestRefused(ReloadCase):
         self.assertEqual('no such shard', self.row().config_error)
 
     def test_old_one_is_the_last_that_was_applied(self) -> None:
-        self.reload.request(tuning(B))
+        self.reload.request(configuration(B))
         self.settle()
         self.refuse('no such shard')
         self.settle()
