@@ -1,4 +1,4 @@
-"""A real Ironic for what reserves nodes, behind a proxy that can fail."""
+"""A real Ironic for the allocation clients, behind a proxy that can fail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from ironic_ownership.clients.ironic import allocation_factory
+from ironic_ownership.clients.ironic import allocation_factory, client
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.allocations import Allocations, Method
 from tests.contract.suites import allocations
@@ -23,7 +23,7 @@ UNAVAILABLE: Answer = (503, [('Content-Type', 'text/html')], b'<html>')
 
 
 class FaultyProxy(ironics.RecordingProxy):
-    """An Ironic that is as old as a test says, and fails when told to.
+    """An Ironic of the age that a test needs, with failures on request.
 
     :ivar newest: the newest API version that it admits to have.
     :ivar answers: by method: what to answer instead, in turn; ``None`` hands
@@ -63,7 +63,7 @@ def open_allocations(url: str, method: Method) -> Allocations:
     """Open what reserves nodes as the programs do."""
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
-    allocation_factory.ironic.register_opts(conf)
+    client.register_opts(conf)
     conf.set_override('auth_type', 'none', 'ironic')
     conf.set_override('endpoint_override', url, 'ironic')
     return allocation_factory.open_allocations(conf, method)
