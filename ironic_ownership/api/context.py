@@ -1,7 +1,6 @@
-"""What is behind the resources: the objects that the wiring builds.
+"""Request context: the objects of the wiring, shared by threads.
 
-Requests are answered by several threads. What only one thread at a time may
-use, the clients of Ironic, is lent out here.
+A client of Ironic is used by one thread at a time, so clients are pooled.
 """
 
 from __future__ import annotations
@@ -11,67 +10,40 @@ import functools
 import queue
 import threading
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from ironic_ownership.api import metrics_cache
 from ironic_ownership.contracts import inventory, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.moves import Moves
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.reservations import Reservations
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import deployment_snapshot
-from ironic_ownership.engine.reservations.reserver import Reserver
 
-
-class Wired(Protocol):
-    """What of the wiring is used here; tests bring their own."""
-
-    @property
-    def backend(self) -> MembershipBackend: ...  # noqa: D102
-    @property
-    def scope(self) -> model.Scope: ...  # noqa: D102 - configured here
-    @property
-    def service(self) -> str: ...  # noqa: D102 - configured here
-    def ready_records(self) -> Records: ...  # noqa: D102
-    def ready_moves(self) -> Moves: ...  # noqa: D102
-    def ready_reservations(  # noqa: D102
-        self,
-    ) -> Reservations: ...
-    def reserver(self) -> Reserver: ...  # noqa: D102 - for all
-    def inventory_of(  # noqa: D102
-        self, request_id: str | None = None
-    ) -> inventory.Inventory: ...
-    def placement_of(  # noqa: D102
-        self, request_id: str | None = None
-    ) -> Placement | None: ...
+if TYPE_CHECKING:
+    from ironic_ownership.api.metrics_cache import Gauges
+    from ironic_ownership.engine.queries import deployment_snapshot
+    from ironic_ownership.engine.reservations.reserver import Reserver
+    from ironic_ownership.wiring import Wiring
 
 
 class RequestContext:
-    """The objects behind the resources, for any number of threads.
+    """The objects that handlers use, for any number of threads.
 
     :param interpret: reads the settings that members advertise.
-    :param metrics_interval: seconds for which metrics stay as they are.
-    :ivar wired: what builds them.
-    :ivar gauges: what the metrics say.
+    :param metrics_interval: seconds for which metrics are cached.
     """
 
     def __init__(
         self,
-        wired: Wired,
+        wired: Wiring,
         interpret: policy_set.Interpreter,
         metrics_interval: float = 0.0,
     ) -> None:
         self.wired = wired
-        self.gauges = metrics_cache.Gauges(
-            self.overview,
-            interpret,
-            metrics_interval,
-        )
         self.interpret = interpret
-        self._building = threading.Lock()
+        self._metrics_interval = metrics_interval
+        self._building = threading.RLock()
         self._idle: queue.SimpleQueue[inventory.Inventory] = (
             queue.SimpleQueue()
         )
@@ -87,13 +59,13 @@ class RequestContext:
 
     @property
     def moves(self) -> Moves:
-        """The moves, beside the records."""
+        """The moves in the same database."""
         with self._building:
             return self.wired.ready_moves()
 
     @property
     def reservations(self) -> Reservations:
-        """The reservations, beside the records."""
+        """The reservations in the same database."""
         with self._building:
             return self.wired.ready_reservations()
 
@@ -103,12 +75,26 @@ class RequestContext:
 
     @property
     def reserver(self) -> Reserver:
-        """What reserves nodes: those who ask at once share its looks.
+        """The reserver; concurrent requests share its reads of Ironic.
 
         :raises OwnershipError: if the database or Ironic can't be used.
         """
         with self._building:
             return self._reserver
+
+    @functools.cached_property
+    def _gauges(self) -> Gauges:
+        from ironic_ownership.api import metrics_cache
+
+        return metrics_cache.Gauges(
+            self.overview, self.interpret, self._metrics_interval
+        )
+
+    @property
+    def gauges(self) -> Gauges:
+        """The cached metrics."""
+        with self._building:
+            return self._gauges
 
     @property
     def backend(self) -> MembershipBackend:
@@ -118,7 +104,7 @@ class RequestContext:
 
     @property
     def scope(self) -> model.Scope:
-        """The scope of the policies that are configured here."""
+        """The scope of the configured policies."""
         with self._building:
             return self.wired.scope
 
@@ -134,7 +120,7 @@ class RequestContext:
             yield Ports(self.records, source, self.backend, self.interpret)
 
     def ports_of(self, request_id: str) -> Ports:
-        """Return ports of which Ironic is told the request id."""
+        """Return ports whose client sends the request id to Ironic."""
         with self._building:
             source = self.wired.inventory_of(request_id)
         return Ports(self.records, source, self.backend, self.interpret)
@@ -144,8 +130,10 @@ class RequestContext:
     ) -> deployment_snapshot.Overview:
         """Read the whole deployment, as far as it answers.
 
-        :param reservations: whether the open ones are wanted.
+        :param reservations: whether to read the open ones.
         """
+        from ironic_ownership.engine.queries import deployment_snapshot
+
         with contextlib.ExitStack() as lent:
             return deployment_snapshot.read(
                 deployment_snapshot.Sources(

@@ -1,7 +1,7 @@
-"""One operation of the HTTP service, described once.
+"""The description of one operation: name, parameters, access, handler.
 
-Routes, checks of what a client sends, rules of access and the OpenAPI
-document are all made from these descriptions, so they cannot differ.
+Routes, validation of requests, access rules, the OpenAPI document and the
+callers of the command line are all made from it, so they cannot differ.
 """
 
 from __future__ import annotations
@@ -9,32 +9,31 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ironic_ownership.api.request import Asked
+from ironic_ownership.api.request import Answer, Request
 
 Schema = Mapping[str, Any]
 """A JSON Schema, of draft 2020-12, as OpenAPI 3.1 takes it."""
 
 
 class Access(enum.StrEnum):
-    """Who may do it by default; an operator may write rules of their own."""
+    """The default access rule; operators may write rules of their own."""
 
     PUBLIC = 'public'
-    """Anybody, without a token."""
+    """Any client, without a token."""
 
     READ = 'reader'
-    """Who may look at the whole deployment."""
+    """Clients that may read the whole deployment."""
 
     ADMIN = 'admin'
-    """Who may change the owner of nodes."""
+    """Clients that may change the owner of nodes."""
 
     SERVICE = 'service'
-    """Who acts for a compute service."""
+    """Clients that act for a compute service."""
 
     READ_RESERVATIONS = 'reservation_reader'
-    """Who looks at everything, or acts for a compute service."""
+    """Clients that may read everything, or act for a compute service."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,32 +50,37 @@ class Parameter:
     example: Any = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """What a handler returns.
+LIMIT = Parameter(
+    'limit',
+    'The maximum number of items in a page. The configuration, [api] '
+    'max_limit, may set a lower bound, which is also the default.',
+    {'type': 'integer', 'minimum': 1, 'maximum': 1_000_000},
+)
+MARKER = Parameter(
+    'marker',
+    'Where the previous page ended, as in its "next".',
+    {
+        'type': 'string',
+        'minLength': 1,
+        'maxLength': 600,
+        'pattern': r'^[^\x00-\x1f\x7f]+$',
+    },
+)
+PAGE = (LIMIT, MARKER)
 
-    :param body: is sent as JSON; ``None`` sends nothing.
-    :param location: path of what was created.
-    """
-
-    body: Any
-    status: int = 200
-    location: str | None = None
-
-
-Handler = Callable[['Asked'], Answer]
+Handler = Callable[[Request], Answer]
 
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
     """One method on one path.
 
-    :param name: ``noun:verb``; public, as rules of access are called so.
-    :param path: with its parameters in braces, as OpenAPI has it.
+    :param name: ``noun:verb``; public, also the name of its access rule.
+    :param path: with its parameters in braces, as in OpenAPI.
     :param summary: one line.
-    :param answers: description and schema by status, for what is no error.
-    :param errors: statuses besides those that any operation may answer.
-    :param body: schema of what has to be sent, if anything.
+    :param answers: description and schema by status, without errors.
+    :param errors: statuses beyond those of every operation.
+    :param body: schema of the body, if it takes one.
     :param media_type: of a successful answer.
     """
 
@@ -96,5 +100,5 @@ class Operation:
 
     @property
     def noun(self) -> str:
-        """What it is about, for the order of the documentation."""
+        """The kind of resource, for the order of the documentation."""
         return self.name.partition(':')[0]

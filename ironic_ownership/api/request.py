@@ -1,4 +1,4 @@
-"""One request, as its handler sees it: checked, and without HTTP."""
+"""The request that a handler receives, and the answer that it returns."""
 
 from __future__ import annotations
 
@@ -6,44 +6,60 @@ import dataclasses
 import json
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ironic_ownership.api import operation
-from ironic_ownership.api.context import RequestContext
-from ironic_ownership.api.page_cache import PageCache
+if TYPE_CHECKING:
+    from ironic_ownership.api.context import RequestContext
+    from ironic_ownership.api.page_cache import PageCache
 
 T = TypeVar('T')
 
-LIMIT = operation.Parameter(
-    'limit',
-    'How many items a page has at most. The configuration, [api] max_limit, '
-    'may set a lower bound, which is also what counts without it.',
-    {'type': 'integer', 'minimum': 1, 'maximum': 1_000_000},
-)
-MARKER = operation.Parameter(
-    'marker',
-    'Where the page before this one ended, as its "next" says it.',
-    {
-        'type': 'string',
-        'minLength': 1,
-        'maxLength': 600,
-        'pattern': r'^[^\x00-\x1f\x7f]+$',
-    },
-)
-PAGE = (LIMIT, MARKER)
-_WHERE = frozenset(one.name for one in PAGE)
+Progress = Callable[[int, int], None]
+"""Receives how many of how many things are done."""
+
+UNLIMITED = 10**9
+"""The page size of a caller in the same process: everything at once."""
+
+_PAGE_NAMES = frozenset(('limit', 'marker'))
+
+
+def no_progress(done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def never_stopping() -> bool:
+    """Return that the operation should go on."""
+    return False
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """A request that its operation takes.
+class Answer:
+    """The result of a handler.
+
+    :param body: is sent as JSON; ``None`` sends nothing.
+    :param location: path of the resource that was created.
+    """
+
+    body: Any
+    status: int = 200
+    location: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A validated request, without HTTP.
 
     :param path: parameters of the path.
-    :param query: those of the query that were sent.
-    :param body: what was sent, if the operation takes anything.
-    :param actor: who asks, for the records; at most 255 characters.
+    :param query: parameters of the query that were sent.
+    :param body: the body, if the operation takes one.
+    :param actor: the caller, for the records; at most 255 characters.
     :param max_limit: largest page.
     :param route: path of the request, for links.
+    :param page_cache: keeps lists for their later pages.
+    :param progress: is called while a long operation runs.
+    :param stopping: tells a long operation to stop early.
+    :param background: whether a long operation should answer 202 and
+        continue in the background.
     """
 
     path: Mapping[str, str]
@@ -52,25 +68,30 @@ class Asked:
     actor: str
     request_id: str
     context: RequestContext
-    max_limit: int = 1000
+    max_limit: int = UNLIMITED
     route: str = '/'
-    keeping: PageCache | None = None
+    page_cache: PageCache | None = None
+    progress: Progress = no_progress
+    stopping: Callable[[], bool] = never_stopping
+    background: bool = False
 
-    def kept(self, what: str, read: Callable[[Asked], T]) -> T:
-        """Return a list for the page that was asked for.
+    def kept(self, what: str, read: Callable[[Request], T]) -> T:
+        """Return a list for the requested page, from the cache if possible.
 
-        :param what: what it is a list of.
-        :param read: reads it; its query says which.
+        :param what: the kind of list.
+        :param read: reads the list, by the filters in the query.
         """
-        which = {k: v for k, v in self.query.items() if k not in _WHERE}
-        key = what, json.dumps(which, sort_keys=True)
-        if self.keeping is not None and 'marker' in self.query:
-            found: T | None = self.keeping.get(key)
+        cache = self.page_cache
+        if cache is None:
+            return read(self)
+        filters = {k: v for k, v in self.query.items() if k not in _PAGE_NAMES}
+        key = what, json.dumps(filters, sort_keys=True)
+        if 'marker' in self.query:
+            found: T | None = cache.get(key)
             if found is not None:
                 return found
         fresh = read(self)
-        if self.keeping is not None:
-            self.keeping.put(key, fresh)
+        cache.put(key, fresh)
         return fresh
 
     def page(
@@ -80,13 +101,13 @@ class Asked:
         marker_of: Callable[[T], str],
         cell: Callable[[T], Any],
         warnings: Iterable[str] = (),
-    ) -> operation.Answer:
-        """Answer with the page that was asked for.
+    ) -> Answer:
+        """Answer with the requested page of a complete list.
 
         :param things: all of them; shown in the order of their markers, so
-            that a walk over the pages misses and repeats nothing that stays,
-            whatever comes and goes meanwhile.
-        :param cell: shows one thing; asked for those of the page only.
+            that a walk over the pages neither misses nor repeats a thing
+            that exists throughout.
+        :param cell: shows one thing; called for those of the page only.
         """
         marked = sorted(((marker_of(t), t) for t in things), key=_marker)
         start = self.query.get('marker')
@@ -102,14 +123,14 @@ class Asked:
         marker_of: Callable[[T], str],
         cell: Callable[[T], Any],
         warnings: Iterable[str] = (),
-    ) -> operation.Answer:
+    ) -> Answer:
         """Answer with a page of what was read from the marker on.
 
         :param rest: one more than the page has, if there are more.
         """
         shown = rest[: self.limit]
         more = len(rest) > len(shown)
-        return operation.Answer(
+        return Answer(
             {
                 key: [cell(one) for one in shown],
                 'next': self._next(marker_of(shown[-1])) if more else None,
@@ -119,18 +140,24 @@ class Asked:
 
     @property
     def limit(self) -> int:
-        """How many items the page may have."""
-        asked: int = self.query.get('limit', self.max_limit)
-        return min(asked, self.max_limit)
+        """The size of the page."""
+        requested: int = self.query.get('limit', self.max_limit)
+        return min(requested, self.max_limit)
 
     def _next(self, marker: str) -> str:
-        values = {**self.query, 'marker': marker}
-        pairs = [
+        query = encoded({**self.query, 'marker': marker})
+        return f'{self.route}?{query}'
+
+
+def encoded(query: Mapping[str, Any]) -> str:
+    """Return query parameters in the form of a URL; lists are repeated."""
+    return urllib.parse.urlencode(
+        [
             (name, _text(value))
-            for name, given in values.items()
+            for name, given in query.items()
             for value in (given if isinstance(given, list) else [given])
         ]
-        return f'{self.route}?{urllib.parse.urlencode(pairs)}'
+    )
 
 
 def _marker(marked: tuple[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""The program around the commands: global options, errors, exit codes.
+"""The application: global options, errors, exit codes.
 
 cliff's application without its interactive shell. Must not read the
-configuration before a command asks for it: help has to work without one.
+configuration before a command needs it: help has to work without one.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import argparse
 import functools
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cliff import app, command
 
-from ironic_ownership.cli import command_manager, errors
+from ironic_ownership.api import caller
+from ironic_ownership.cli import command_manager, connection, errors
+from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.wiring import Wiring
 
@@ -50,6 +52,7 @@ class App(app.App):
 
     :param add_arguments: adds the options that find the configuration.
     :param wire: reads the configuration that these options name.
+    :param argv: selects the HTTP service if it has one of its options.
     """
 
     NAME = errors.PROG
@@ -58,10 +61,16 @@ class App(app.App):
     options: argparse.Namespace
 
     def __init__(
-        self, version: str, add_arguments: AddArguments, wire: Wire
+        self,
+        version: str,
+        add_arguments: AddArguments,
+        wire: Wire,
+        argv: Sequence[str] = (),
     ) -> None:
         self._add_arguments = add_arguments
         self._wire = wire
+        self.argv = list(argv)
+        self.is_remote = ownership.is_selected(self.argv)
         self._failure: BaseException | None = None
         super().__init__(
             _DESCRIPTION,
@@ -77,6 +86,16 @@ class App(app.App):
         :raises cfg.Error: if the configuration can't be read.
         """
         return self._wire(self.options)
+
+    @functools.cached_property
+    def api(self) -> caller.Caller:
+        """The caller of operations: in this process, or the HTTP service.
+
+        :raises OwnershipError: if the options do not lead to the service.
+        """
+        if self.is_remote:
+            return connection.remote(self.options)
+        return connection.local(self.wiring)
 
     def build_option_parser(
         self,
@@ -110,6 +129,7 @@ class App(app.App):
             help='show the version of this program and exit',
         )
         self._add_arguments(parser)
+        connection.add_arguments(parser, self.argv)
         volume = parser.add_mutually_exclusive_group()
         volume.add_argument(
             *('-v', '--verbose'),
@@ -235,4 +255,9 @@ def run(
 
     :returns: the exit code; wrong options end the process with 2.
     """
-    return App(version, add_arguments, wire).run(argv)
+    try:
+        app = App(version, add_arguments, wire, argv)
+    except exceptions.OwnershipError as exc:
+        errors.report(exc)
+        return errors.exit_code(exc)
+    return app.run(app.argv)

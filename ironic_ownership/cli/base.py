@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cliff import display, lister, show
 from cliff.formatters import base
 
+from ironic_ownership.api.caller import Caller
 from ironic_ownership.cli import app, errors
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.observe import columns
@@ -21,6 +23,8 @@ from ironic_ownership.wiring import Wiring, interpret
 
 if TYPE_CHECKING:
     from ironic_ownership.engine.queries import deployment_snapshot
+
+LOG = logging.getLogger(__name__)
 
 T = TypeVar('T')
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
@@ -84,6 +88,17 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     def wiring(self) -> Wiring:
         """The objects behind the commands."""
         return cast(app.App, self.app).wiring
+
+    @property
+    def api(self) -> Caller:
+        """The caller of operations, as the options choose it."""
+        return cast(app.App, self.app).api
+
+    def warn(self, body: Mapping[str, Any]) -> None:
+        """Log the warnings of an answer; they make the result degraded."""
+        for text in body['warnings']:
+            LOG.warning('%s', ' '.join(text.split()))
+            self.exit_code = errors.ExitCode.DEGRADED
 
     @functools.cached_property
     def ports(self) -> Ports:
@@ -179,6 +194,23 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
         """Return what ``take_action`` has to."""
         return columns.keys(shown), [columns.row(shown, t) for t in things]
 
+    @staticmethod
+    def rows(
+        shown: Iterable[columns.Column[Any]],
+        items: Iterable[Mapping[str, Any]],
+    ) -> Table:
+        """Return what ``take_action`` has to, for items of an answer."""
+        keys = columns.keys(shown)
+        return keys, [[item[key] for key in keys] for item in items]
+
 
 class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
     """A command that shows one thing."""
+
+    @staticmethod
+    def cells(
+        shown: Iterable[columns.Column[Any]], body: Mapping[str, Any]
+    ) -> tuple[Sequence[str], Sequence[Any]]:
+        """Return what ``take_action`` has to, for the body of an answer."""
+        keys = columns.keys(shown)
+        return keys, [body[key] for key in keys]

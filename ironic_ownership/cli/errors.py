@@ -1,6 +1,7 @@
-"""What becomes of an error at the edge: one line, and an exit code.
+"""Errors of the command line: one line, and an exit code.
 
-The codes are public interface, see ``--help``.
+The codes are public interface, see ``--help``. An exit code follows from the
+reason code, so that an error from the HTTP service has the same.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import enum
 import logging
 import sys
+from collections.abc import Mapping
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import suggestions
@@ -15,23 +17,12 @@ from ironic_ownership.engine import suggestions
 PROG = 'ironic-ownership'
 
 _FAMILIES = (exceptions.OwnershipError, OSError)
-_REFUSALS = (
-    exceptions.NodeOutOfServiceError,
-    exceptions.NotOwnerError,
-    exceptions.WrongScopeError,
-    exceptions.FencedError,
-    exceptions.NoMatchError,
-    exceptions.ReservationConflictError,
-    exceptions.ServiceRefusedError,
-    exceptions.AllocationConflictError,
-    exceptions.AllocationInUseError,
-)
 
 unknown, nearest = suggestions.unknown, suggestions.nearest
 
 
 class ExitCode(enum.IntEnum):
-    """How the program says what became of a command."""
+    """The exit codes of a command."""
 
     DONE = 0
     ERROR = 1
@@ -50,14 +41,28 @@ class UsageError(exceptions.OwnershipError):
     code = 'usage'
 
 
+_EXIT_CODES: Mapping[str, ExitCode] = {
+    'usage': ExitCode.USAGE,
+    'invalid_request': ExitCode.USAGE,
+    'allocation_conflict': ExitCode.REFUSED,
+    'allocation_in_use': ExitCode.REFUSED,
+    'fenced': ExitCode.REFUSED,
+    'gates_failed': ExitCode.REFUSED,
+    'no_match': ExitCode.REFUSED,
+    'not_owner': ExitCode.REFUSED,
+    'out_of_service': ExitCode.REFUSED,
+    'reservation_conflict': ExitCode.REFUSED,
+    'service_refused': ExitCode.REFUSED,
+    'wrong_scope': ExitCode.REFUSED,
+    'reservation_unfinished': ExitCode.DEGRADED,
+}
+"""By reason code; every other error ends with 1."""
+
+
 def exit_code(error: BaseException) -> ExitCode:
     """Return the exit code of a command that ended with this error."""
-    if isinstance(error, UsageError | exceptions.RequestError):
-        return ExitCode.USAGE
-    if isinstance(error, exceptions.ReservationUnfinishedError):
-        return ExitCode.DEGRADED
-    if isinstance(error, _REFUSALS):
-        return ExitCode.REFUSED
+    if isinstance(error, exceptions.OwnershipError):
+        return _EXIT_CODES.get(error.code, ExitCode.ERROR)
     if isinstance(error, BrokenPipeError):
         return ExitCode.BROKEN_PIPE
     if isinstance(error, KeyboardInterrupt):

@@ -7,17 +7,11 @@ for the long list only, which leaves out what it does not answer.
 from __future__ import annotations
 
 import argparse
-import logging
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership import wiring
-from ironic_ownership.cli import base, errors
-from ironic_ownership.contracts import model
-from ironic_ownership.engine.queries import service_status
-from ironic_ownership.observe import columns, service
-
-LOG = logging.getLogger(__name__)
+from ironic_ownership.cli import base
+from ironic_ownership.observe import service
 
 _NOTES = """\
 "alive" is what the membership backend sees: up; standby, while only
@@ -36,22 +30,7 @@ number of nodes against the mean: that of its ring, or without a ring that of
 all services without one."""
 
 
-class _Services:
-    """Reads all services, with or without an answer of the membership."""
-
-    exit_code: errors.ExitCode
-
-    def told(
-        self, found: service_status.Found
-    ) -> Sequence[service_status.Standing]:
-        """Return the services; warn of what is not known about them."""
-        for doubt in found.doubts:
-            LOG.warning('%s', ' '.join(doubt.split()))
-            self.exit_code = errors.ExitCode.DEGRADED
-        return found.standings
-
-
-class ListService(_Services, base.Lister):
+class ListService(base.Lister):
     """List the compute services: alive or not, and how much they own."""
 
     notes = f'{_NOTES}\n\n{_LONG_NOTES}'
@@ -71,18 +50,15 @@ class ListService(_Services, base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List the services."""
-        wired = self.wiring
-        found = service_status.take(wired.ready_records(), wired.backend)
-        if not parsed_args.long:
-            return self.table(service.SHORT, self.told(found))
-        from ironic_ownership.engine.queries import deployment_snapshot
-
-        seen = deployment_snapshot.read(self.sources, sharded=self.sharded)
-        weighed = service_status.weigh(found, seen, wiring.interpret)
-        return self.table(service.LONG, self.told(weighed))
+        body = self.api.call(
+            'service:list', query={'long': parsed_args.long or None}
+        )
+        self.warn(body)
+        shown = service.LONG if parsed_args.long else service.SHORT
+        return self.rows(shown, body['services'])
 
 
-class ShowService(_Services, base.ShowOne):
+class ShowService(base.ShowOne):
     """Show one compute service: row, membership, settings, nodes owned."""
 
     notes = _NOTES
@@ -102,12 +78,6 @@ class ShowService(_Services, base.ShowOne):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Show the service."""
-        wired = self.wiring
-        all_ = service_status.take(wired.ready_records(), wired.backend)
-        by_host = {s.row.host: s for s in self.told(all_)}
-        found = by_host.get(model.canonical_host(parsed_args.host))
-        if found is None:
-            raise errors.unknown('service', parsed_args.host, by_host)
-        return columns.keys(service.DETAILS), columns.row(
-            service.DETAILS, found
-        )
+        body = self.api.call('service:show', path={'host': parsed_args.host})
+        self.warn(body)
+        return self.cells(service.DETAILS, body)

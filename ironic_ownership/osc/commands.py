@@ -21,6 +21,7 @@ from ironic_ownership.osc import plugin
 if TYPE_CHECKING:
     from importlib import metadata
 
+    from ironic_ownership.api.caller import Caller
     from ironic_ownership.wiring import Wiring
 
 COMMANDS = 'ironic_ownership.cli'
@@ -39,6 +40,13 @@ class UnderOpenStack(command.Command):
     def wiring(self) -> Wiring:
         """The objects behind the command, by the configuration."""
         return plugin.wire(self.app.options)
+
+    @functools.cached_property
+    def api(self) -> Caller:
+        """The caller of operations."""
+        from ironic_ownership.cli import connection
+
+        return connection.local(self.wiring)
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; the exit codes are those of our own program."""

@@ -22,7 +22,7 @@ from oslo_middleware import request_id as request_id_
 
 from ironic_ownership.api import operation, page_cache
 from ironic_ownership.api.context import RequestContext
-from ironic_ownership.api.request import Asked
+from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import (
@@ -48,9 +48,9 @@ class Site:
     """
 
     def __init__(self, conf: cfg.ConfigOpts, context: RequestContext) -> None:
-        self._behind = context
+        self._context = context
         self._max_limit: int = conf.api.max_limit
-        self._keeping = page_cache.PageCache(conf.api.list_lifetime)
+        self._page_cache = page_cache.PageCache(conf.api.list_lifetime)
         self.keystone = conf.api.auth_strategy == api.KEYSTONE
         self._open = {
             one.name
@@ -95,16 +95,16 @@ class Site:
                 request.get_data(), request.mimetype, one.body
             )
         answer = one.handler(
-            Asked(
+            Request(
                 known,
                 query,
                 body,
                 actor,
                 who.request_id or '',
-                self._behind,
+                self._context,
                 self._max_limit,
                 request.script_root + request.path,
-                self._keeping,
+                self._page_cache,
             )
         )
         LOG.info('%s %s: %s', request.method, request.path, answer.status)
@@ -154,7 +154,7 @@ def _name(host: str) -> str:
         return host
 
 
-def _response(answer: operation.Answer, media_type: str) -> flask.Response:
+def _response(answer: Answer, media_type: str) -> flask.Response:
     if media_type == 'application/json':
         response = _json(answer.body)
     else:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import prometheus_client
 from prometheus_client import core, registry
 
-from ironic_ownership.api import request
-from ironic_ownership.api.operation import Access, Answer, Operation
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.observe import metrics
 
 MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
@@ -38,8 +38,8 @@ def text_of(families: Iterable[metrics.Family]) -> bytes:
     return prometheus_client.generate_latest(collected)
 
 
-def _show(asked: request.Asked) -> Answer:
-    return Answer(text_of(asked.context.gauges.families()))
+def _show(request: Request) -> Answer:
+    return Answer(text_of(request.context.gauges.families()))
 
 
 OPERATIONS = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ironic_ownership import version
-from ironic_ownership.api import request, schemas
-from ironic_ownership.api.operation import Access, Answer, Operation
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
 
 _VERSIONS = {
     'type': 'object',
@@ -29,7 +30,7 @@ _VERSIONS = {
 }
 
 
-def _versions(asked: request.Asked) -> Answer:
+def _versions(request: Request) -> Answer:
     return Answer(
         {
             'name': version.DISTRIBUTION,
@@ -47,7 +48,7 @@ def _versions(asked: request.Asked) -> Answer:
     )
 
 
-def _document(asked: request.Asked) -> Answer:
+def _document(request: Request) -> Answer:
     # Made of all operations, of which this is one.
     from ironic_ownership.web import openapi
 

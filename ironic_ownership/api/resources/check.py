@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ironic_ownership.api import request, schemas
-from ironic_ownership.api.operation import Access, Answer, Operation
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.engine.checks import problem as problems
 from ironic_ownership.engine.checks import runner
 from ironic_ownership.observe import problem
@@ -27,8 +28,8 @@ _TYPES: schemas.Types = {
 }
 
 
-def _check(asked: request.Asked) -> Answer:
-    found = runner.check(asked.context.overview(), asked.context.interpret)
+def _check(request: Request) -> Answer:
+    found = runner.check(request.context.overview(), request.context.interpret)
     shown = [schemas.cells(problem.LONG, one) for one in found]
     return Answer({'problems': shown})
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ironic_ownership.api import request, schemas
-from ironic_ownership.api.operation import Access, Answer, Operation, Parameter
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
+from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import (
     action_check,
@@ -114,10 +115,10 @@ _EVENTS = Parameter(
 )
 
 
-def _list(asked: request.Asked) -> Answer:
-    found = asked.kept('compute nodes', _read)
-    states = asked.query.get('state')
-    return asked.page(
+def _list(request: Request) -> Answer:
+    found = request.kept('compute nodes', _read)
+    states = request.query.get('state')
+    return request.page(
         'compute_nodes',
         [f for f in found if not states or node_status.is_in(f, states)],
         lambda finding: finding.uuid,
@@ -125,12 +126,12 @@ def _list(asked: request.Asked) -> Answer:
     )
 
 
-def _read(asked: request.Asked) -> list[node_status.Finding]:
-    context = asked.context
+def _read(request: Request) -> list[node_status.Finding]:
+    context = request.context
     wanted = node_listing.Asked(
-        asked.query.get('service'),
-        asked.query.get('shard'),
-        asked.query.get('conductor_group'),
+        request.query.get('service'),
+        request.query.get('shard'),
+        request.query.get('conductor_group'),
     )
     host = context.wired.service if context.sharded else ''
     scope, whose = node_listing.scope_of(wanted, context.scope, host)
@@ -138,13 +139,13 @@ def _read(asked: request.Asked) -> list[node_status.Finding]:
         return list(node_listing.take(ports, wanted, scope, whose))
 
 
-def _show(asked: request.Asked) -> Answer:
-    uuid = asked.path['uuid']
-    with asked.context.ports() as ports:
+def _show(request: Request) -> Answer:
+    uuid = request.path['uuid']
+    with request.context.ports() as ports:
         finding = node_query.one(ports, uuid)
         if finding is None:
             raise _unknown(uuid)
-        limit = asked.query.get('events', 5)
+        limit = request.query.get('events', 5)
         events = (
             ports.records.events(node_uuid=uuid, limit=limit) if limit else ()
         )
@@ -154,20 +155,22 @@ def _show(asked: request.Asked) -> Answer:
     )
 
 
-def _explain(asked: request.Asked) -> Answer:
-    uuid = asked.path['uuid']
-    with asked.context.ports() as ports:
-        said = node_query.explained(ports, uuid, lambda: asked.context.sharded)
+def _explain(request: Request) -> Answer:
+    uuid = request.path['uuid']
+    with request.context.ports() as ports:
+        said = node_query.explained(
+            ports, uuid, lambda: request.context.sharded
+        )
     if said is None:
         raise _unknown(uuid)
     return Answer(schemas.cells(explanation.COLUMNS, said))
 
 
-def _check_action(asked: request.Asked) -> Answer:
-    context = asked.context
+def _check_action(request: Request) -> Answer:
+    context = request.context
     with context.ports() as ports:
         allowed = action_check.check(
-            ports, asked.path['uuid'], lambda: context.sharded
+            ports, request.path['uuid'], lambda: context.sharded
         )
     return Answer(schemas.cells(check_action.COLUMNS, allowed))
 
@@ -198,7 +201,7 @@ OPERATIONS = (
         'that Ironic shows to the configured credential is listed. With one, '
         'only nodes of a shard are ever listed. The pages of one walk show '
         'one moment, unless the walk takes longer than [api] list_lifetime.',
-        query=(*_FILTERS, *request.PAGE),
+        query=(*_FILTERS, *PAGE),
         errors=(404, 502, 503),
     ),
     Operation(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ironic_ownership.api import request, schemas
-from ironic_ownership.api.operation import Access, Answer, Operation
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import PAGE, Access, Operation
+from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.observe import service
 
@@ -28,12 +29,12 @@ _TYPES: schemas.Types = {
 }
 
 
-def _list(asked: request.Asked) -> Answer:
-    context = asked.context
+def _list(request: Request) -> Answer:
+    context = request.context
     found = member_listing.take(
         lambda: context.records, context.backend, context.interpret
     )
-    return asked.page(
+    return request.page(
         'members',
         found.readings,
         lambda reading: f'{reading.member.host}/{reading.member.incarnation}',
@@ -56,7 +57,7 @@ OPERATIONS = (
                 schemas.page('members', schemas.thing(service.MEMBER, _TYPES)),
             )
         },
-        query=request.PAGE,
+        query=PAGE,
         errors=(503,),
     ),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.api import errors, request, schemas
-from ironic_ownership.api.operation import Access, Answer, Operation, Parameter
+from ironic_ownership.api import errors, schemas
+from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
+from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import move_schemas
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
@@ -28,11 +29,11 @@ REQUEST_ID = Parameter(
 )
 
 
-def _list(asked: request.Asked) -> Answer:
-    found = asked.context.moves.moves(
-        unfinished=asked.query.get('unfinished', False), limit=_MOST
+def _list(request: Request) -> Answer:
+    found = request.context.moves.moves(
+        unfinished=request.query.get('unfinished', False), limit=_MOST
     )
-    return asked.page(
+    return request.page(
         'moves', found, _marker, lambda move: schemas.cells(columns.MOVE, move)
     )
 
@@ -42,32 +43,32 @@ def _marker(move: Move) -> str:
     return f'{age:017d}-{move.request_id}'
 
 
-def _named(asked: request.Asked) -> Move:
-    return executor.find(asked.context.moves, asked.path['request_id'])
+def _named(request: Request) -> Move:
+    return executor.find(request.context.moves, request.path['request_id'])
 
 
-def _show(asked: request.Asked) -> Answer:
-    move = _named(asked)
-    nodes = asked.context.moves.nodes(move.request_id)
+def _show(request: Request) -> Answer:
+    move = _named(request)
+    nodes = request.context.moves.nodes(move.request_id)
     return Answer(
         schemas.cells(columns.MOVE, move)
         | {'nodes': [columns.node_cell(node) for node in nodes]}
     )
 
 
-def _make(asked: request.Asked) -> Answer:
+def _make(request: Request) -> Answer:
     """Plan a move, and carry it out if no gate forbids it."""
-    body = asked.body
-    ports = asked.context.ports_of(asked.request_id)
+    body = request.body
+    ports = request.context.ports_of(request.request_id)
     order = Order(
-        asked.request_id,
+        request.request_id,
         model.canonical_host(body['service']),
-        asked.actor,
+        request.actor,
         body.get('reason'),
         frozenset(map(gates.Gate, body.get('override', ()))),
     )
-    mover = executor.Mover(ports, asked.context.moves)
-    plan = mover.plan(order, _selection(asked))
+    mover = executor.Mover(ports, request.context.moves)
+    plan = mover.plan(order, _selection(request))
     if body.get('dry_run', False):
         return Answer(_planned(plan))
     skips = body.get('skip_invalid', False)
@@ -77,27 +78,27 @@ def _make(asked: request.Asked) -> Answer:
         # All of them are there already.
         return Answer(_done(plan, [n.node for n in plan.nodes], ()))
     return Answer(
-        _carried_out(asked, mover, plan, ports, resumed=False),
+        _carried_out(request, mover, plan, ports, resumed=False),
         status=201,
-        location=f'/v1/moves/{asked.request_id}',
+        location=f'/v1/moves/{request.request_id}',
     )
 
 
-def _resume(asked: request.Asked) -> Answer:
+def _resume(request: Request) -> Answer:
     """Finish a move that was interrupted, its gates judged anew."""
-    move = _named(asked)
-    ports = asked.context.ports_of(move.request_id)
-    mover = executor.Mover(ports, asked.context.moves)
-    plan = mover.plan_rest(move, asked.actor, asked.context.sharded)
-    if asked.body.get('dry_run', False):
+    move = _named(request)
+    ports = request.context.ports_of(move.request_id)
+    mover = executor.Mover(ports, request.context.moves)
+    plan = mover.plan_rest(move, request.actor, request.context.sharded)
+    if request.body.get('dry_run', False):
         return Answer(_planned(plan))
-    if plan.refused and not asked.body.get('skip_invalid', False):
+    if plan.refused and not request.body.get('skip_invalid', False):
         raise _refused(plan)
-    return Answer(_carried_out(asked, mover, plan, ports, resumed=True))
+    return Answer(_carried_out(request, mover, plan, ports, resumed=True))
 
 
 def _carried_out(
-    asked: request.Asked,
+    request: Request,
     mover: executor.Mover,
     plan: Plan,
     ports: Ports,
@@ -108,16 +109,16 @@ def _carried_out(
         mover,
         plan,
         ports,
-        asked.context.moves,
-        asked.context.wired.placement_of(plan.order.request_id),
-        sharded=asked.context.sharded,
+        request.context.moves,
+        request.context.wired.placement_of(plan.order.request_id),
+        sharded=request.context.sharded,
         resumed=resumed,
     )
     return _done(plan, run.result.nodes, run.findings)
 
 
-def _selection(asked: request.Asked) -> selection.Selection:
-    selected, context = asked.body['select'], asked.context
+def _selection(request: Request) -> selection.Selection:
+    selected, context = request.body['select'], request.context
     if 'uuids' in selected:
         return selection.Selection(selected['uuids'], sharded=context.sharded)
     source = selected.get('service')
@@ -216,7 +217,7 @@ OPERATIONS = (
                 'Only those that run or have to be resumed.',
                 {'type': 'boolean'},
             ),
-            *request.PAGE,
+            *PAGE,
         ),
         errors=(503,),
     ),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.api import request, schemas
-from ironic_ownership.api.operation import Access, Answer, Operation, Parameter
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
+from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import reservation_schemas
 from ironic_ownership.contracts import model, reservation_request
 from ironic_ownership.contracts.reservations import (
@@ -22,18 +23,18 @@ ID = Parameter(
 )
 
 
-def _list(asked: request.Asked) -> Answer:
-    host = asked.query.get('service')
+def _list(request: Request) -> Answer:
+    host = request.query.get('service')
     states = OPEN
-    if asked.query.get('all'):
+    if request.query.get('all'):
         states = frozenset(ReservationState)
-    found = asked.context.reservations.reservations(
+    found = request.context.reservations.reservations(
         host=None if host is None else model.canonical_host(host),
         states=states,
-        limit=asked.limit + 1,
-        marker=asked.query.get('marker'),
+        limit=request.limit + 1,
+        marker=request.query.get('marker'),
     )
-    return asked.part(
+    return request.part(
         'reservations',
         found,
         lambda one: one.id,
@@ -41,32 +42,34 @@ def _list(asked: request.Asked) -> Answer:
     )
 
 
-def _create(asked: request.Asked) -> Answer:
-    body: dict[str, Any] = asked.body
+def _create(request: Request) -> Answer:
+    body: dict[str, Any] = request.body
     wanted = reservation_request.Request.from_mapping(
         {key: value for key, value in body.items() if key != 'dry_run'}
     )
-    reserver = asked.context.reserver
+    reserver = request.context.reserver
     if body.get('dry_run', False):
         choice = reserver.preview(wanted)
         return Answer(schemas.cells(columns.CHOICE, choice))
-    before = asked.context.reservations.of_instance(wanted.instance_uuid)
-    made = reserver.create(wanted, actor=asked.actor)
+    before = request.context.reservations.of_instance(wanted.instance_uuid)
+    made = reserver.create(wanted, actor=request.actor)
     if before is not None and before.state is ReservationState.ACTIVE:
         return Answer(_shown(made))
     return Answer(_shown(made), 201, f'/v1/reservations/{made.id}')
 
 
-def _show(asked: request.Asked) -> Answer:
-    return Answer(_shown(asked.context.reserver.find(asked.path['id'])))
+def _show(request: Request) -> Answer:
+    return Answer(_shown(request.context.reserver.find(request.path['id'])))
 
 
-def _confirm(asked: request.Asked) -> Answer:
-    return Answer(_shown(asked.context.reserver.confirm(asked.path['id'])))
+def _confirm(request: Request) -> Answer:
+    return Answer(_shown(request.context.reserver.confirm(request.path['id'])))
 
 
-def _delete(asked: request.Asked) -> Answer:
-    ended = asked.context.reserver.delete(asked.path['id'], actor=asked.actor)
+def _delete(request: Request) -> Answer:
+    ended = request.context.reserver.delete(
+        request.path['id'], actor=request.actor
+    )
     return Answer(_shown(ended))
 
 
@@ -99,7 +102,7 @@ OPERATIONS = (
             Parameter(
                 'all', 'Those that are closed, too.', {'type': 'boolean'}
             ),
-            *request.PAGE,
+            *PAGE,
         ),
         errors=(503,),
     ),

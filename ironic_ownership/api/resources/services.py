@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.api import request, schemas
-from ironic_ownership.api.operation import Access, Answer, Operation, Parameter
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
+from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import service_status
@@ -49,7 +50,7 @@ _TYPES: schemas.Types = {
 _LONG = Parameter(
     'long',
     'Also say how much of each service is free and unavailable, its share '
-    'against the mean, and its settings. Ironic is asked for all nodes.',
+    'against the mean, and its settings. Ironic is read for all nodes.',
     {'type': 'boolean'},
 )
 HOST = Parameter(
@@ -61,15 +62,15 @@ HOST = Parameter(
 _DETAILS = schemas.thing(service.DETAILS, _TYPES, warnings=schemas.WARNINGS)
 
 
-def _list(asked: request.Asked) -> Answer:
-    context = asked.context
+def _list(request: Request) -> Answer:
+    context = request.context
     found = service_status.take(context.records, context.backend)
     shown: Sequence[columns.Column[Any]] = service.SHORT
-    if asked.query.get('long'):
+    if request.query.get('long'):
         seen = context.overview(reservations=False)
         found = service_status.weigh(found, seen, context.interpret)
         shown = service.LONG
-    return asked.page(
+    return request.page(
         'services',
         found.standings,
         lambda standing: standing.row.host,
@@ -78,10 +79,12 @@ def _list(asked: request.Asked) -> Answer:
     )
 
 
-def _show(asked: request.Asked) -> Answer:
-    found = service_status.take(asked.context.records, asked.context.backend)
+def _show(request: Request) -> Answer:
+    found = service_status.take(
+        request.context.records, request.context.backend
+    )
     by_host = {standing.row.host: standing for standing in found.standings}
-    host = asked.path['host']
+    host = request.path['host']
     one = by_host.get(model.canonical_host(host))
     if one is None:
         raise suggestions.unknown('service', host, by_host)
@@ -90,7 +93,7 @@ def _show(asked: request.Asked) -> Answer:
 
 
 def _listed() -> schemas.Types:
-    """Return the schema of an item: the long columns come if asked for."""
+    """Return the schema of an item: the long columns are optional."""
     item = schemas.thing(service.LONG, _TYPES)
     return item | {'required': [c.key for c in service.SHORT]}
 
@@ -104,7 +107,7 @@ OPERATIONS = (
         _list,
         Access.READ,
         {200: ('A page of services.', schemas.page('services', _listed()))},
-        query=(_LONG, *request.PAGE),
+        query=(_LONG, *PAGE),
         errors=(503,),
     ),
     Operation(

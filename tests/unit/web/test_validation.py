@@ -9,13 +9,12 @@ import hypothesis
 import werkzeug.datastructures
 from hypothesis import strategies as st
 
-from ironic_ownership.api import request
-from ironic_ownership.api.operation import Parameter
+from ironic_ownership.api.operation import PAGE, Parameter
 from ironic_ownership.api.resources import move_schemas
 from ironic_ownership.web import errors, validation
 
 PARAMETERS = (
-    *request.PAGE,
+    *PAGE,
     Parameter('long', 'x', {'type': 'boolean'}),
     Parameter('state', 'x', {'type': 'array', 'items': {'enum': ['a', 'b']}}),
 )

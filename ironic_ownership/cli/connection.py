@@ -1,0 +1,58 @@
+"""Choice of the caller: the database, or the HTTP service by ``--os-*``."""
+
+from __future__ import annotations
+
+import argparse
+
+from ironic_ownership import wiring
+from ironic_ownership.api import caller
+from ironic_ownership.cli import confirmation
+from ironic_ownership.clients import ownership
+from ironic_ownership.engine import request_id
+
+
+def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
+    """Add the options of the HTTP service.
+
+    Without one of them on the command line only two are added, for the help:
+    importing the libraries behind them takes longer than most commands.
+    """
+    if ownership.is_selected(argv):
+        ownership.add_arguments(parser, argv)
+        return
+    parser.add_argument(
+        '--os-cloud',
+        metavar='NAME',
+        help='use the HTTP service of this cloud in clouds.yaml instead of '
+        'the database, with any --os-... option of openstacksdk',
+    )
+    parser.add_argument(
+        '--os-endpoint-override',
+        metavar='URL',
+        help='use the HTTP service at this URL; without Keystone, nothing '
+        'else is needed',
+    )
+
+
+def local(wired: wiring.Wiring) -> caller.Caller:
+    """Return the caller over the configuration and the database."""
+    from ironic_ownership.api import context
+    from ironic_ownership.api import local as api_local
+
+    return api_local.LocalCaller(
+        context.RequestContext(wired, wiring.interpret),
+        confirmation.actor(),
+        request_id.new_id(),
+    )
+
+
+def remote(options: argparse.Namespace) -> caller.Caller:
+    """Return the caller at the HTTP service.
+
+    :raises OwnershipError: if the options do not lead to it.
+    """
+    from ironic_ownership.api import remote as api_remote
+
+    return api_remote.RemoteCaller(
+        ownership.connect(options, request_id.new_id())
+    )

@@ -1,0 +1,237 @@
+"""Client of our own HTTP service, over a session of keystoneauth."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ironic_ownership.clients import response_text
+from ironic_ownership.contracts import exceptions
+
+if TYPE_CHECKING:
+    import requests
+    from keystoneauth1 import session as ksa_session
+
+SERVICE_TYPE = 'baremetal-ownership'
+"""The type of the service in the catalog of Keystone."""
+
+LOG = logging.getLogger(__name__)
+
+_REQUEST_ID = 'x-openstack-request-id'
+_PREFIX = '--os-'
+_ALIAS = '--os-endpoint'
+
+
+class RemoteError(exceptions.OwnershipError):
+    """An error that the HTTP service reports.
+
+    Has the same code, message and hint as in the process of the service.
+
+    :ivar details: what the error says for programs.
+    :ivar request_id: under which the service logs the request.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        hint: str = '',
+        details: Mapping[str, Any] | None = None,
+        request_id: str = '',
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+        self.details = dict(details or {})
+        self.request_id = request_id
+
+
+class ConnectionOptionsError(exceptions.OwnershipError):
+    """The options do not lead to the HTTP service."""
+
+    code = 'connection'
+
+
+def is_selected(argv: list[str]) -> bool:
+    """Tell whether an option of the HTTP service is on the command line."""
+    return any(word.replace('_', '-').startswith(_PREFIX) for word in argv)
+
+
+def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
+    """Add the options of openstacksdk, of keystoneauth and of its plugin.
+
+    :param argv: selects the plugin; ``--os-endpoint`` is replaced in place.
+    :raises ConnectionOptionsError: if a cloud or plugin does not exist.
+    """
+    from keystoneauth1 import exceptions as ksa
+    from openstack import exceptions as sdk
+
+    for number, word in enumerate(argv):
+        name, equals, value = word.partition('=')
+        if name.replace('_', '-') == _ALIAS:
+            argv[number] = f'{_ALIAS}-override{equals}{value}'
+    try:
+        _configuration().register_argparse_arguments(
+            parser, argv, [SERVICE_TYPE]
+        )
+    except (sdk.SDKException, ksa.ClientException) as exc:
+        raise _bad_options(exc) from exc
+
+
+def connect(options: argparse.Namespace, request_id: str) -> OwnershipClient:
+    """Return a client for the parsed options; nothing is sent yet.
+
+    :raises ConnectionOptionsError: if an option is missing or wrong.
+    """
+    from keystoneauth1 import exceptions as ksa
+    from openstack import exceptions as sdk
+
+    configuration = _configuration()
+    try:
+        config = configuration.get_one(argparse=options, validate=False).config
+        endpoint = config.get('endpoint_override')
+        if endpoint and _is_anonymous(config):
+            options = argparse.Namespace(
+                **{**vars(options), 'os_auth_type': 'none'}
+            )
+        region = configuration.get_one(argparse=options)
+        return OwnershipClient(
+            region.get_session(),
+            request_id,
+            interface=region.get_interface(SERVICE_TYPE),
+            region_name=region.get_region_name(SERVICE_TYPE),
+            endpoint_override=region.get_endpoint(SERVICE_TYPE) or endpoint,
+        )
+    except (sdk.SDKException, ksa.ClientException) as exc:
+        raise _bad_options(exc) from exc
+
+
+def _is_anonymous(config: Mapping[str, Any]) -> bool:
+    """Tell whether no credentials are named anywhere."""
+    return config['auth_type'] == 'password' and not config['auth'].get(
+        'auth_url'
+    )
+
+
+def _configuration() -> Any:
+    from openstack import config
+
+    return config.OpenStackConfig(app_name='ironic-ownership')
+
+
+def _bad_options(exc: Exception) -> ConnectionOptionsError:
+    return ConnectionOptionsError(
+        'the HTTP service cannot be used: '
+        f'{response_text.one_line(exc).rstrip(".")}',
+        hint='Name a cloud of clouds.yaml with --os-cloud, or the URL of a '
+        'service without Keystone with --os-endpoint-override',
+    )
+
+
+class OwnershipClient:
+    """Sends requests to the HTTP service.
+
+    :param session: of keystoneauth.
+    :param request_id: is sent as the global request id.
+    :param how: endpoint filters, or an override, for the adapter.
+    """
+
+    def __init__(
+        self,
+        session: ksa_session.Session,
+        request_id: str,
+        **how: Any,
+    ) -> None:
+        from keystoneauth1 import adapter
+
+        self.request_id = request_id
+        self._adapter = adapter.Adapter(
+            session,
+            service_type=SERVICE_TYPE,
+            global_request_id=request_id,
+            **how,
+        )
+
+    def send(self, method: str, path: str, body: Any = None) -> Any:
+        """Send one request, and return the body of the answer.
+
+        :param path: with the query.
+        :raises RemoteError: if the service reports an error.
+        :raises OwnershipError: if nothing answers, or another service.
+        """
+        from keystoneauth1 import exceptions as ksa
+
+        try:
+            answer = self._adapter.request(
+                path,
+                method,
+                headers={'Accept': 'application/json'},
+                raise_exc=False,
+                redirect=False,
+                **({} if body is None else {'json': body}),
+            )
+        except ksa.ClientException as exc:
+            raise _unanswered(exc) from exc
+        except ValueError as exc:  # requests': a URL that is none
+            raise _bad_options(exc) from exc
+        LOG.info(
+            '%s %s: %s, %s',
+            method,
+            path.partition('?')[0],
+            answer.status_code,
+            answer.headers.get(_REQUEST_ID, 'no request id'),
+        )
+        return _body_of(answer)
+
+
+def _body_of(answer: requests.Response) -> Any:
+    try:
+        body = json.loads(answer.content) if answer.content else None
+    except ValueError:
+        raise _foreign(answer) from None
+    if answer.status_code < 300 and isinstance(body, dict):
+        return body
+    error = body.get('error') if isinstance(body, dict) else None
+    if not isinstance(error, dict) or not isinstance(error.get('code'), str):
+        raise _foreign(answer)
+    raise RemoteError(
+        error['code'],
+        str(error.get('message', '')),
+        hint=str(error.get('hint', '')),
+        details=error.get('details'),
+        request_id=str(error.get('request_id', '')),
+    )
+
+
+def _foreign(answer: requests.Response) -> ConnectionOptionsError:
+    return ConnectionOptionsError(
+        f'{response_text.url(answer)} is not the HTTP service of '
+        f'ironic-ownership: it answers {answer.status_code} with '
+        f'{response_text.kind(answer)}',
+        hint='Check --os-endpoint-override, or the endpoint of the type '
+        f'{SERVICE_TYPE} in the catalog of Keystone',
+    )
+
+
+def _unanswered(exc: Exception) -> exceptions.OwnershipError:
+    from keystoneauth1 import exceptions as ksa
+
+    if isinstance(exc, ksa.EndpointNotFound | ksa.CatalogException):
+        return ConnectionOptionsError(
+            f'the catalog of Keystone has no endpoint of type {SERVICE_TYPE}',
+            hint='Create one, or name the URL with --os-endpoint-override',
+        )
+    if isinstance(exc, ksa.HttpError):
+        return ConnectionOptionsError(
+            f'Keystone refuses the credentials: {response_text.one_line(exc)}',
+            hint='Check user, password, project and domains of the cloud',
+        )
+    if isinstance(exc, ksa.ConnectionError):
+        return ConnectionOptionsError(
+            f'no answer: {response_text.unanswered(exc)}',
+            hint='Check that ironic-ownership-api runs, and its URL',
+        )
+    return _bad_options(exc)
