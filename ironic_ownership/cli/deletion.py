@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 import functools
-import logging
-import uuid as uuid_
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership.cli import base, confirmation, errors
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import model
 from ironic_ownership.engine.request_id import new_id
 from ironic_ownership.observe import deletion as shown
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine.deletion.remover import Batch, Remover
-
-LOG = logging.getLogger(__name__)
+    from ironic_ownership.engine.operations.delete_nodes import DeleteNodes
 
 _GATES = """\
 gates, every one of them judged for every node:
@@ -51,73 +47,18 @@ class _Deletion(base.Lister):
         return new_id()
 
     @functools.cached_property
-    def remover(self) -> Remover:
-        """What judges and deletes one record."""
-        from ironic_ownership.engine.deletion.remover import Remover
+    def operation(self) -> DeleteNodes:
+        """The operation behind both commands."""
+        from ironic_ownership.engine.operations.delete_nodes import DeleteNodes
 
-        records = self.wiring.ready_records()
-        placement = self.wiring.placement_of(self.request_id)
-        source = self.wiring.inventory_of(self.request_id)
-        return Remover(records, source, placement)
-
-    def records_of(self, asked: Iterable[str]) -> list[model.ComputeNode]:
-        """Return the records that are asked for, each of them once.
-
-        :raises NotFoundError: naming all that are unknown.
-        """
-        everyone = self.wiring.ready_records().compute_nodes()
-        by_uuid = {record.uuid: record for record in everyone}
-        found: dict[str, model.ComputeNode] = {}
-        unknown: list[exceptions.NotFoundError] = []
-        for text in asked:
-            try:
-                record = _find(text, by_uuid)
-            except exceptions.NotFoundError as exc:
-                unknown.append(exc)
-            else:
-                found[record.uuid] = record
-        if unknown:
-            raise exceptions.NotFoundError('; '.join(map(str, unknown)))
-        return list(found.values())
-
-    def rounds(
-        self, records: Iterable[model.ComputeNode]
-    ) -> dict[str | None, Batch]:
-        """Judge what the nodes of each owner have in common."""
-        from ironic_ownership.engine.deletion import mass_loss
-
-        everyone = self.wiring.ready_records().compute_nodes()
-        limits = self.wiring.settings.tuning.limits
-        source = self.wiring.inventory_of(self.request_id)
-        rounds: dict[str | None, Batch] = {}
-        for host in {record.host for record in records}:
-            owned = [record for record in everyone if record.host == host]
-            rounds[host] = mass_loss.judge(
-                source, limits, self.wiring.scope, owned
-            )
-        return rounds
-
-
-def _find(
-    text: str, by_uuid: dict[str, model.ComputeNode]
-) -> model.ComputeNode:
-    try:
-        uuid = str(uuid_.UUID(text))
-    except ValueError:
-        named = [r for r in by_uuid.values() if r.name == text]
-        if len(named) == 1:
-            return named[0]
-        if named:
-            uuids = ', '.join(sorted(r.uuid for r in named))
-            raise exceptions.NotFoundError(
-                f'{len(named)} compute nodes are called {text!r}',
-                hint=f'Name one of them by its uuid: {uuids}',
-            ) from None
-        names = {r.name for r in by_uuid.values() if r.name}
-        raise errors.unknown('compute node', text, names) from None
-    if uuid not in by_uuid:
-        raise errors.unknown('compute node', uuid, by_uuid)
-    return by_uuid[uuid]
+        wired = self.wiring
+        return DeleteNodes(
+            wired.ready_records(),
+            wired.inventory_of(self.request_id),
+            wired.placement_of(self.request_id),
+            wired.limits,
+            wired.scope,
+        )
 
 
 class CheckDeleteComputeNode(_Deletion):
@@ -133,21 +74,12 @@ class CheckDeleteComputeNode(_Deletion):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Judge the gates of the nodes."""
-        from ironic_ownership.engine.deletion import gates
-
-        records = self.records_of(parsed_args.nodes)
-        rounds = self.rounds(records)
-        judged = [
-            shown.Judged(record, judgement)
-            for record in records
-            for judgement in gates.judge(
-                self.remover.examine(record, rounds[record.host])
-            )
-        ]
-        if not all(j.judgement.passed for j in judged):
+        """Evaluate the gates of the nodes."""
+        proposed = self.operation.propose(parsed_args.nodes)
+        if proposed.refused:
             self.exit_code = errors.ExitCode.REFUSED
-        return self.table(shown.GATES, judged)
+        gates = [gate for n in proposed.nodes for gate in shown.gates_of(n)]
+        return self.table(shown.GATES, gates)
 
 
 class DeleteComputeNode(_Deletion):
@@ -173,72 +105,24 @@ class DeleteComputeNode(_Deletion):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Delete the nodes whose gates are all passed."""
-        records = self.records_of(parsed_args.nodes)
-        epochs = {
-            service.host: service.epoch
-            for service in self.wiring.ready_records().services()
-        }
-        rounds = self.rounds(records)
-        results = [self._judged(r, rounds[r.host]) for r in records]
-        passed = [r for r in results if r.result != shown.REFUSED]
+        deletion = self.operation.propose(parsed_args.nodes)
+        passed = [n for n in deletion.nodes if not n.refused]
         if passed and not parsed_args.dry_run:
-            self._confirm(parsed_args, passed)
-            results = [
-                self._deleted(result, rounds[result.record.host], epochs)
-                for result in results
-            ]
-        if any(r.result == shown.REFUSED for r in results):
+            self._confirm(parsed_args, [n.record for n in passed])
+            deletion = self.operation.execute(
+                deletion,
+                self.wiring.ready_removals(),
+                actor=confirmation.actor(),
+            )
+        if deletion.refused:
             self.exit_code = errors.ExitCode.REFUSED
-        return self.table(shown.RESULTS, results)
+        return self.table(shown.RESULTS, deletion.nodes)
 
     def _confirm(
-        self, args: argparse.Namespace, passed: Sequence[shown.Result]
+        self, args: argparse.Namespace, records: Sequence[model.ComputeNode]
     ) -> None:
-        one = passed[0].record
-        rest = f' and {len(passed) - 1} more' if len(passed) > 1 else ''
+        one = records[0]
+        rest = f' and {len(records) - 1} more' if len(records) > 1 else ''
         what = f'delete compute node {one.name or one.uuid}{rest}'
         confirmation.confirm(args, f'{what[0].upper()}{what[1:]}')
         confirmation.announce(self.request_id, what)
-
-    def _judged(self, record: model.ComputeNode, batch: Batch) -> shown.Result:
-        from ironic_ownership.engine.deletion import gates
-
-        judgements = gates.judge(self.remover.examine(record, batch))
-        passed = all(j.passed for j in judgements)
-        return shown.Result(
-            record,
-            shown.WOULD_DELETE if passed else shown.REFUSED,
-            judgements,
-        )
-
-    def _deleted(
-        self,
-        judged: shown.Result,
-        batch: Batch,
-        epochs: dict[str, int],
-    ) -> shown.Result:
-        """Delete one node, whose gates are judged once more."""
-        record = judged.record
-        if judged.result == shown.REFUSED:
-            return judged
-        removals = self.wiring.ready_removals()
-
-        def forget() -> bool:
-            return removals.remove(
-                record.uuid,
-                seen_host=record.host,
-                seen_epoch=epochs.get(record.host or ''),
-                actor=confirmation.actor(),
-            )
-
-        outcome = self.remover.remove(
-            record, batch, may_act=lambda: None, forget=forget
-        )
-        if outcome.deleted:
-            LOG.info('%s: deleted %s', self.request_id, record.uuid)
-        return shown.Result(
-            record,
-            shown.DELETED if outcome.deleted else shown.REFUSED,
-            outcome.judgements,
-            outcome.provider_deleted,
-        )

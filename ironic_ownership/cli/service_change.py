@@ -7,14 +7,13 @@ service reported to Placement of itself is deleted with it.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.cli import base, confirmation, errors
-from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.deletion import service_gates
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.operations import delete_service, set_service
 from ironic_ownership.engine.request_id import new_id
 from ironic_ownership.observe import columns, service_change
 
@@ -30,17 +29,6 @@ def add_host(parser: argparse.ArgumentParser) -> None:
         metavar='HOST',
         help='its host name as in "service list"; case does not count',
     )
-
-
-def known(asked: str, services: Collection[str]) -> str:
-    """Return the canonical name of a service that exists.
-
-    :raises NotFoundError: naming what is near.
-    """
-    host = model.canonical_host(asked)
-    if host not in services:
-        raise errors.unknown('service', asked, services)
-    return host
 
 
 class SetService(base.ShowOne):
@@ -102,39 +90,23 @@ class SetService(base.ShowOne):
                 'nothing to set',
                 hint='Say --disable, --enable, --down or --up',
             )
-        wanted = {
-            'disabled': asked.disabled,
-            'disabled_reason': asked.disable_reason,
-            'forced_down': asked.forced_down,
-        }
-        records = self.wiring.ready_records()
-        rows = {row.host: row for row in records.services()}
-        before = rows[known(asked.host, rows)]
-        change = service_change.Change(
-            before,
-            before.decided(**wanted),
-            asked.dry_run,
-            new_id(),
+        wanted = set_service.Settings(
+            asked.disabled, asked.disable_reason, asked.forced_down
         )
+        operation = set_service.SetService(self.wiring.ready_records())
+        change = operation.propose(asked.host, wanted)
+        request_id = new_id()
         if change.changed and not asked.dry_run:
-            change = self._carry_out(change, wanted, asked)
+            host = change.before.host
+            what = f'set {", ".join(change.changed)} of service {host}'
+            confirmation.confirm(asked, f'{what[0].upper()}{what[1:]}')
+            confirmation.announce(request_id, what)
+            change = operation.execute(change, actor=confirmation.actor())
         shown = service_change.CHANGE
-        return columns.keys(shown), columns.row(shown, change)
-
-    def _carry_out(
-        self,
-        change: service_change.Change,
-        wanted: dict[str, Any],
-        asked: argparse.Namespace,
-    ) -> service_change.Change:
-        host = change.before.host
-        what = f'set {", ".join(change.changed)} of service {host}'
-        confirmation.confirm(asked, f'{what[0].upper()}{what[1:]}')
-        confirmation.announce(change.request_id, what)
-        after = self.wiring.records.set_service(
-            host, actor=confirmation.actor(), **wanted
+        return (
+            (*columns.keys(shown), 'dry_run', 'request_id'),
+            (*columns.row(shown, change), asked.dry_run, request_id),
         )
-        return dataclasses.replace(change, after=after)
 
 
 class DeleteService(base.Lister):
@@ -158,63 +130,40 @@ class DeleteService(base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Delete the service, if every gate is passed."""
-        verdicts = self._judge(parsed_args.host)
-        host = model.canonical_host(parsed_args.host)
-        failed = [v.gate.value for v in verdicts if not v.passed]
-        if failed:
+        request_id = new_id()
+        operation = delete_service.DeleteService(
+            self.wiring.ready_records(),
+            self.wiring.backend,
+            lambda: (
+                self.wiring.placement_of(request_id)
+                if self.wiring.reports_inventory
+                else None
+            ),
+        )
+        deletion = operation.propose(parsed_args.host)
+        for warning in deletion.warnings:
+            LOG.warning('%s', ' '.join(warning.split()))
+        if deletion.refused:
             self.exit_code = errors.ExitCode.REFUSED
             LOG.error(
                 'service %s is not deleted, refused by: %s',
-                host,
-                ', '.join(failed),
+                deletion.host,
+                ', '.join(result.gate for result in deletion.refused),
             )
         elif not parsed_args.dry_run:
-            self._carry_out(host, parsed_args)
-        return self.table(service_change.GATES, verdicts)
-
-    def _judge(self, asked: str) -> list[service_gates.Verdict]:
-        records = self.wiring.ready_records()
-        host = known(asked, [row.host for row in records.services()])
-        try:
-            view = self.wiring.backend.view()
-        except exceptions.MembershipError as exc:
-            LOG.warning('who is alive is unknown: %s', errors.line(exc))
-            view = None
-        owned = [
-            node
-            for node in records.compute_nodes_near(
-                host, model.Scope(nothing=True)
-            )
-            if node.host == host
-        ]
-        return service_gates.judge(service_gates.Evidence(host, owned, view))
-
-    def _carry_out(self, host: str, asked: argparse.Namespace) -> None:
-        request_id = new_id()
-        confirmation.confirm(asked, f'Delete service {host}')
-        confirmation.announce(request_id, f'delete service {host}')
-        try:
-            self._take_from_placement(host, request_id)
-            self.wiring.records.delete_service(
-                host, actor=confirmation.actor()
-            )
-        except (
-            # Something was given to it since the gates were judged.
-            exceptions.ServiceInUseError,
-            exceptions.ProviderInUseError,
-        ) as exc:
-            self.exit_code = errors.ExitCode.REFUSED
-            LOG.error('%s: %s', request_id, errors.line(exc))
-
-    def _take_from_placement(self, host: str, request_id: str) -> None:
-        # First: while the service is there, the command can be repeated.
-        from ironic_ownership.engine.placement import capacity_report
-
-        if not self.wiring.reports_inventory:
-            return
-        placement = self.wiring.placement_of(request_id)
-        if placement is not None:
-            capacity_report.take_away(placement, host)
+            what = f'delete service {deletion.host}'
+            confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
+            confirmation.announce(request_id, what)
+            try:
+                operation.execute(deletion, actor=confirmation.actor())
+            except (
+                # Something was given to it after the gates were evaluated.
+                exceptions.ServiceInUseError,
+                exceptions.ProviderInUseError,
+            ) as exc:
+                self.exit_code = errors.ExitCode.REFUSED
+                LOG.error('%s: %s', request_id, errors.line(exc))
+        return self.table(service_change.GATES, deletion.gates)
 
 
 def _reason(text: str) -> str:

@@ -19,7 +19,7 @@ from ironic_ownership.cli import (
     service_change,
 )
 from ironic_ownership.contracts.moves import NodeMove, NodeState
-from ironic_ownership.engine import request_id
+from ironic_ownership.engine import request_id, suggestions
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.observe import move as columns
 
@@ -62,7 +62,7 @@ class DrainService(operation_command.Moving):
         self.check_terminal(asked)
         ports = self.ports_of(request_id.new_id())
         services = [row.host for row in ports.records.services()]
-        host = service_change.known(asked.host, services)
+        host = suggestions.known_service(asked.host, services)
         planned = self._plan(host, ports)
         stays = _stays(host, planned)
         mover = executor.Mover(ports, self.wiring.ready_moves())

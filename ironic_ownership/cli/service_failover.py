@@ -10,12 +10,11 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.cli import base, confirmation, errors, service_change
-from ironic_ownership.contracts import model
-from ironic_ownership.engine.membership import failover
+from ironic_ownership.cli import base, confirmation, errors
+from ironic_ownership.cli.service_change import add_host
+from ironic_ownership.engine.operations import fail_over_service
 from ironic_ownership.engine.request_id import new_id
-from ironic_ownership.observe import columns
-from ironic_ownership.observe import failover as shown
+from ironic_ownership.observe import columns, service_change
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ process that was active registers again by itself."""
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
         parser = super().get_parser(prog_name)
-        service_change.add_host(parser)
+        add_host(parser)
         parser.add_argument(
             '--to',
             metavar='INCARNATION',
@@ -55,51 +54,33 @@ process that was active registers again by itself."""
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Hand the service over."""
-        asked = parsed_args
-        records = self.wiring.ready_records()
-        services = records.services()
-        host = service_change.known(
-            asked.host, [service.host for service in services]
+        asked, request_id = parsed_args, new_id()
+        operation = fail_over_service.FailOverService(
+            self.wiring.ready_records(), self.wiring.backend
         )
-        switch = failover.plan(
-            host, services, self.wiring.backend.view(), asked.to
-        )
-        after = switch.service
-        request_id = new_id()
-        if switch.refused:
-            self._refuse(switch)
+        result = operation.propose(asked.host, asked.to)
+        if result.refused:
+            self.exit_code = errors.ExitCode.REFUSED
+            for refused in result.refused:
+                LOG.error('refused by %s: %s', refused.gate, refused.detail)
         elif not asked.dry_run:
-            after = self._carry_out(switch, asked, request_id)
-        row = shown.Failover(
-            switch.active, switch.target, after, asked.dry_run, request_id
+            host = result.before.host
+            what = f'hand {host} over to incarnation {result.target}'
+            confirmation.confirm(asked, f'{what[0].upper()}{what[1:]}')
+            confirmation.announce(request_id, what)
+            result = operation.execute(result, actor=confirmation.actor())
+            if not result.done:
+                self.exit_code = errors.ExitCode.DEGRADED
+                LOG.warning(
+                    '%s did not take over: %s is served by %s',
+                    result.target,
+                    host,
+                    'no process yet'
+                    if result.after.fenced
+                    else result.after.incarnation,
+                )
+        shown = service_change.FAILOVER
+        return (
+            (*columns.keys(shown), 'dry_run', 'request_id'),
+            (*columns.row(shown, result), asked.dry_run, request_id),
         )
-        return columns.keys(shown.FAILOVER), columns.row(shown.FAILOVER, row)
-
-    def _refuse(self, switch: failover.Switch) -> None:
-        self.exit_code = errors.ExitCode.REFUSED
-        for gate, why in switch.refused:
-            LOG.error('refused by %s: %s', gate, why)
-
-    def _carry_out(
-        self,
-        switch: failover.Switch,
-        asked: argparse.Namespace,
-        request_id: str,
-    ) -> model.Service:
-        assert switch.target is not None
-        host, target = switch.service.host, switch.target
-        what = f'hand {host} over to incarnation {target}'
-        confirmation.confirm(asked, f'{what[0].upper()}{what[1:]}')
-        confirmation.announce(request_id, what)
-        records = self.wiring.records
-        records.fail_over(host, incarnation=target, actor=confirmation.actor())
-        after = failover.wait(switch, records)
-        if after.fenced or after.incarnation != target:
-            self.exit_code = errors.ExitCode.DEGRADED
-            LOG.warning(
-                '%s did not take over: %s is served by %s',
-                target,
-                host,
-                'nobody yet' if after.fenced else after.incarnation,
-            )
-        return after

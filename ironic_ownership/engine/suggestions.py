@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Sequence
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, model
 
 _LISTED = 5
 _SHOWN = 10
@@ -38,6 +38,18 @@ def nearest(name: str, known: Collection[str]) -> str:
     more = len(known) - len(shown)
     rest = f' and {more} more' if more else ''
     return f'Known are: {", ".join(shown)}{rest}'
+
+
+def known_service(host: str, hosts: Collection[str]) -> str:
+    """Return the canonical name of a service that exists.
+
+    :param host: its name; case does not count.
+    :raises NotFoundError: with the nearest names.
+    """
+    canonical = model.canonical_host(host)
+    if canonical not in hosts:
+        raise unknown('service', host, hosts)
+    return canonical
 
 
 def listed(names: Sequence[str]) -> str:

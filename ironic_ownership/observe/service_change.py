@@ -1,39 +1,18 @@
-"""How what an operator did to a service is shown."""
+"""Columns of the operations on services: set, delete, fail over."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-from typing import Protocol
-
-from ironic_ownership.contracts import model
+from ironic_ownership.engine.gates import GateResult
+from ironic_ownership.engine.operations.fail_over_service import Failover
+from ironic_ownership.engine.operations.set_service import Change
 from ironic_ownership.observe import columns
 
-
-@dataclasses.dataclass(frozen=True)
-class Change:
-    """A service before and after ``service set``.
-
-    :param after: as it is now, or would be.
-    """
-
-    before: model.Service
-    after: model.Service
-    dry_run: bool
-    request_id: str
-
-    @property
-    def changed(self) -> list[str]:
-        """The names of the settings that are not as before."""
-        names = ('disabled', 'disabled_reason', 'forced_down')
-        return [
-            name
-            for name in names
-            if getattr(self.before, name) != getattr(self.after, name)
-        ]
-
+EXAMPLES = 5
+"""The number of remaining things that a refusal names."""
 
 _Change = columns.Column[Change]
+_Gate = columns.Column[GateResult]
+_Failover = columns.Column[Failover]
 
 CHANGE = (
     _Change('host', lambda c: c.after.host),
@@ -43,38 +22,29 @@ CHANGE = (
     _Change('fenced', lambda c: c.after.fenced),
     _Change('epoch', lambda c: c.after.epoch),
     _Change('changed', lambda c: c.changed),
-    _Change('dry_run', lambda c: c.dry_run),
-    _Change('request_id', lambda c: c.request_id),
 )
-"""The columns of a changed service."""
-
-
-class Verdict(Protocol):
-    """What is shown of a gate; the engine judges it."""
-
-    @property
-    def gate(self) -> str:
-        """Its stable code."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether it lets the deletion through."""
-
-    @property
-    def left(self) -> int:
-        """How many things stand in the way."""
-
-    @property
-    def examples(self) -> Sequence[str]:
-        """The first of them."""
-
-
-_Verdict = columns.Column[Verdict]
+"""A changed service."""
 
 GATES = (
-    _Verdict('gate', lambda v: str(v.gate)),
-    _Verdict('passed', lambda v: v.passed),
-    _Verdict('left', lambda v: v.left),
-    _Verdict('examples', lambda v: list(v.examples)),
+    _Gate('gate', lambda g: g.gate.value),
+    _Gate('passed', lambda g: g.passed),
+    _Gate('left', lambda g: len(g.remaining)),
+    _Gate('examples', lambda g: list(g.remaining[:EXAMPLES])),
 )
-"""The columns of a deletion's gates."""
+"""The gates of a deletion."""
+
+FAILOVER = (
+    _Failover('host', lambda f: f.after.host),
+    _Failover('from_incarnation', lambda f: f.before.incarnation),
+    _Failover('to_incarnation', lambda f: f.target),
+    _Failover('done', lambda f: f.done),
+    _Failover('epoch', lambda f: f.after.epoch),
+)
+"""A failover."""
+
+FAILOVER_GATES = (
+    _Gate('gate', lambda g: g.gate.value),
+    _Gate('passed', lambda g: g.passed),
+    _Gate('detail', lambda g: g.detail),
+)
+"""The gates of a failover."""

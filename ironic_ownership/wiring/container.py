@@ -23,6 +23,7 @@ from ironic_ownership.engine.decision import policy_set
 
 if TYPE_CHECKING:
     from ironic_ownership.db import connection
+    from ironic_ownership.engine.deletion.missing_nodes import Limits
     from ironic_ownership.engine.host import process, reload
     from ironic_ownership.engine.reservations.reserver import Reserver
 
@@ -192,6 +193,14 @@ class Wiring:
         :raises ConfigurationError: if they can't be used.
         """
         return self._looking.tuning.policies
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of a plausible loss of nodes.
+
+        :raises ConfigurationError: if the configuration can't be used.
+        """
+        return self._looking.tuning.limits
 
     @property
     def service(self) -> str:

@@ -1,1 +1,1 @@
-"""Delete providers, records and services, through gates that lose nothing."""
+"""Deletion of records, providers and services, behind gates."""

@@ -1,8 +1,6 @@
-"""The gates that a record must pass before it is deleted. Pure.
+"""The gates of a compute node's deletion. Pure.
 
-The refresh loop and the command line share them. A gate that cannot be judged
-counts as failed, and all of them are judged, so that a refusal names
-everything that stands in the way.
+Shared by the refresh loop and the operator's commands.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import enum
 from collections.abc import Mapping
 
 from ironic_ownership.contracts import model
+from ironic_ownership.engine.gates import GateResult, Outcome
 
 
 class Gate(enum.StrEnum):
@@ -24,38 +23,25 @@ class Gate(enum.StrEnum):
     """No instance is on record for the node."""
 
     NO_ALLOCATION = 'no_allocation'
-    """Nobody holds an allocation of the node's provider in Placement."""
+    """Placement has no allocation of the node's provider."""
 
     STILL_OWNER = 'still_owner'
-    """The record names the owner for which the gates are judged."""
+    """The record names the owner for which the gates are evaluated."""
 
     NO_MASS_LOSS = 'no_mass_loss'
-    """It is not one of many nodes that went missing at once."""
+    """It is not one of many nodes that went missing together."""
 
     SEES_ALL_NODES = 'sees_all_nodes'
-    """The credential lists as many nodes as Ironic says that it has."""
-
-
-class Verdict(enum.StrEnum):
-    """What came of a gate; the codes are stable."""
-
-    PASSED = 'passed'
-    FAILED = 'failed'
-
-    UNKNOWN = 'unknown'
-    """It could not be judged, which stops the deletion like a failure."""
-
-    NOT_CONFIGURED = 'not_configured'
-    """The deployment does not use what the gate asks: it stops nothing."""
+    """The credential lists as many nodes as Ironic counts."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """What is known about a node that is missing; ``None`` is "unknown".
+    """The evidence about a missing node; ``None`` is "unknown".
 
-    :param uses_placement: whether Placement is configured at all.
-    :param consumers: who holds allocations; nobody, if there is no provider.
-    :param details: what the operator should know beside the verdict.
+    :param uses_placement: whether Placement is configured.
+    :param consumers: holders of allocations; empty without a provider.
+    :param details: texts for the operator that replace the standard ones.
     """
 
     node_is_gone: bool | None = None
@@ -68,97 +54,78 @@ class Evidence:
     details: Mapping[Gate, str] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True)
-class Judgement:
-    """One gate: its verdict, and what that comes from."""
-
-    gate: Gate
-    verdict: Verdict
-    evidence: str
-
-    @property
-    def passed(self) -> bool:
-        """Whether the gate lets the deletion pass."""
-        return self.verdict in (Verdict.PASSED, Verdict.NOT_CONFIGURED)
-
-
-def judge(evidence: Evidence) -> tuple[Judgement, ...]:
-    """Judge every gate, in a stable order.
+def evaluate(evidence: Evidence) -> tuple[GateResult, ...]:
+    """Evaluate every gate, in a stable order.
 
     Source: ironic-shards, "Config changes": deletion has to be confirmed
     across all conductor groups and shards.
     """
     no_loss = None if evidence.mass_loss is None else not evidence.mass_loss
-    verdicts = {
-        Gate.NODE_IS_GONE: _verdict(evidence.node_is_gone),
-        Gate.NO_INSTANCE: _verdict(evidence.instance_uuid is None),
+    outcomes = {
+        Gate.NODE_IS_GONE: _outcome(evidence.node_is_gone),
+        Gate.NO_INSTANCE: _outcome(evidence.instance_uuid is None),
         Gate.NO_ALLOCATION: _no_allocation(evidence),
-        Gate.STILL_OWNER: _verdict(evidence.still_owner),
-        Gate.NO_MASS_LOSS: _verdict(no_loss),
-        Gate.SEES_ALL_NODES: _verdict(evidence.sees_all_nodes),
+        Gate.STILL_OWNER: _outcome(evidence.still_owner),
+        Gate.NO_MASS_LOSS: _outcome(no_loss),
+        Gate.SEES_ALL_NODES: _outcome(evidence.sees_all_nodes),
     }
     return tuple(
-        Judgement(gate, verdict, _text(gate, verdict, evidence))
-        for gate, verdict in verdicts.items()
+        GateResult(gate, outcome, _detail(gate, outcome, evidence))
+        for gate, outcome in outcomes.items()
     )
 
 
-def failed_gates(evidence: Evidence) -> list[Gate]:
-    """Return the gates that stop the deletion, in a stable order."""
-    return [j.gate for j in judge(evidence) if not j.passed]
-
-
-def _verdict(passed: bool | None) -> Verdict:
+def _outcome(passed: bool | None) -> Outcome:
     if passed is None:
-        return Verdict.UNKNOWN
-    return Verdict.PASSED if passed else Verdict.FAILED
+        return Outcome.UNKNOWN
+    return Outcome.PASSED if passed else Outcome.FAILED
 
 
-def _no_allocation(evidence: Evidence) -> Verdict:
+def _no_allocation(evidence: Evidence) -> Outcome:
     if not evidence.uses_placement:
-        return Verdict.NOT_CONFIGURED
+        return Outcome.NOT_CONFIGURED
     if evidence.consumers is None:
-        return Verdict.UNKNOWN
-    return _verdict(not evidence.consumers)
+        return Outcome.UNKNOWN
+    return _outcome(not evidence.consumers)
 
 
-_TEXTS = {
-    (Gate.NODE_IS_GONE, Verdict.PASSED): 'Ironic answers 404 for its uuid',
-    (Gate.NODE_IS_GONE, Verdict.FAILED): 'Ironic has the node',
-    (Gate.NO_INSTANCE, Verdict.PASSED): 'no instance is on record',
-    (Gate.NO_ALLOCATION, Verdict.PASSED): 'nobody holds an allocation',
+_DETAILS = {
+    (Gate.NODE_IS_GONE, Outcome.PASSED): 'Ironic answers 404 for its uuid',
+    (Gate.NODE_IS_GONE, Outcome.FAILED): 'Ironic has the node',
+    (Gate.NO_INSTANCE, Outcome.PASSED): 'no instance is on record',
+    (Gate.NO_ALLOCATION, Outcome.PASSED): 'it has no allocation',
     (
         Gate.NO_ALLOCATION,
-        Verdict.NOT_CONFIGURED,
-    ): '[placement] is not configured: nobody looked for allocations',
-    (Gate.STILL_OWNER, Verdict.PASSED): 'the owner on record is the same',
-    (Gate.STILL_OWNER, Verdict.FAILED): 'the owner on record is another',
-    (Gate.NO_MASS_LOSS, Verdict.PASSED): 'few nodes of its owner are missing',
-    (Gate.NO_MASS_LOSS, Verdict.FAILED): (
-        'too many nodes of its owner are missing from Ironic at once'
+        Outcome.NOT_CONFIGURED,
+    ): '[placement] is not configured: allocations are not checked',
+    (Gate.STILL_OWNER, Outcome.PASSED): 'the owner on record is the same',
+    (Gate.STILL_OWNER, Outcome.FAILED): 'the owner on record is another',
+    (Gate.NO_MASS_LOSS, Outcome.PASSED): 'few nodes of its owner are missing',
+    (Gate.NO_MASS_LOSS, Outcome.FAILED): (
+        'too many nodes of its owner are missing from Ironic'
     ),
-    (Gate.SEES_ALL_NODES, Verdict.PASSED): 'every node is listed',
-    (Gate.SEES_ALL_NODES, Verdict.FAILED): (
+    (Gate.SEES_ALL_NODES, Outcome.PASSED): 'every node is listed',
+    (Gate.SEES_ALL_NODES, Outcome.FAILED): (
         'the credential lists fewer nodes than Ironic counts'
     ),
 }
 
 
-def _text(gate: Gate, verdict: Verdict, evidence: Evidence) -> str:
+def _detail(gate: Gate, outcome: Outcome, evidence: Evidence) -> str:
     if gate in evidence.details:
         return evidence.details[gate]
-    if gate is Gate.NO_INSTANCE and verdict is Verdict.FAILED:
+    if gate is Gate.NO_INSTANCE and outcome is Outcome.FAILED:
         return f'instance {evidence.instance_uuid} is on record'
-    if gate is Gate.NO_ALLOCATION and verdict is Verdict.FAILED:
+    if gate is Gate.NO_ALLOCATION and outcome is Outcome.FAILED:
         holders = ', '.join(sorted(evidence.consumers or ()))
         return f'allocated to {holders}'
-    return _TEXTS.get((gate, verdict), 'not known')
+    return _DETAILS.get((gate, outcome), 'not known')
 
 
 def is_mass_loss(missing: int, owned: int, share: float, floor: int) -> bool:
-    """Tell whether too many own nodes are missing to believe it.
+    """Tell whether more own nodes are missing than is plausible.
 
-    :param missing: own nodes of which Ironic shows no trace.
+    :param missing: own nodes that Ironic neither lists nor returns.
     :param owned: own nodes on record.
     :param share: the greatest share of them that may be missing.
     :param floor: up to this many may always be missing.
@@ -169,14 +136,18 @@ def is_mass_loss(missing: int, owned: int, share: float, floor: int) -> bool:
 def sees_all(
     counts: Mapping[str | None, int], shard: str | None, listed: int
 ) -> bool:
-    """Compare what was listed with what Ironic counts.
+    """Compare the number of listed nodes with Ironic's own count.
 
-    :param counts: number of nodes by shard, whatever the credential.
+    :param counts: number of nodes by shard, independent of the credential.
     :param shard: the shard that was listed; ``None`` for all nodes.
     :param listed: number of nodes that the credential could list.
     """
-    expected = sum(counts.values()) if shard is None else counts.get(shard, 0)
-    return listed >= expected
+    return listed >= expected(counts, shard)
+
+
+def expected(counts: Mapping[str | None, int], shard: str | None) -> int:
+    """Return how many nodes a list of a shard, or of all, has to have."""
+    return sum(counts.values()) if shard is None else counts.get(shard, 0)
 
 
 def scope_to_count(scope: model.Scope) -> model.Scope:

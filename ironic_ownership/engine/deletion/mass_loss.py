@@ -1,7 +1,7 @@
-"""How many nodes of one owner are missing, as an operator's command sees it.
+"""The gates that several records share: mass loss, and visibility of nodes.
 
-A service knows that from its refreshes; a command has to look for itself, and
-at all of the owner's nodes, because one record says nothing about a mass loss.
+A service evaluates them from its refresh. A command has to read all nodes of
+the owner first, because one record tells nothing about a mass loss.
 """
 
 from __future__ import annotations
@@ -10,55 +10,98 @@ import dataclasses
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, inventory, model
-from ironic_ownership.engine.deletion import gates, missing_nodes, remover
+from ironic_ownership.engine.deletion import missing_nodes
+from ironic_ownership.engine.deletion.gates import Gate, expected, sees_all
 
 
-def judge(
+@dataclasses.dataclass
+class Batch:
+    """The results that all records evaluated together share.
+
+    A service that did not answer once is not asked again for the same batch:
+    each request could take its whole time-out.
+
+    :ivar details: by the gates that all records share.
+    :ivar silent: the error of each service that does not answer, by name.
+    """
+
+    mass_loss: bool | None = None
+    sees_all_nodes: bool | None = None
+    details: dict[Gate, str] = dataclasses.field(default_factory=dict)
+    silent: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+def evaluate(
     source: inventory.Inventory,
     limits: missing_nodes.Limits,
     scope: model.Scope,
     owned: Sequence[model.ComputeNode],
-) -> remover.Batch:
-    """Judge the gates that all records of one owner have in common.
+) -> Batch:
+    """Evaluate the gates that all records of one owner share.
 
     One list, and one request for each of the owner's nodes that is not in
-    it. Law 4: with a shard in the scope only nodes of shards are listed, the
-    owner's being those on record.
+    it. Law 4: with a shard in the scope only the shards of the records are
+    listed.
 
     :param scope: the one configured here.
     :param owned: every record of the owner.
     """
-    batch = remover.Batch()
+    batch = Batch()
     try:
         listed = _list(source, scope, owned, batch)
         missing = {record.uuid for record in owned} - listed
         gone, batch.mass_loss = _look_up(source, limits, missing, len(owned))
     except exceptions.IronicError as exc:
-        for gate in (gates.Gate.NO_MASS_LOSS, gates.Gate.SEES_ALL_NODES):
+        for gate in (Gate.NO_MASS_LOSS, Gate.SEES_ALL_NODES):
             batch.details.setdefault(gate, str(exc))
         if isinstance(exc, exceptions.IronicUnavailableError):
             batch.silent['ironic'] = str(exc)
         return batch
     host = owned[0].host if owned else None
     more = ' at least' if batch.mass_loss else ''
-    batch.details[gates.Gate.NO_MASS_LOSS] = (
-        f'{gone} of {len(owned)} nodes of {host or "nobody"} are{more} '
+    batch.details[Gate.NO_MASS_LOSS] = (
+        f'{gone} of {len(owned)} nodes of {host or "no service"} are{more} '
         'missing from Ironic'
     )
     if batch.mass_loss:
-        batch.details[gates.Gate.NO_MASS_LOSS] += (
-            '; see [ownership] mass_loss_share'
-        )
+        batch.details[Gate.NO_MASS_LOSS] += '; see [ownership] mass_loss_share'
     return batch
+
+
+def compare_counts(
+    source: inventory.Inventory,
+    shard: str | None,
+    listed: int,
+    batch: Batch,
+) -> None:
+    """Evaluate whether the credential sees every node.
+
+    :param shard: the shard that was listed; ``None`` for all nodes.
+    :param listed: number of nodes listed there, without parts of other
+        nodes; those are counted only if the number is too small.
+    """
+    try:
+        counts = source.shard_counts()
+        if not sees_all(counts, shard, listed):
+            listed = source.count(model.Scope(shard=shard))
+    except exceptions.IronicError as exc:
+        batch.sees_all_nodes = None
+        batch.details[Gate.SEES_ALL_NODES] = str(exc)
+        return
+    where = 'in all' if shard is None else f'in shard {shard}'
+    batch.sees_all_nodes = sees_all(counts, shard, listed)
+    batch.details[Gate.SEES_ALL_NODES] = (
+        f'{listed} nodes listed, {expected(counts, shard)} counted {where}'
+    )
 
 
 def _list(
     source: inventory.Inventory,
     scope: model.Scope,
     owned: Sequence[model.ComputeNode],
-    batch: remover.Batch,
+    batch: Batch,
 ) -> set[str]:
-    """List the nodes among which the owner's are, and count them all."""
+    """List the nodes that may be the owner's, and compare their number."""
     shards: set[str | None] = {scope.shard}
     if scope.shard is not None:
         shards |= {record.shard for record in owned if record.shard}
@@ -67,9 +110,9 @@ def _list(
         nodes = source.scan(model.Scope(shard=shard))
         listed.update(node.uuid for node in nodes)
         if batch.sees_all_nodes is None or batch.sees_all_nodes:
-            remover.count_all(source, shard, len(nodes), batch)
+            compare_counts(source, shard, len(nodes), batch)
             if batch.sees_all_nodes is None:
-                break  # not to be judged at all
+                break  # the counts are not available
     return listed
 
 
@@ -79,7 +122,7 @@ def _look_up(
     missing: set[str],
     owned: int,
 ) -> tuple[int, bool]:
-    """Ask about each node that was not listed, until the loss is clear."""
+    """Ask for each node that was not listed, until a mass loss is certain."""
     memory = missing_nodes.MissingNodes(
         source, dataclasses.replace(limits, recheck_interval=float('inf'))
     )

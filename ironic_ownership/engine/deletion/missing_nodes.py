@@ -1,8 +1,8 @@
-"""Own nodes that a scan did not list, and where they turn out to be.
+"""Own nodes that a scan did not list, and Ironic's answer for each.
 
-A node is out of scope because somebody changed its shard or group, or it is
-gone. Only Ironic's answer about the very uuid tells, so each is looked up;
-the answer is remembered, and asked for again after a while.
+A node is missing because its shard or group changed, or because it is gone.
+Only Ironic's answer for the uuid itself tells, so each one is looked up; the
+answer is cached for a while.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOOKUPS_A_ROUND = 200
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """When to ask again, and how much loss is too much to believe."""
+    """The lifetime of an answer, in seconds, and the limits of a loss."""
 
     recheck_interval: float
     mass_loss_share: float
@@ -28,15 +28,15 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True)
 class Findings:
-    """What became of the own nodes that were not listed.
+    """The results for the own nodes that were not listed.
 
-    :param elsewhere: nodes that Ironic has, outside of the scope, as just
+    :param elsewhere: nodes that Ironic has outside of the scope, as just
         looked up.
     :param remembered: uuids of those found there in an earlier round.
     :param gone: uuids for which Ironic just answered 404.
     :param unexplained: number of those not accounted for, the gone ones
         included.
-    :param pending: number of those that there was no time to look up.
+    :param pending: number of those above the limit of one round.
     """
 
     elsewhere: tuple[model.Node, ...] = ()
@@ -48,16 +48,16 @@ class Findings:
 
     @property
     def looked_up(self) -> list[str]:
-        """The uuids that this round asked Ironic about."""
+        """The uuids that this round asked Ironic for."""
         return [*(node.uuid for node in self.elsewhere), *self.gone]
 
 
 class MissingNodes:
-    """The memory of one service about its own nodes that are not listed.
+    """One service's cache of answers for its nodes that are not listed.
 
     Threading: the refresh thread only.
 
-    :ivar limits: as they are now.
+    :ivar limits: replaced when the configuration is reloaded.
     """
 
     def __init__(
@@ -77,8 +77,7 @@ class MissingNodes:
 
         :param missing: uuids of own nodes that the scan did not list.
         :param owned: number of own nodes on record.
-        :raises IronicError: if a look-up fails; what was learned before is
-            kept.
+        :raises IronicError: if a look-up fails; earlier answers are kept.
         """
         self._forget_all_but(missing)
         elsewhere, gone = [], []
@@ -95,10 +94,9 @@ class MissingNodes:
                 self._gone.discard(uuid)
                 elsewhere.append(node)
             if self._is_mass_loss(len(self._gone), owned):
-                break  # no need to ask for the rest of them
+                break  # the others can't change the result
         explained = self._recheck_at.keys() - self._gone
         unexplained = len(set(missing) - explained)
-        is_mass_loss = self._is_mass_loss(unexplained, owned)
         too_many_gone = self._is_mass_loss(len(self._gone), owned)
         return Findings(
             elsewhere=tuple(elsewhere),
@@ -108,13 +106,13 @@ class MissingNodes:
             gone=tuple(gone),
             unexplained=unexplained,
             pending=0 if too_many_gone else len(due[LOOKUPS_A_ROUND:]),
-            mass_loss=is_mass_loss,
+            mass_loss=self._is_mass_loss(unexplained, owned),
         )
 
     def ask_again(self, uuids: Iterable[str]) -> None:
-        """Have the next round look these up again: nothing was done yet.
+        """Look these up again in the next round, as nothing was done yet.
 
-        What is known of them counts until then.
+        The cached answers count until then.
         """
         now = self._clock()
         for uuid in self._recheck_at.keys() & set(uuids):
@@ -129,7 +127,7 @@ class MissingNodes:
         )
 
     def _due(self, missing: Collection[str]) -> list[str]:
-        """Return whom to look up: first those never looked up."""
+        """Return the uuids to look up, those never looked up first."""
         now, never = self._clock(), float('-inf')
         due = {
             uuid: self._recheck_at.get(uuid, never)

@@ -1,10 +1,10 @@
-"""Delete the provider and the record of a node that Ironic has no more.
+"""Deletion of one record and its provider, of a node that Ironic lost.
 
-The gates are judged on fresh answers, Ironic's 404 last. Then the provider
-goes first and the record after it: a crash between them leaves a record whose
-node is gone, which the next attempt finishes, while a provider without a
-record would never be found again. Nothing here retries: what is not known
-now is asked for by the next attempt.
+The gates are evaluated on fresh answers, Ironic's 404 last. The provider is
+deleted before the record: a crash between the two leaves a record whose node
+is gone, which the next attempt finishes, while a provider without a record
+would never be found again. Nothing is retried here; the next attempt asks
+again.
 """
 
 from __future__ import annotations
@@ -16,50 +16,35 @@ from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.deletion import gates
-
-
-@dataclasses.dataclass
-class Batch:
-    """What is the same for all records that are judged together.
-
-    A service that did not answer once is not asked again in the same round:
-    each request could take its whole time-out.
-
-    :ivar details: of the gates that are judged for all of them.
-    :ivar silent: what was said of each service that does not answer.
-    """
-
-    mass_loss: bool | None = None
-    sees_all_nodes: bool | None = None
-    details: dict[gates.Gate, str] = dataclasses.field(default_factory=dict)
-    silent: dict[str, str] = dataclasses.field(default_factory=dict)
+from ironic_ownership.engine.deletion.mass_loss import Batch
+from ironic_ownership.engine.gates import GateResult, refusals
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
-    """What became of one record.
+class Removal:
+    """The result for one record.
 
-    :param judgements: every gate, as last judged.
-    :param provider_deleted: whether Placement had a provider, and has none
-        any more.
+    :param gates: every gate, as last evaluated.
+    :param provider_deleted: whether Placement had a provider, which is
+        deleted now.
     """
 
-    judgements: tuple[gates.Judgement, ...]
+    gates: tuple[GateResult, ...]
     deleted: bool = False
     provider_deleted: bool = False
 
     @property
-    def failed(self) -> list[gates.Judgement]:
+    def refused(self) -> list[GateResult]:
         """The gates that stopped the deletion."""
-        return [j for j in self.judgements if not j.passed]
+        return refusals(self.gates)
 
 
 class Remover:
-    """Judges and deletes single records.
+    """Evaluates the gates of single records, and deletes them.
 
     Threading: one thread at a time.
 
-    :param placement_: ``None`` where the deployment does not use Placement.
+    :param placement: ``None`` where the deployment does not use Placement.
     """
 
     def __init__(
@@ -75,7 +60,7 @@ class Remover:
     def examine(self, seen: model.ComputeNode, batch: Batch) -> gates.Evidence:
         """Gather the evidence about one record; Ironic is asked last.
 
-        :param seen: the record that is to be deleted.
+        :param seen: the record to delete.
         :raises RecordsUnavailableError: if the record can't be read.
         """
         details = dict(batch.details)
@@ -86,7 +71,7 @@ class Remover:
             details[gates.Gate.STILL_OWNER] = 'the record is gone'
         elif owner != seen.host:
             details[gates.Gate.STILL_OWNER] = (
-                f'the owner on record is now {owner or "nobody"}'
+                f'the owner on record is now {owner or "no service"}'
             )
         return gates.Evidence(
             node_is_gone=self._is_gone(seen.uuid, batch, details),
@@ -106,19 +91,20 @@ class Remover:
         *,
         may_act: Callable[[], object],
         forget: Callable[[], bool],
-    ) -> Outcome:
+    ) -> Removal:
         """Delete one record and its provider, if every gate is passed.
 
-        :param may_act: called before anything is deleted; raises if whoever
-            deletes has lost the right to.
-        :param forget: deletes the record, if it still has the owner seen,
-            and tells whether it had.
+        :param may_act: called before anything is deleted; raises if the
+            caller has lost its right to write.
+        :param forget: deletes the record if it still has the owner seen;
+            ``False`` if it has not.
         :raises RecordsError: if the records can't be read or written; the
-            next attempt finishes what was begun.
+            next attempt finishes the deletion.
         """
         evidence = self.examine(seen, batch)
-        if gates.failed_gates(evidence):
-            return Outcome(gates.judge(evidence))
+        results = gates.evaluate(evidence)
+        if refusals(results):
+            return Removal(results)
         may_act()
         try:
             provider_deleted = (
@@ -126,35 +112,12 @@ class Remover:
                 and self._placement.delete_provider(seen.uuid)
             )
         except exceptions.PlacementError as exc:
-            return self._refused_by_placement(evidence, batch, exc)
-        deleted = forget()
-        if not deleted:
-            evidence = _with(
-                evidence,
-                gates.Gate.STILL_OWNER,
-                'the record changed in the last moment',
-                still_owner=False,
-            )
-        return Outcome(gates.judge(evidence), deleted, provider_deleted)
-
-    def _refused_by_placement(
-        self,
-        evidence: gates.Evidence,
-        batch: Batch,
-        exc: exceptions.PlacementError,
-    ) -> Outcome:
-        if isinstance(exc, exceptions.PlacementUnavailableError):
-            batch.silent['placement'] = str(exc)
-        return Outcome(
-            gates.judge(
-                _with(
-                    evidence,
-                    gates.Gate.NO_ALLOCATION,
-                    str(exc),
-                    consumers=None,
-                )
-            )
-        )
+            if isinstance(exc, exceptions.PlacementUnavailableError):
+                batch.silent['placement'] = str(exc)
+            return Removal(_refused_by_placement(evidence, exc))
+        if forget():
+            return Removal(results, True, provider_deleted)
+        return Removal(_changed(evidence), False, provider_deleted)
 
     def _consumers(
         self, uuid: str, batch: Batch, details: dict[gates.Gate, str]
@@ -193,41 +156,20 @@ class Remover:
         return None
 
 
-def count_all(
-    source: inventory.Inventory,
-    shard: str | None,
-    listed: int,
-    batch: Batch,
-) -> None:
-    """Judge whether the credential sees every node, for a whole round.
-
-    :param shard: the shard that was listed; ``None`` for all nodes.
-    :param listed: number of nodes that it lists there, parts of other nodes
-        left out; only if they are too few are those counted as well.
-    """
-    gate = gates.Gate.SEES_ALL_NODES
-    try:
-        counts = source.shard_counts()
-        if not gates.sees_all(counts, shard, listed):
-            listed = source.count(model.Scope(shard=shard))
-    except exceptions.IronicError as exc:
-        batch.sees_all_nodes = None
-        batch.details[gate] = str(exc)
-        return
-    where = 'in all' if shard is None else f'in shard {shard}'
-    expected = sum(counts.values()) if shard is None else counts.get(shard, 0)
-    batch.sees_all_nodes = gates.sees_all(counts, shard, listed)
-    batch.details[gate] = f'{listed} nodes listed, {expected} counted {where}'
+def _refused_by_placement(
+    evidence: gates.Evidence, exc: exceptions.PlacementError
+) -> tuple[GateResult, ...]:
+    details = {**evidence.details, gates.Gate.NO_ALLOCATION: str(exc)}
+    return gates.evaluate(
+        dataclasses.replace(evidence, consumers=None, details=details)
+    )
 
 
-def _with(
-    evidence: gates.Evidence,
-    gate: gates.Gate,
-    detail: str,
-    **values: bool | None,
-) -> gates.Evidence:
-    return dataclasses.replace(
-        evidence,
-        details={**evidence.details, gate: detail},
-        **values,  # type: ignore[arg-type]
+def _changed(evidence: gates.Evidence) -> tuple[GateResult, ...]:
+    details = {
+        **evidence.details,
+        gates.Gate.STILL_OWNER: 'the record changed in the last moment',
+    }
+    return gates.evaluate(
+        dataclasses.replace(evidence, still_owner=False, details=details)
     )

@@ -1,19 +1,12 @@
-"""The gates that a service must pass before it is deleted. Pure.
-
-All of them are judged, so that a refusal names everything that is left; one
-that cannot be judged counts as failed.
-"""
+"""The gates of a service's deletion. Pure."""
 
 from __future__ import annotations
 
-import dataclasses
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ironic_ownership.contracts import model
-
-EXAMPLES = 5
-"""How many of what is left a refusal names."""
+from ironic_ownership.engine.gates import GateResult, Outcome
 
 
 class Gate(enum.StrEnum):
@@ -29,57 +22,29 @@ class Gate(enum.StrEnum):
     """The membership backend answers, and does not see the service."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Evidence:
-    """What is known about a service that is to be deleted.
-
-    :param nodes: the compute nodes that it owns on record.
-    :param view: the members; ``None`` if that is not known.
-    """
-
-    host: str
-    nodes: Sequence[model.ComputeNode]
-    view: model.View | None
-
-
-@dataclasses.dataclass(frozen=True)
-class Verdict:
-    """What one gate says.
-
-    :param left: how many things stand in the way; 0 if it was not passed
-        because it could not be judged.
-    :param examples: the first of them.
-    """
-
-    gate: Gate
-    passed: bool
-    left: int = 0
-    examples: tuple[str, ...] = ()
-
-
-def judge(evidence: Evidence) -> list[Verdict]:
-    """Judge every gate, in a stable order.
+def evaluate(
+    host: str, owned: Iterable[model.ComputeNode], view: model.View | None
+) -> list[GateResult]:
+    """Evaluate every gate, in a stable order.
 
     Source: ironic-shards, "Migrate from peer_list to shard_key": the old
     services are deleted when no instance and no compute node is left.
+
+    :param owned: the compute nodes of the service on record.
+    :param view: the members; ``None`` if they are unknown.
     """
-    host, view = evidence.host, evidence.view
-    nodes = sorted(evidence.nodes, key=lambda node: node.uuid)
-    alive = view is not None and host in view.hosts
+    nodes = sorted(owned, key=lambda node: node.uuid)
+    instances = [n.instance_uuid for n in nodes if n.instance_uuid]
+    alive = [host] if view is not None and host in view.hosts else []
     return [
-        _nothing_left(Gate.NO_COMPUTE_NODES, [n.uuid for n in nodes]),
-        _nothing_left(
-            Gate.NO_INSTANCES,
-            [n.instance_uuid for n in nodes if n.instance_uuid],
-        ),
-        Verdict(
-            Gate.NOT_ALIVE,
-            view is not None and not alive,
-            int(alive),
-            (host,) if alive else (),
-        ),
+        _empty(Gate.NO_COMPUTE_NODES, [node.uuid for node in nodes]),
+        _empty(Gate.NO_INSTANCES, instances),
+        GateResult(Gate.NOT_ALIVE, Outcome.UNKNOWN)
+        if view is None
+        else _empty(Gate.NOT_ALIVE, alive),
     ]
 
 
-def _nothing_left(gate: Gate, left: Sequence[str]) -> Verdict:
-    return Verdict(gate, not left, len(left), tuple(left[:EXAMPLES]))
+def _empty(gate: Gate, remaining: Sequence[str]) -> GateResult:
+    outcome = Outcome.FAILED if remaining else Outcome.PASSED
+    return GateResult(gate, outcome, remaining=tuple(remaining))

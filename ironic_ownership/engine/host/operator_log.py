@@ -21,7 +21,7 @@ from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership.engine.deletion.gates import Judgement
+from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.engine.host import reconcile_plan
 
 LOG = log.getLogger(__name__)
@@ -153,7 +153,7 @@ class OperatorLog:
         self._conditions.clear('mass_loss', 'no mass loss any more')
         return False
 
-    def kept_records(self, kept: Mapping[str, Sequence[Judgement]]) -> None:
+    def kept_records(self, kept: Mapping[str, Sequence[GateResult]]) -> None:
         """Warn of records that a gate protects from deletion.
 
         :param kept: the gates that are not passed, by the node's uuid.
@@ -163,7 +163,7 @@ class OperatorLog:
                 'kept', 'no more records are kept by a gate'
             )
             return
-        gates = sorted({j.gate for some in kept.values() for j in some})
+        gates = sorted({r.gate for some in kept.values() for r in some})
         one = min(kept)
         self._conditions.report(
             'kept',

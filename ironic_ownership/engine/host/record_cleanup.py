@@ -11,16 +11,13 @@ from collections.abc import Iterable
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.contracts.records import Forget, Records, Report
 from ironic_ownership.engine.deletion import gates
+from ironic_ownership.engine.deletion.mass_loss import Batch, compare_counts
 from ironic_ownership.engine.deletion.missing_nodes import (
     Findings,
     MissingNodes,
 )
-from ironic_ownership.engine.deletion.remover import (
-    Batch,
-    Outcome,
-    Remover,
-    count_all,
-)
+from ironic_ownership.engine.deletion.remover import Removal, Remover
+from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.host import refresh_result, snapshot
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.membership.fence import Fence
@@ -51,7 +48,7 @@ class RecordCleanup:
         self._operator_log = operator_log
         self._missing_nodes = missing_nodes
         self._reporter = reporter
-        self._kept: dict[str, list[gates.Judgement]] = {}
+        self._kept: dict[str, list[GateResult]] = {}
 
     def keep_only(self, missing: Iterable[str]) -> None:
         """Forget what was kept of nodes that came back, or moved."""
@@ -76,20 +73,20 @@ class RecordCleanup:
         if found.gone:
             batch = self._round(scope, len(seen.nodes), found)
         for uuid in found.gone:
-            outcome = self._remove(seen.records[uuid], batch)
+            removal = self._remove(seen.records[uuid], batch)
             self._kept.pop(uuid, None)
-            if outcome.deleted:
+            if removal.deleted:
                 deleted += 1
                 self._operator_log.changed(Forget(uuid))
                 continue
-            self._kept[uuid] = outcome.failed
-            if any(j.verdict is gates.Verdict.UNKNOWN for j in outcome.failed):
+            self._kept[uuid] = removal.refused
+            if any(r.outcome is Outcome.UNKNOWN for r in removal.refused):
                 # Whoever did not answer may do so at the next refresh.
                 self._missing_nodes.ask_again([uuid])
         self._operator_log.kept_records(self._kept)
         return deleted
 
-    def _remove(self, record: model.ComputeNode, batch: Batch) -> Outcome:
+    def _remove(self, record: model.ComputeNode, batch: Batch) -> Removal:
         def forget() -> bool:
             outcome = self._records.apply(
                 self._host,
@@ -130,5 +127,5 @@ class RecordCleanup:
             except exceptions.IronicError as exc:
                 batch.details[gates.Gate.SEES_ALL_NODES] = str(exc)
                 return batch
-        count_all(self._source, counted.shard, listed, batch)
+        compare_counts(self._source, counted.shard, listed, batch)
         return batch

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.deletion import gates
+from ironic_ownership.engine.gates import Outcome, refusals
 
 PASSED = gates.Evidence(
     node_is_gone=True,
@@ -18,9 +19,13 @@ PASSED = gates.Evidence(
 )
 
 
+def failed(evidence: gates.Evidence) -> list[gates.Gate]:
+    return [result.gate for result in refusals(gates.evaluate(evidence))]
+
+
 class TestGates(unittest.TestCase):
     def test_record_of_a_node_that_is_gone_passes(self) -> None:
-        self.assertEqual([], gates.failed_gates(PASSED))
+        self.assertEqual([], failed(PASSED))
 
     def test_each_gate_alone_stops_the_deletion(self) -> None:
         for gate, values in (
@@ -33,7 +38,7 @@ class TestGates(unittest.TestCase):
         ):
             self.assertEqual(
                 [gate],
-                gates.failed_gates(dataclasses.replace(PASSED, **values)),
+                failed(dataclasses.replace(PASSED, **values)),
             )
 
     def test_unknown_counts_as_failed(self) -> None:
@@ -45,25 +50,25 @@ class TestGates(unittest.TestCase):
             'sees_all_nodes',
         ):
             evidence = dataclasses.replace(PASSED, **{name: None})
-            (stopped,) = (j for j in gates.judge(evidence) if not j.passed)
-            self.assertIs(gates.Verdict.UNKNOWN, stopped.verdict)
-            self.assertEqual('not known', stopped.evidence)
+            (stopped,) = (r for r in gates.evaluate(evidence) if not r.passed)
+            self.assertIs(Outcome.UNKNOWN, stopped.outcome)
+            self.assertEqual('not known', stopped.detail)
 
     def test_deployment_without_placement_is_not_stopped_by_it(self) -> None:
         for consumers in (None, frozenset('c')):
             evidence = dataclasses.replace(
                 PASSED, uses_placement=False, consumers=consumers
             )
-            self.assertEqual([], gates.failed_gates(evidence))
-            (judged,) = (
-                j
-                for j in gates.judge(evidence)
-                if j.gate is gates.Gate.NO_ALLOCATION
+            self.assertEqual([], failed(evidence))
+            (found,) = (
+                r
+                for r in gates.evaluate(evidence)
+                if r.gate is gates.Gate.NO_ALLOCATION
             )
-            self.assertIs(gates.Verdict.NOT_CONFIGURED, judged.verdict)
-            self.assertIn('[placement] is not configured', judged.evidence)
+            self.assertIs(Outcome.NOT_CONFIGURED, found.outcome)
+            self.assertIn('[placement] is not configured', found.detail)
 
-    def test_every_verdict_says_what_it_comes_from(self) -> None:
+    def test_every_result_has_its_evidence(self) -> None:
         failed = gates.Evidence(
             node_is_gone=False,
             instance_uuid='i1',
@@ -73,15 +78,15 @@ class TestGates(unittest.TestCase):
             sees_all_nodes=False,
         )
         for evidence in (PASSED, failed):
-            for judged in gates.judge(evidence):
-                self.assertNotIn(judged.evidence, ('', 'not known'))
-        said = {j.gate: j.evidence for j in gates.judge(failed)}
-        self.assertIn('c1, c2', said[gates.Gate.NO_ALLOCATION])
-        self.assertIn('i1', said[gates.Gate.NO_INSTANCE])
+            for found in gates.evaluate(evidence):
+                self.assertNotIn(found.detail, ('', 'not known'))
+        details = {r.gate: r.detail for r in gates.evaluate(failed)}
+        self.assertIn('c1, c2', details[gates.Gate.NO_ALLOCATION])
+        self.assertIn('i1', details[gates.Gate.NO_INSTANCE])
 
-    def test_refusal_names_all_that_stands_in_the_way(self) -> None:
+    def test_refusal_names_every_obstacle(self) -> None:
         evidence = gates.Evidence(instance_uuid='i')
-        self.assertEqual(list(gates.Gate), gates.failed_gates(evidence))
+        self.assertEqual(list(gates.Gate), failed(evidence))
 
 
 class TestMassLoss(unittest.TestCase):

@@ -58,7 +58,7 @@ class TestAbsentees(unittest.TestCase):
         self.assertEqual(uuids(1, 2), self.asked())
         self.assertEqual((world.uuid(2),), found.gone)
 
-    def test_node_that_was_listed_again_is_asked_for_anew(self) -> None:
+    def test_node_that_was_listed_again_is_asked_for_again(self) -> None:
         self.examine(2)
         self.examine()
         self.examine(2)

@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.deletion import mass_loss, missing_nodes
-from ironic_ownership.engine.deletion.gates import Gate, Verdict
-from ironic_ownership.engine.deletion.remover import Batch, Outcome, Remover
+from ironic_ownership.engine.deletion.gates import Gate
+from ironic_ownership.engine.deletion.mass_loss import Batch
+from ironic_ownership.engine.deletion.remover import Removal, Remover
+from ironic_ownership.engine.gates import Outcome
 from tests.contract.suites import inventory, placement
 from tests.unit.engine import service, world
 
@@ -34,7 +36,7 @@ class RemovalCase(service.ServiceCase):
         forget: Callable[[], bool] | None = None,
         may_act: Callable[[], object] = lambda: None,
         uses: bool = True,
-    ) -> Outcome:
+    ) -> Removal:
         remover = Remover(
             self.records, self.ironic, self.placement if uses else None
         )
@@ -49,13 +51,13 @@ class RemovalCase(service.ServiceCase):
         self.done.append('record')
         return True
 
-    def assert_refused(self, *gates: Gate) -> Outcome:
-        outcome = self.remove()
-        self.assertEqual(list(gates), [j.gate for j in outcome.failed])
-        self.assertFalse(outcome.deleted or outcome.provider_deleted)
+    def assert_refused(self, *gates: Gate) -> Removal:
+        removal = self.remove()
+        self.assertEqual(list(gates), [r.gate for r in removal.refused])
+        self.assertFalse(removal.deleted or removal.provider_deleted)
         self.assertEqual([], self.done)
         self.assertIn(GONE, self.placement.providers)
-        return outcome
+        return removal
 
 
 class TestRemover(RemovalCase):
@@ -64,8 +66,8 @@ class TestRemover(RemovalCase):
             self.assertNotIn(GONE, self.placement.providers)
             return self.forget()
 
-        outcome = self.remove(forget)
-        self.assertTrue(outcome.deleted and outcome.provider_deleted)
+        removal = self.remove(forget)
+        self.assertTrue(removal.deleted and removal.provider_deleted)
         self.assertEqual(['record'], self.done)
 
     def test_ironic_is_asked_last_and_right_before(self) -> None:
@@ -93,8 +95,8 @@ class TestRemover(RemovalCase):
 
     def test_other_owner_since_then_keeps_it(self) -> None:
         self.operator('UPDATE compute_nodes SET host = NULL')
-        outcome = self.assert_refused(Gate.STILL_OWNER)
-        self.assertIn('now nobody', outcome.failed[0].evidence)
+        removal = self.assert_refused(Gate.STILL_OWNER)
+        self.assertIn('now no service', removal.refused[0].detail)
 
     def test_record_deleted_by_another_keeps_the_provider(self) -> None:
         self.operator('UPDATE compute_nodes SET deleted_at = 1')
@@ -104,7 +106,9 @@ class TestRemover(RemovalCase):
         self.round.mass_loss, self.round.sees_all_nodes = True, None
         self.assert_refused(Gate.NO_MASS_LOSS, Gate.SEES_ALL_NODES)
 
-    def test_who_lost_the_right_to_act_deletes_no_provider(self) -> None:
+    def test_caller_that_may_not_write_deletes_no_provider(
+        self,
+    ) -> None:
         def fenced() -> None:
             raise exceptions.FencedError('fenced')
 
@@ -114,9 +118,9 @@ class TestRemover(RemovalCase):
     def test_placement_down_is_unknown_and_asked_once_a_round(self) -> None:
         self.placement.fail_with = DOWN
         for _ in range(3):
-            outcome = self.assert_refused(Gate.NO_ALLOCATION)
-            self.assertIs(Verdict.UNKNOWN, outcome.failed[0].verdict)
-            self.assertIn('is down', outcome.failed[0].evidence)
+            removal = self.assert_refused(Gate.NO_ALLOCATION)
+            self.assertIs(Outcome.UNKNOWN, removal.refused[0].outcome)
+            self.assertIn('is down', removal.refused[0].detail)
         self.assertEqual([('consumers', GONE)], self.placement.calls)
 
     def test_ironic_down_is_unknown_and_asked_once_a_round(self) -> None:
@@ -134,23 +138,23 @@ class TestRemover(RemovalCase):
         ):
             self.placement.failures['delete_provider'] = error
             self.round.silent.clear()
-            outcome = self.assert_refused(Gate.NO_ALLOCATION)
-            self.assertIn(str(error), outcome.failed[0].evidence)
+            removal = self.assert_refused(Gate.NO_ALLOCATION)
+            self.assertIn(str(error), removal.refused[0].detail)
 
     def test_provider_that_is_gone_already_is_no_obstacle(self) -> None:
         del self.placement.providers[GONE]
-        outcome = self.remove()
-        self.assertTrue(outcome.deleted)
-        self.assertFalse(outcome.provider_deleted)
+        removal = self.remove()
+        self.assertTrue(removal.deleted)
+        self.assertFalse(removal.provider_deleted)
 
     def test_without_placement_the_record_goes_alone(self) -> None:
         self.assertTrue(self.remove(uses=False).deleted)
         self.assertEqual([], self.placement.calls)
 
-    def test_record_that_changed_in_the_last_moment_is_told(self) -> None:
-        outcome = self.remove(lambda: False)
-        self.assertFalse(outcome.deleted)
-        self.assertEqual([Gate.STILL_OWNER], [j.gate for j in outcome.failed])
+    def test_record_that_changed_in_the_last_moment_is_reported(self) -> None:
+        removal = self.remove(lambda: False)
+        self.assertFalse(removal.deleted)
+        self.assertEqual([Gate.STILL_OWNER], [r.gate for r in removal.refused])
 
 
 class TestRefreshWithPlacement(RemovalCase):
@@ -165,7 +169,7 @@ class TestRefreshWithPlacement(RemovalCase):
         self.assertNotIn(1, self.owners())
         self.assertEqual({}, self.placement.providers)
 
-    def test_outage_is_told_once_and_nothing_else_waits(self) -> None:
+    def test_outage_is_reported_once_and_nothing_else_waits(self) -> None:
         self.placement.fail_with = DOWN
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:
             for number in (11, 12, 13):
@@ -190,15 +194,15 @@ class TestRefreshWithPlacement(RemovalCase):
         self.assertNotIn('kept', self.host.conditions.standing)
 
 
-class TestOwnerLoss(unittest.TestCase):
+class TestMassLoss(unittest.TestCase):
     LIMITS = missing_nodes.Limits(0.0, 0.25, 3)
 
     def setUp(self) -> None:
         self.ironic = inventory.FakeInventory()
         self.owned = [world.record(n, 'host1', shard='s') for n in range(500)]
 
-    def judge(self, scope: model.Scope | None = None) -> Batch:
-        return mass_loss.judge(
+    def evaluate(self, scope: model.Scope | None = None) -> Batch:
+        return mass_loss.evaluate(
             self.ironic, self.LIMITS, scope or model.Scope(), self.owned
         )
 
@@ -211,33 +215,33 @@ class TestOwnerLoss(unittest.TestCase):
         for first, lost in ((0, False), (125, False), (126, True)):
             self.ironic.nodes.clear()
             self.put(first)
-            self.assertIs(lost, self.judge().mass_loss)
+            self.assertIs(lost, self.evaluate().mass_loss)
 
     def test_nodes_elsewhere_are_looked_up_and_not_lost(self) -> None:
         self.put(0, shard='other')
         scope = model.Scope(shard='s')
-        self.assertIs(False, self.judge(scope).mass_loss)
+        self.assertIs(False, self.evaluate(scope).mass_loss)
         listed = [a for m, a in self.ironic.calls if m == 'scan']
         self.assertEqual([scope], listed)
 
     def test_with_a_shard_only_shards_are_listed(self) -> None:
         self.put(0)
-        found = self.judge(model.Scope(shard='mine', conductor_group='g'))
+        found = self.evaluate(model.Scope(shard='mine', conductor_group='g'))
         listed = [a for m, a in self.ironic.calls if m == 'scan']
         self.assertEqual(
             [model.Scope(shard='mine'), model.Scope(shard='s')], listed
         )
         self.assertIs(True, found.sees_all_nodes)
 
-    def test_clear_loss_is_not_looked_up_to_its_end(self) -> None:
-        self.assertIs(True, self.judge().mass_loss)
+    def test_certain_loss_is_not_looked_up_to_its_end(self) -> None:
+        self.assertIs(True, self.evaluate().mass_loss)
         looked_up = [a for m, a in self.ironic.calls if m == 'get']
         self.assertEqual(126, len(looked_up))
 
     def test_outage_leaves_both_gates_unknown(self) -> None:
         for method in ('scan', 'get', 'shard_counts'):
             self.ironic.failures = {method: SILENT}
-            found = self.judge()
+            found = self.evaluate()
             unknown = (
                 found.sees_all_nodes
                 if method == 'shard_counts'
@@ -245,11 +249,11 @@ class TestOwnerLoss(unittest.TestCase):
             )
             self.assertIsNone(unknown, method)
 
-    def test_fewer_listed_than_counted_is_told(self) -> None:
+    def test_fewer_listed_than_counted_fails(self) -> None:
         self.put(0)
         counted = {'s': 501}
         self.ironic.shard_counts = lambda: counted  # type: ignore
-        found = self.judge()
+        found = self.evaluate()
         self.assertIs(False, found.sees_all_nodes)
         self.assertIn(
             '500 nodes listed, 501 counted',

@@ -1,5 +1,3 @@
-"""What stands in the way of a service's deletion."""
-
 from __future__ import annotations
 
 import itertools
@@ -8,21 +6,22 @@ import unittest
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.deletion import service_gates
 from ironic_ownership.engine.deletion.service_gates import Gate
+from ironic_ownership.engine.gates import refusals
 from tests.unit.engine import world
 
-NOBODY = model.View()
+EMPTY = model.View()
 
 
 class TestServiceGates(unittest.TestCase):
     def failed(
         self, nodes: list[model.ComputeNode], view: model.View | None
     ) -> list[Gate]:
-        evidence = service_gates.Evidence('host1', nodes, view)
-        return [v.gate for v in service_gates.judge(evidence) if not v.passed]
+        results = service_gates.evaluate('host1', nodes, view)
+        return [result.gate for result in refusals(results)]
 
     def test_dead_service_without_nodes_passes(self) -> None:
         others = model.View.of([world.member('host2')])
-        for view in (NOBODY, others):
+        for view in (EMPTY, others):
             self.assertEqual([], self.failed([], view))
 
     def test_unknown_liveness_counts_as_alive(self) -> None:
@@ -34,9 +33,7 @@ class TestServiceGates(unittest.TestCase):
             [world.record(1, 'host1', 'i')],
         )
         alive = model.View.of([world.member('host1')])
-        for nodes, view in itertools.product(
-            ([], free, used), (NOBODY, alive)
-        ):
+        for nodes, view in itertools.product(([], free, used), (EMPTY, alive)):
             expected = [
                 *([Gate.NO_COMPUTE_NODES] if nodes else []),
                 *([Gate.NO_INSTANCES] if nodes is used else []),
@@ -44,14 +41,13 @@ class TestServiceGates(unittest.TestCase):
             ]
             self.assertEqual(expected, self.failed(nodes, view))
 
-    def test_what_is_left_is_counted_and_the_first_are_named(self) -> None:
+    def test_everything_that_remains_is_named_in_order(self) -> None:
         nodes = [world.record(n, 'host1', f'i{n}') for n in range(9, 0, -1)]
-        evidence = service_gates.Evidence('host1', nodes, NOBODY)
-        node_gate, instance_gate, _ = service_gates.judge(evidence)
-        self.assertEqual((9, 9), (node_gate.left, instance_gate.left))
-        self.assertEqual(
-            tuple(map(world.uuid, range(1, 6))), node_gate.examples
+        node_gate, instance_gate, _ = service_gates.evaluate(
+            'host1', nodes, EMPTY
         )
+        numbers = range(1, 10)
+        self.assertEqual(tuple(map(world.uuid, numbers)), node_gate.remaining)
         self.assertEqual(
-            ('i1', 'i2', 'i3', 'i4', 'i5'), instance_gate.examples
+            tuple(f'i{n}' for n in numbers), instance_gate.remaining
         )

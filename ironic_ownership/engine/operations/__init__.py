@@ -1,0 +1,1 @@
+"""Use cases of operators: propose without writing, then execute."""

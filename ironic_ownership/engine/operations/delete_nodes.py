@@ -1,0 +1,233 @@
+"""Delete the records and providers of nodes that Ironic does not have.
+
+A service does this for its own nodes. An operator acts in its place, whether
+it is alive or not, behind the same gates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import Records
+from ironic_ownership.contracts.removals import Removals
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.deletion import gates, mass_loss
+from ironic_ownership.engine.deletion.missing_nodes import Limits
+from ironic_ownership.engine.deletion.remover import Remover
+from ironic_ownership.engine.gates import GateResult, refusals
+
+LOG = log.getLogger(__name__)
+
+
+class Result(enum.StrEnum):
+    """The result for one compute node; the codes are stable."""
+
+    WOULD_DELETE = 'would_delete'
+    DELETED = 'deleted'
+    REFUSED = 'refused'
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeDeletion:
+    """One compute node to delete, with the result of every gate.
+
+    :param provider_deleted: whether its provider was deleted.
+    """
+
+    record: model.ComputeNode
+    result: Result
+    gates: tuple[GateResult, ...]
+    provider_deleted: bool = False
+
+    @property
+    def refused(self) -> list[GateResult]:
+        """The gates that forbid the deletion."""
+        return refusals(self.gates)
+
+
+@dataclasses.dataclass(frozen=True)
+class Deletion:
+    """Compute nodes to delete.
+
+    :param batches: the gates that the nodes of one owner share, by owner.
+    :param epochs: the epoch of each service when the gates were evaluated.
+    """
+
+    nodes: Sequence[NodeDeletion]
+    batches: Mapping[str | None, mass_loss.Batch]
+    epochs: Mapping[str, int]
+
+    @property
+    def refused(self) -> list[NodeDeletion]:
+        """The nodes that are not deleted."""
+        return [n for n in self.nodes if n.result is Result.REFUSED]
+
+
+class DeleteNodes:
+    """Delete compute nodes.
+
+    Threading: one thread.
+
+    :param placement: ``None`` where the deployment does not use Placement.
+    :param scope: the one configured here: law 4.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        source: inventory.Inventory,
+        placement: Placement | None,
+        limits: Limits,
+        scope: model.Scope,
+    ) -> None:
+        self._records = records
+        self._source = source
+        self._remover = Remover(records, source, placement)
+        self._limits = limits
+        self._scope = scope
+
+    def propose(self, named: Iterable[str]) -> Deletion:
+        """Evaluate every gate of every node.
+
+        :param named: uuids, or names on record; each node counts once.
+        :raises NotFoundError: listing all that are unknown.
+        """
+        epochs = {row.host: row.epoch for row in self._records.services()}
+        everything = self._records.compute_nodes()
+        chosen = _find(named, everything)
+        batches = {
+            host: mass_loss.evaluate(
+                self._source,
+                self._limits,
+                self._scope,
+                [record for record in everything if record.host == host],
+            )
+            for host in {record.host for record in chosen}
+        }
+        nodes = [self._evaluate(r, batches[r.host]) for r in chosen]
+        return Deletion(nodes, batches, epochs)
+
+    def execute(
+        self,
+        proposed: Deletion,
+        removals: Removals,
+        *,
+        actor: str,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> Deletion:
+        """Delete the nodes that no gate refuses, each evaluated again.
+
+        :param progress: called with the numbers of finished and all nodes.
+        :param stopping: whether to stop before the next node; the remaining
+            ones keep the result that was proposed.
+        :returns: with the result for each node.
+        """
+        results = list(proposed.nodes)
+        for place, node in enumerate(proposed.nodes):
+            if stopping():
+                break
+            if node.result is Result.WOULD_DELETE:
+                results[place] = self._delete(
+                    node.record, proposed, removals, actor
+                )
+            progress(place + 1, len(results))
+        return dataclasses.replace(proposed, nodes=results)
+
+    def _evaluate(
+        self, record: model.ComputeNode, batch: mass_loss.Batch
+    ) -> NodeDeletion:
+        results = gates.evaluate(self._remover.examine(record, batch))
+        refused = bool(refusals(results))
+        return NodeDeletion(
+            record,
+            Result.REFUSED if refused else Result.WOULD_DELETE,
+            results,
+        )
+
+    def _delete(
+        self,
+        record: model.ComputeNode,
+        proposed: Deletion,
+        removals: Removals,
+        actor: str,
+    ) -> NodeDeletion:
+        def forget() -> bool:
+            return removals.remove(
+                record.uuid,
+                seen_host=record.host,
+                seen_epoch=proposed.epochs.get(record.host or ''),
+                actor=actor,
+            )
+
+        removal = self._remover.remove(
+            record,
+            proposed.batches[record.host],
+            may_act=lambda: None,
+            forget=forget,
+        )
+        if removal.deleted:
+            LOG.info('deleted compute node %s', record.uuid)
+        return NodeDeletion(
+            record,
+            Result.DELETED if removal.deleted else Result.REFUSED,
+            removal.gates,
+            removal.provider_deleted,
+        )
+
+
+def _find(
+    named: Iterable[str], records: Iterable[model.ComputeNode]
+) -> list[model.ComputeNode]:
+    """Return the records that are named, each of them once."""
+    by_uuid = {record.uuid: record for record in records}
+    found: dict[str, model.ComputeNode] = {}
+    unknown = []
+    for text in named:
+        try:
+            record = _find_one(text, by_uuid)
+        except exceptions.NotFoundError as exc:
+            unknown.append(exc)
+        else:
+            found[record.uuid] = record
+    if unknown:
+        raise exceptions.NotFoundError('; '.join(map(str, unknown)))
+    return list(found.values())
+
+
+def _find_one(
+    text: str, by_uuid: Mapping[str, model.ComputeNode]
+) -> model.ComputeNode:
+    try:
+        canonical = str(uuid.UUID(text))
+    except ValueError:
+        return _find_name(text, by_uuid.values())
+    if canonical not in by_uuid:
+        raise suggestions.unknown('compute node', canonical, by_uuid.keys())
+    return by_uuid[canonical]
+
+
+def _find_name(
+    name: str, records: Iterable[model.ComputeNode]
+) -> model.ComputeNode:
+    names: dict[str, list[model.ComputeNode]] = {}
+    for record in records:
+        if record.name:
+            names.setdefault(record.name, []).append(record)
+    found = names.get(name, [])
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise suggestions.unknown('compute node', name, names.keys())
+    uuids = ', '.join(sorted(record.uuid for record in found))
+    raise exceptions.NotFoundError(
+        f'{len(found)} compute nodes are called {name!r}',
+        hint=f'Name one of them by its uuid: {uuids}',
+    )

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.db.removals import SqlRemovals
+from ironic_ownership.engine.deletion.gates import Gate
+from ironic_ownership.engine.deletion.missing_nodes import Limits
+from ironic_ownership.engine.operations.delete_nodes import (
+    DeleteNodes,
+    Deletion,
+    Result,
+)
+from tests.contract.suites import placement
+from tests.unit.engine import service, world
+
+GONE, ALSO_GONE, THERE = map(world.uuid, (1, 2, 3))
+
+
+class TestDeleteNodes(service.ServiceCase):
+    """``host1`` owns eight nodes, of which Ironic lost two."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        host = self.start('host1')
+        self.ironic.put(
+            *(world.node(number, name=f'n{number}') for number in range(1, 9))
+        )
+        host.refresh()
+        del self.ironic.nodes[GONE], self.ironic.nodes[ALSO_GONE]
+        self.placement = placement.FakePlacement(map(world.uuid, range(1, 9)))
+        self.operation = DeleteNodes(
+            self.records,
+            self.ironic,
+            self.placement,
+            Limits(0.0, 0.25, 3),
+            model.Scope(),
+        )
+        self.removals = SqlRemovals(self.database)
+
+    def execute(self, proposed: Deletion, **more) -> list[str]:
+        done = self.operation.execute(
+            proposed, self.removals, actor='operator', **more
+        )
+        return [node.result for node in done.nodes]
+
+    def test_proposal_writes_nothing(self) -> None:
+        before = self.state()
+        proposed = self.operation.propose([GONE, 'n3'])
+        self.assertEqual(
+            [Result.WOULD_DELETE, Result.REFUSED],
+            [node.result for node in proposed.nodes],
+        )
+        for node in proposed.nodes:
+            self.assertEqual(list(Gate), [r.gate for r in node.gates])
+        (refused,) = proposed.refused
+        self.assertEqual(
+            (THERE, [Gate.NODE_IS_GONE]),
+            (refused.record.uuid, [r.gate for r in refused.refused]),
+        )
+        self.assertEqual(before, self.state())
+        self.assertEqual([], self.placement.writes)
+        self.assertEqual(8, len(self.placement.providers))
+
+    def test_refused_nodes_are_skipped(self) -> None:
+        steps: list[tuple[int, int]] = []
+        results = self.execute(
+            self.operation.propose([THERE, GONE, 'n1']),
+            progress=lambda done, total: steps.append((done, total)),
+        )
+        self.assertEqual([Result.REFUSED, Result.DELETED], results)
+        self.assertEqual([(1, 2), (2, 2)], steps)
+        self.assertEqual({2, 3, 4, 5, 6, 7, 8}, self.owners().keys())
+        self.assertNotIn(GONE, self.placement.providers)
+        self.assertEqual('operator', self.records.events(limit=1)[0].actor)
+
+    def test_gates_are_evaluated_again_on_execution(self) -> None:
+        proposed = self.operation.propose([GONE, ALSO_GONE])
+        self.ironic.put(world.node(1))
+        self.assertEqual(
+            [Result.REFUSED, Result.DELETED], self.execute(proposed)
+        )
+        self.assertIn(GONE, self.placement.providers)
+
+    def test_owner_that_registered_again_keeps_its_record(self) -> None:
+        proposed = self.operation.propose([GONE])
+        self.records.register('host1', world.ALL)
+        self.assertEqual([Result.REFUSED], self.execute(proposed))
+        self.assertIn(1, self.owners())
+
+    def test_stop_leaves_the_remaining_nodes(self) -> None:
+        stops = iter((False, True))
+        results = self.execute(
+            self.operation.propose([GONE, ALSO_GONE]),
+            stopping=lambda: next(stops),
+        )
+        self.assertEqual([Result.DELETED, Result.WOULD_DELETE], results)
+        self.assertIn(2, self.owners())
+
+    def test_mass_loss_is_evaluated_once_for_all_nodes(self) -> None:
+        for number in (4, 5, 6):
+            del self.ironic.nodes[world.uuid(number)]
+        self.ironic.calls.clear()
+        proposed = self.operation.propose(map(world.uuid, (1, 2, 4)))
+        self.assertEqual([], [n for n in proposed.nodes if not n.refused])
+        lists = [name for name, _ in self.ironic.calls if name == 'scan']
+        self.assertEqual(1, len(lists))
+        self.assertEqual([Result.REFUSED] * 3, self.execute(proposed))
+
+    def test_every_unknown_node_is_named_with_a_hint(self) -> None:
+        with self.assertRaises(exceptions.NotFoundError) as caught:
+            self.operation.propose(['n9', world.uuid(9), GONE])
+        for word in ("'n9'", 'n8', world.uuid(9), world.uuid(8)):
+            self.assertIn(word, str(caught.exception))
+
+    def test_name_of_several_records_is_refused_with_their_uuids(self) -> None:
+        self.operator("UPDATE compute_nodes SET name = 'n1'")
+        with self.assertRaisesRegex(exceptions.NotFoundError, ALSO_GONE):
+            self.operation.propose(['n1'])
