@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model, policy
 from ironic_ownership.contracts.records import Records
-from tests.contract.suites.inventory import FakeInventory
+from ironic_ownership.testing.fake_inventory import FakeInventory
 
 __all__ = ['FakeClock', 'FakeInventory', 'FakeMembership', 'records']
 

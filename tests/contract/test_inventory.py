@@ -8,13 +8,14 @@ import uuid
 import testtools
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.testing import fakes
 from tests.contract.suites import inventory
 
 
 class FakeInventoryTest(inventory.InventoryContract, testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.inventory = inventory.FakeInventory()
+        self.inventory = fakes.FakeInventory()
 
     def enrol(
         self, count, *, shard=None, conductor_group='', instance_share=0.0

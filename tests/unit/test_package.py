@@ -42,6 +42,15 @@ class PackageTest(testtools.TestCase):
         }
         self.assertEqual(set(), foreign)
 
+    def test_package_imports_nothing_that_only_a_checkout_has(self) -> None:
+        found = {
+            f'{module.relative_to(_PACKAGE)}: {name}'
+            for module in _PACKAGE.rglob('*.py')
+            for name in _imported(module)
+            if name.split('.')[0] in ('tests', 'benchmarks', 'lab', 'tools')
+        }
+        self.assertEqual(set(), found)
+
     def test_contracts_are_not_empty(self) -> None:
         self.assertIn(
             'model.py',

@@ -23,7 +23,7 @@ from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.writer import Writer
 from ironic_ownership.engine.membership import fence, local_member
 from ironic_ownership.engine.ports import Ports
-from tests.contract.suites import inventory
+from ironic_ownership.testing import fakes
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 from tests.unit.engine.clock import Clock
@@ -39,7 +39,7 @@ class Shared:
     clock: Clock
     store: memory.MemoryStore
     records: Records
-    ironic: inventory.FakeInventory
+    ironic: fakes.FakeInventory
 
 
 class Service:
@@ -55,7 +55,7 @@ class Service:
         settings: model.MemberSettings,
         shared: Shared,
         records: Records | None = None,
-        ironic: inventory.FakeInventory | None = None,
+        ironic: fakes.FakeInventory | None = None,
         *,
         reporter: refresh_result.Reporter | None = None,
         placement: Placement | None = None,
@@ -146,7 +146,7 @@ class ServiceCase(sqlite.SqliteCase):
             now,
             memory.MemoryStore(now),
             SqlRecords(self.database),
-            inventory.FakeInventory(),
+            fakes.FakeInventory(),
         )
         self.ironic = self.shared.ironic
         self.records = self.shared.records

@@ -17,8 +17,9 @@ from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.reservations import (
     reserver as reservations_reserver,
 )
+from ironic_ownership.testing import fakes
 from ironic_ownership.web import application
-from tests.contract.suites import fake_allocations, inventory
+from tests.contract.suites import fake_allocations
 from tests.unit import configurations
 from tests.unit.db import sqlite
 from tests.unit.engine import world
@@ -75,7 +76,7 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
         super().setUp()
         database = self.open_with_schema()
         self.records = SqlRecords(database)
-        self.ironic = inventory.FakeInventory(
+        self.ironic = fakes.FakeInventory(
             world.node(
                 number,
                 name=f'node{number}',

@@ -4,7 +4,7 @@ import unittest
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.deletion import missing_nodes
-from tests.contract.suites import inventory
+from ironic_ownership.testing import fakes
 from tests.unit.engine import clock, world
 
 RECHECK = 600.0
@@ -17,7 +17,7 @@ def uuids(*numbers: int) -> set[str]:
 class TestAbsentees(unittest.TestCase):
     def setUp(self) -> None:
         self.clock = clock.Clock()
-        self.ironic = inventory.FakeInventory()
+        self.ironic = fakes.FakeInventory()
         self.missing_nodes = missing_nodes.MissingNodes(
             self.ironic, missing_nodes.Limits(RECHECK, 0.25, 3), self.clock
         )

@@ -9,7 +9,8 @@ from ironic_ownership.engine.deletion.gates import Gate
 from ironic_ownership.engine.deletion.mass_loss import Batch
 from ironic_ownership.engine.deletion.remover import Removal, Remover
 from ironic_ownership.engine.gates import Outcome
-from tests.contract.suites import inventory, placement
+from ironic_ownership.testing import fakes
+from tests.contract.suites import placement
 from tests.unit.engine import service, world
 
 GONE = world.uuid(1)
@@ -198,7 +199,7 @@ class TestMassLoss(unittest.TestCase):
     LIMITS = missing_nodes.Limits(0.0, 0.25, 3)
 
     def setUp(self) -> None:
-        self.ironic = inventory.FakeInventory()
+        self.ironic = fakes.FakeInventory()
         self.owned = [world.record(n, 'host1', shard='s') for n in range(500)]
 
     def evaluate(self, scope: model.Scope | None = None) -> Batch:

@@ -21,7 +21,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Claim, Update
 from ironic_ownership.db import schema
 from ironic_ownership.db.records import SqlRecords
-from tests.contract.suites import inventory
+from ironic_ownership.testing import fakes
 from tests.unit.db import sqlite
 from tests.unit.engine import clock, world
 from tests.unit.engine.service import TTL, Service, Shared
@@ -85,7 +85,7 @@ class Interrupted(SqlRecords):
         return outcome
 
 
-class InterruptedIronic(inventory.FakeInventory):
+class InterruptedIronic(fakes.FakeInventory):
     """One process's Ironic, where something happens before a list comes."""
 
     def __init__(self, nodes: dict[str, model.Node]) -> None:
@@ -118,7 +118,7 @@ class Story:
             now,
             memory.MemoryStore(now),
             SqlRecords(database),
-            inventory.FakeInventory(map(world.node, NODES)),
+            fakes.FakeInventory(map(world.node, NODES)),
         )
         self.processes: dict[str, Process] = {}
         self.crashed: list[Process] = []

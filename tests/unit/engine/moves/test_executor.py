@@ -15,7 +15,8 @@ from ironic_ownership.engine.moves import selection as moves_selection
 from ironic_ownership.engine.moves.plan import Order, Plan
 from ironic_ownership.engine.moves.verification import Verification
 from ironic_ownership.engine.placement import inventory_diff
-from tests.contract.suites import inventory, placement
+from ironic_ownership.testing import fakes
+from tests.contract.suites import placement
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 
@@ -28,7 +29,7 @@ class MovesTest(sqlite.SqliteCase):
         database = self.open_with_schema()
         self.records = SqlRecords(database)
         self.moves = SqlMoves(database)
-        self.ironic = inventory.FakeInventory(
+        self.ironic = fakes.FakeInventory(
             world.node(
                 number,
                 shard='a' if number % 2 else 'b',

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ironic_ownership.contracts import model, policy, reasons
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import candidates, explanation, node_query
-from tests.contract.suites import inventory
+from ironic_ownership.testing import fakes
 from tests.unit.engine import service, world
 
 Reason = reasons.Reason
@@ -308,7 +308,7 @@ class TestCompanions(service.ServiceCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.ironic: inventory.FakeInventory = self.shared.ironic
+        self.ironic: fakes.FakeInventory = self.shared.ironic
         self.ironic.put(*(world.node(n, shard='a') for n in range(1, 4)))
         self.ironic.put(world.node(4, shard='b'))
 

@@ -10,7 +10,7 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports
 from ironic_ownership.engine.queries import node_query, node_status
-from tests.contract.suites import inventory
+from ironic_ownership.testing import fakes
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 
@@ -29,7 +29,7 @@ def node(name: str, shard: str | None = 's1') -> model.Node:
 class CensusTest(sqlite.SqliteCase):
     def setUp(self) -> None:
         super().setUp()
-        self.ironic = inventory.FakeInventory()
+        self.ironic = fakes.FakeInventory()
         self.records = SqlRecords(self.open_with_schema())
         store = memory.MemoryStore()
         self.backend = memory.MemoryBackend(
