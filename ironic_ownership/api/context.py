@@ -127,7 +127,7 @@ class RequestContext:
 
     def overview(
         self, *, reservations: bool = True
-    ) -> deployment_snapshot.Overview:
+    ) -> deployment_snapshot.DeploymentSnapshot:
         """Read the whole deployment, as far as it answers.
 
         :param reservations: whether to read the open ones.

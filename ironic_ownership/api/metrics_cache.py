@@ -54,7 +54,7 @@ class Gauges:
 
     def __init__(
         self,
-        read: Callable[[], deployment_snapshot.Overview],
+        read: Callable[[], deployment_snapshot.DeploymentSnapshot],
         interpret: policy_set.Interpreter,
         interval: float,
         *,
@@ -121,7 +121,8 @@ class Gauges:
 
 
 def families_of(
-    seen: deployment_snapshot.Overview, interpret: policy_set.Interpreter
+    seen: deployment_snapshot.DeploymentSnapshot,
+    interpret: policy_set.Interpreter,
 ) -> list[metrics.Family]:
     """Return the metrics of one moment; without what did not answer."""
     facts = problem.Facts(seen, interpret)
@@ -132,7 +133,7 @@ def families_of(
     if not seen.unread:
         # A policy that fails is among the problems.
         with contextlib.suppress(exceptions.PluginFaultError):
-            found.append(metrics.nodes(facts.findings))
+            found.append(metrics.nodes(facts.statuses))
     if seen.records is not None:
         found.append(metrics.unavailable(seen.records))
     if seen.services is not None:

@@ -21,10 +21,10 @@ class Check(base.Lister):
     """
 
     notes = """\
-The exit code is 0 if nothing is found, and 4 if anything is: also if Ironic,
-the records or the membership do not answer, and then it is said what could
-not be judged. With a shard key in the configuration nodes are listed shard by
-shard; nodes without a shard are then counted, and not judged."""
+The exit code is 0 without problems, and 4 with any, which includes an outage
+of Ironic, the records or the membership; the skipped checks are then named.
+With a shard key in the configuration nodes are listed shard by shard; nodes
+without a shard are then counted and not checked."""
     examples = ('check', 'check --long', 'check -f json')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

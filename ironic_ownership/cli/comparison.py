@@ -40,7 +40,7 @@ class Comparison(base.Lister):
         )
         return parser
 
-    def read(self) -> deployment_snapshot.Overview:
+    def read(self) -> deployment_snapshot.DeploymentSnapshot:
         """Read everything; what may not be listed makes it degraded.
 
         :raises OwnershipError: if any of it can't be read.
@@ -58,7 +58,7 @@ class Comparison(base.Lister):
 
     def compared(
         self,
-        seen: deployment_snapshot.Overview,
+        seen: deployment_snapshot.DeploymentSnapshot,
         records: Mapping[str, model.ComputeNode],
         before: scenario.Situation,
         after: scenario.Situation,

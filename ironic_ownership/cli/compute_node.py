@@ -10,19 +10,10 @@ from ironic_ownership.cli import base, node_lookup
 from ironic_ownership.engine.queries import node_listing, node_status
 from ironic_ownership.observe import columns, compute_node, event
 
-_STATES = """\
-states:
-  owned      a service owns it, and its policies agree
-  unowned    Ironic has it, and no service owns it
-  orphan     it has a record, and Ironic answers 404 for its uuid
-  filtered   its owner keeps it although the owner's policies admit it no more
-  contested  live services disagree about it
-
-  available       something can be scheduled to it
-  unavailable     nothing can be, and "unavailable" says why
-  out-of-service  no live conductor of its conductor group has its driver"""
-
-
+_STATES = 'states:\n' + '\n'.join(
+    f'  {state:<14}  {state.help}'
+    for state in (*node_status.State, *node_status.Availability)
+)
 _SCOPE = """\
 Without a shard key in the configuration every node that Ironic shows to the
 configured credential is listed, whatever the conductor group. With one, only
@@ -84,7 +75,7 @@ class ListComputeNode(base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List the compute nodes that the options ask for."""
-        asked = node_listing.Asked(
+        filters = node_listing.Filters(
             parsed_args.service,
             parsed_args.shard,
             parsed_args.conductor_group,
@@ -92,13 +83,13 @@ class ListComputeNode(base.Lister):
         configured = self.wiring.scope
         # Without a shard key nothing of this service is asked for.
         host = '' if configured.shard is None else self.wiring.settings.host
-        scope, whose = node_listing.scope_of(asked, configured, host)
-        found = node_listing.take(self.ports, asked, scope, whose)
+        scope, whose = node_listing.scope_of(filters, configured, host)
+        found = node_listing.list_nodes(self.ports, filters, scope, whose)
         states = parsed_args.state
         shown = compute_node.LONG if parsed_args.long else compute_node.SHORT
         return self.table(
             shown,
-            [f for f in found if not states or node_status.is_in(f, states)],
+            [f for f in found if not states or f.is_in(states)],
         )
 
 
@@ -138,7 +129,7 @@ class ShowComputeNode(base.ShowOne):
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Show the compute node."""
         uuid = node_lookup.uuid_of(self, parsed_args.node)
-        finding = node_lookup.explained(self, uuid).finding
+        status = node_lookup.explained(self, uuid).status
         events = (
             self.ports.records.events(node_uuid=uuid, limit=parsed_args.events)
             if parsed_args.events
@@ -147,7 +138,7 @@ class ShowComputeNode(base.ShowOne):
         shown = compute_node.DETAILS
         return (
             (*columns.keys(shown), 'events'),
-            (*columns.row(shown, finding), [event.cell(e) for e in events]),
+            (*columns.row(shown, status), [event.cell(e) for e in events]),
         )
 
 

@@ -36,7 +36,7 @@ def explained(shown: base.Shown[Any], uuid: str) -> explanation.Explanation:
 
     :raises NotFoundError: if nobody knows it; naming what is near.
     """
-    found = node_query.explained(shown.ports, uuid, lambda: shown.sharded)
+    found = node_query.explain(shown.ports, uuid, lambda: shown.sharded)
     if found is None:
         recorded = shown.ports.records.compute_nodes()
         raise errors.unknown('node', uuid, [r.uuid for r in recorded])

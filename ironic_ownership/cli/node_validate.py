@@ -115,7 +115,7 @@ class ValidateNode(base.Lister):
 
 
 def _admits(
-    seen: deployment_snapshot.Overview,
+    seen: deployment_snapshot.DeploymentSnapshot,
 ) -> Callable[[model.Node], bool] | None:
     if seen.view is None or seen.services is None:
         for error in seen.unread.values():

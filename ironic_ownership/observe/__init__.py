@@ -1,4 +1,4 @@
-"""What operators see, wherever they look: the same columns and keys.
+"""Columns, keys and metrics that the CLI, the HTTP API and JSON share.
 
-Nothing here reads or decides anything: it turns values into plain cells.
+Presentation only: turns values of the engine into plain cells.
 """

@@ -1,8 +1,7 @@
-"""One column: its stable key, its heading, and how a cell is read.
+"""Columns: stable keys, headings, and cells as plain values.
 
 The keys are public interface: scripts and dashboards read them from JSON.
-Cells are plain values that JSON and YAML can hold; how a person wants to
-read them is said here once, for tables and pages alike.
+Cells are values that JSON and YAML can hold; tables show them as text.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from typing import Any, Generic, TypeVar
 T = TypeVar('T')
 
 Cell = Any
-"""``None``, a text, number or truth value, or lists and dicts of those."""
+"""``None``, a string, number or boolean, or lists and dicts of those."""
 
 _ACRONYMS = {'uuid': 'UUID'}
 
 
 @dataclasses.dataclass(frozen=True)
 class Column(Generic[T]):
-    """One column of a kind of things.
+    """One column of a list.
 
     :param key: its name in JSON, in snake_case; never changes its meaning.
-    :param cell: reads the cell of one thing.
+    :param cell: returns the cell of one item.
     """
 
     key: str
@@ -44,13 +43,13 @@ def keys(columns: Iterable[Column[T]]) -> tuple[str, ...]:
     return tuple(column.key for column in columns)
 
 
-def row(columns: Iterable[Column[T]], thing: T) -> tuple[Cell, ...]:
-    """Return the cells of one thing in the order of the columns."""
-    return tuple(column.cell(thing) for column in columns)
+def row(columns: Iterable[Column[T]], item: T) -> tuple[Cell, ...]:
+    """Return the cells of one item in the order of the columns."""
+    return tuple(column.cell(item) for column in columns)
 
 
 def readable(cell: Cell) -> str | int | float:
-    """Return a cell as a person reads it: one text, or a number."""
+    """Return a cell for people: one text, or a number."""
     if cell is None:
         return '-'
     if isinstance(cell, bool):
@@ -61,7 +60,7 @@ def readable(cell: Cell) -> str | int | float:
 
 
 def text(cell: Cell) -> str:
-    """Return a list or dictionary in words; everything else as it is."""
+    """Return a list or dictionary as text; anything else unchanged."""
     if isinstance(cell, Mapping):
         return ', '.join(f'{k}={_value(v)}' for k, v in cell.items())
     if isinstance(cell, Sequence) and not isinstance(cell, str):
@@ -71,7 +70,7 @@ def text(cell: Cell) -> str:
 
 
 def rounded(number: float | None) -> float | None:
-    """Return a share with as many digits as anybody reads."""
+    """Return a share with a readable number of digits."""
     return None if number is None else round(number, 4)
 
 
@@ -87,7 +86,7 @@ def moment(seconds: float | None) -> str | None:
 
 
 def _value(value: Cell) -> str:
-    """Return one setting; what is empty has to be seen, too."""
+    """Return one setting; an empty value has to be visible."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f'[{", ".join(map(_value, value))}]'
     return repr(value) if value == '' else str(value)

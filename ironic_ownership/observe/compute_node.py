@@ -1,105 +1,74 @@
-"""How compute nodes are shown: the columns of a finding."""
+"""Columns of compute nodes."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
-from ironic_ownership.contracts import availability, model, reasons
+from ironic_ownership.contracts import reasons
+from ironic_ownership.engine.queries.node_status import NodeStatus
 from ironic_ownership.observe import columns
 
 
-class Finding(Protocol):
-    """What is shown of a compute node; the survey of the engine makes it."""
-
-    @property
-    def uuid(self) -> str: ...  # noqa: D102 - the node's
-    @property
-    def state(self) -> str: ...  # noqa: D102 - see the survey
-    @property
-    def node(self) -> model.Node | None: ...  # noqa: D102 - in Ironic
-    @property
-    def record(self) -> model.ComputeNode | None: ...  # noqa: D102
-    @property
-    def decision(self) -> model.Decision | None: ...  # noqa: D102
-    @property
-    def owner_alive(self) -> bool | None: ...  # noqa: D102
-    @property
-    def verdict(self) -> availability.Verdict | None: ...  # noqa: D102
+def place(status: NodeStatus) -> tuple[str | None, str]:
+    """Return shard and conductor group: Ironic's, else the recorded ones."""
+    known = status.node or status.record
+    return (known.shard, known.conductor_group) if known else (None, '')
 
 
-def place(finding: Finding) -> tuple[str | None, str]:
-    """Return shard and conductor group: Ironic's, else those on record."""
-    where = finding.node or finding.record
-    return (where.shard, where.conductor_group) if where else (None, '')
-
-
-def name(finding: Finding) -> str | None:
-    """Return the name: Ironic's, else the one on record."""
-    named = finding.node or finding.record
-    return named.name if named else None
-
-
-def owner(finding: Finding) -> str | None:
-    """Return the service on record."""
-    return finding.record.host if finding.record else None
-
-
-def reason(finding: Finding) -> reasons.Reason:
-    """Return why the node is decided as it is."""
-    if finding.decision is None:
+def reason(status: NodeStatus) -> reasons.Reason:
+    """Return the reason code of the decision."""
+    if status.decision is None:
         return reasons.Reason.NODE_GONE
-    return finding.decision.reason
+    return status.decision.reason
 
 
-def unavailable(finding: Finding) -> str | None:
-    """Return the code that says why nothing can be scheduled to it."""
-    code = finding.verdict.code if finding.verdict else None
+def unavailable(status: NodeStatus) -> str | None:
+    """Return the code why nothing can be scheduled to the node."""
+    code = status.availability.code if status.availability else None
     return code.value if code else None
 
 
-def _instance(finding: Finding) -> str | None:
-    if finding.node is not None:
-        return finding.node.instance_uuid
-    return finding.record.instance_uuid if finding.record else None
+def _instance(status: NodeStatus) -> str | None:
+    if status.node is not None:
+        return status.node.instance_uuid
+    return status.record.instance_uuid if status.record else None
 
 
-def _driver(finding: Finding) -> str | None:
-    known = finding.node or finding.record
+def _driver(status: NodeStatus) -> str | None:
+    known = status.node or status.record
     return (known.driver if known else None) or None
 
 
-def _of_node(attribute: str) -> columns.Column[Finding]:
-    def cell(finding: Finding) -> Any:
-        return getattr(finding.node, attribute, None)
+def _of_node(attribute: str) -> columns.Column[NodeStatus]:
+    def cell(status: NodeStatus) -> Any:
+        return getattr(status.node, attribute, None)
 
     return columns.Column(attribute, cell)
 
 
-def _contenders(finding: Finding) -> list[str]:
-    return list(finding.decision.contenders) if finding.decision else []
+def _contenders(status: NodeStatus) -> list[str]:
+    return list(status.decision.contenders) if status.decision else []
 
 
-_Column = columns.Column[Finding]
-_IDENTITY = (
-    _Column('uuid', lambda f: f.uuid),
-    _Column('name', name),
-    _Column('service', owner),
-    _Column('state', lambda f: str(f.state)),
+_Column = columns.Column[NodeStatus]
+
+SHORT = (
+    _Column('uuid', lambda s: s.uuid),
+    _Column('name', lambda s: s.name),
+    _Column('service', lambda s: s.owner),
+    _Column('state', lambda s: str(s.state)),
     _Column('instance_uuid', _instance),
-    _Column('shard', lambda f: place(f)[0]),
-    _Column('conductor_group', lambda f: place(f)[1]),
+    _Column('shard', lambda s: place(s)[0]),
+    _Column('conductor_group', lambda s: place(s)[1]),
+    _Column('reason', lambda s: reason(s).value),
+    _Column('unavailable', unavailable),
 )
-_REASON = (_Column('reason', lambda f: reason(f).value),)
-_UNAVAILABLE = (_Column('unavailable', unavailable),)
 _DECIDED = (
-    _Column('decided_owner', lambda f: f.decision and f.decision.owner),
-    _Column('wanted_by', lambda f: f.decision and f.decision.wanted_by),
+    _Column('decided_owner', lambda s: s.decision and s.decision.owner),
+    _Column('wanted_by', lambda s: s.decision and s.decision.wanted_by),
     _Column('contenders', _contenders),
-    _Column('service_alive', lambda f: f.owner_alive),
+    _Column('service_alive', lambda s: s.owner_alive),
 )
-
-SHORT = _IDENTITY + _REASON + _UNAVAILABLE
-"""What fits into a listing."""
 
 LONG = (
     *SHORT,
@@ -108,17 +77,14 @@ LONG = (
     _of_node('maintenance'),
     *_DECIDED,
 )
-"""What a listing shows when asked for more."""
 
 DETAILS = (
-    *_IDENTITY,
-    *_REASON,
-    *_UNAVAILABLE,
+    *SHORT,
     _Column(
         'unavailable_detail',
-        lambda f: (f.verdict.detail if f.verdict else None) or None,
+        lambda s: (s.availability.detail if s.availability else None) or None,
     ),
-    _Column('explanation', lambda f: reasons.SUMMARY[reason(f)]),
+    _Column('explanation', lambda s: reasons.SUMMARY[reason(s)]),
     *_DECIDED,
     _Column('driver', _driver),
     _of_node('resource_class'),
@@ -129,25 +95,24 @@ DETAILS = (
     _of_node('retired'),
     _Column(
         'recorded_reason',
-        lambda f: f.record.reason.value if f.record else None,
+        lambda s: s.record.reason.value if s.record else None,
     ),
     _Column(
         'recorded_instance_uuid',
-        lambda f: f.record.instance_uuid if f.record else None,
+        lambda s: s.record.instance_uuid if s.record else None,
     ),
     _Column(
         'recorded_unavailable',
-        lambda f: f.record.unavailable if f.record else None,
+        lambda s: s.record.unavailable if s.record else None,
     ),
     _Column(
         'unavailable_since',
-        lambda f: (
-            columns.moment(f.record.unavailable_since) if f.record else None
+        lambda s: (
+            columns.moment(s.record.unavailable_since) if s.record else None
         ),
     ),
     _Column(
         'recorded_at',
-        lambda f: columns.moment(f.record.updated_at) if f.record else None,
+        lambda s: columns.moment(s.record.updated_at) if s.record else None,
     ),
 )
-"""Everything about one compute node."""

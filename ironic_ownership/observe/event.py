@@ -1,4 +1,4 @@
-"""How one line of the history is shown."""
+"""Cells of one event of the history."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from ironic_ownership.observe import columns
 
 
 def cell(event: model.Event) -> dict[str, columns.Cell]:
-    """Return an event as a dictionary without what it does not say."""
-    said = {
+    """Return an event as a dictionary without empty values."""
+    row = {
         'at': columns.moment(event.at),
         'actor': event.actor,
         'kind': event.kind,
@@ -17,4 +17,4 @@ def cell(event: model.Event) -> dict[str, columns.Cell]:
         'instance_uuid': event.instance_uuid,
         'reason': event.reason,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in row.items() if value is not None}

@@ -1,12 +1,14 @@
-"""How an explanation is shown: one cell for each link of the chain."""
+"""Columns of an explanation: one for each link of the chain."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from ironic_ownership.contracts import model, reasons
+from ironic_ownership.engine.queries import advice
+from ironic_ownership.engine.queries.candidates import Candidate
+from ironic_ownership.engine.queries.explanation import Explanation
 from ironic_ownership.observe import columns, compute_node
 
 _WIDTH = 76
@@ -23,72 +25,9 @@ _NODE = (
 _Row = dict[str, columns.Cell]
 
 
-class Verdict(Protocol):
-    """What one policy says about the node."""
-
-    @property
-    def policy(self) -> model.PolicySettings: ...  # noqa: D102
-    @property
-    def admits(self) -> bool | None: ...  # noqa: D102
-    @property
-    def says(self) -> str: ...  # noqa: D102
-
-
-class Candidate(Protocol):
-    """One service, and why it is considered or is not."""
-
-    @property
-    def host(self) -> str: ...  # noqa: D102
-    @property
-    def alive(self) -> bool: ...  # noqa: D102
-    @property
-    def disabled(self) -> bool: ...  # noqa: D102
-    @property
-    def forced_down(self) -> bool: ...  # noqa: D102
-    @property
-    def readable(self) -> bool: ...  # noqa: D102
-    @property
-    def verdicts(self) -> Sequence[Verdict]: ...  # noqa: D102
-    @property
-    def admits(self) -> bool | None: ...  # noqa: D102
-    @property
-    def considered(self) -> bool: ...  # noqa: D102
-    @property
-    def why(self) -> str: ...  # noqa: D102
-
-
-class Explanation(Protocol):
-    """What is shown of an explanation; the engine makes it."""
-
-    @property
-    def finding(self) -> compute_node.Finding: ...  # noqa: D102
-    @property
-    def candidates(self) -> Sequence[Candidate]: ...  # noqa: D102
-    @property
-    def wish(self) -> model.Decision | None: ...  # noqa: D102
-    @property
-    def rule(self) -> str: ...  # noqa: D102
-    @property
-    def assigner(self) -> str | None: ...  # noqa: D102
-    @property
-    def peers(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def live_peers(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def owner(self) -> model.Service | None: ...  # noqa: D102
-    @property
-    def advice(self) -> Sequence[str]: ...  # noqa: D102
-
-
-def _decision(said: Explanation) -> model.Decision:
-    return said.finding.decision or model.Decision(
-        None, reasons.Reason.NODE_GONE
-    )
-
-
-def _inputs(said: Explanation) -> _Row:
-    node, record = said.finding.node, said.finding.record
-    shard, group = compute_node.place(said.finding)
+def _inputs(explanation: Explanation) -> _Row:
+    node, record = explanation.status.node, explanation.status.record
+    shard, group = compute_node.place(explanation.status)
     return {
         'shard': shard,
         'conductor_group': group,
@@ -109,26 +48,26 @@ def _member(candidate: Candidate) -> _Row:
         'admits': candidate.admits,
         'policies': [
             {
-                'policy': verdict.policy.name,
+                'policy': result.policy.name,
                 'options': {
                     name: list(value) if isinstance(value, tuple) else value
-                    for name, value in verdict.policy.options
+                    for name, value in result.policy.options
                 },
-                'admits': verdict.admits,
-                'says': verdict.says,
+                'admits': result.admits,
+                'says': result.detail,
             }
-            for verdict in candidate.verdicts
+            for result in candidate.results
         ],
     }
 
 
-def _record(said: Explanation) -> _Row | None:
-    record, owner = said.finding.record, said.owner
+def _record(explanation: Explanation) -> _Row | None:
+    record, owner = explanation.status.record, explanation.owner
     if record is None:
         return None
     return {
         'service': record.host,
-        'service_alive': said.finding.owner_alive,
+        'service_alive': explanation.status.owner_alive,
         'service_epoch': owner.epoch if owner else None,
         'instance_uuid': record.instance_uuid,
         'shard': record.shard,
@@ -139,8 +78,8 @@ def _record(said: Explanation) -> _Row | None:
     }
 
 
-def _ironic(said: Explanation) -> _Row | None:
-    node = said.finding.node
+def _ironic(explanation: Explanation) -> _Row | None:
+    node = explanation.status.node
     if node is None:
         return None
     return {
@@ -151,47 +90,47 @@ def _ironic(said: Explanation) -> _Row | None:
     }
 
 
-def _wish(said: Explanation) -> _Row | None:
-    if said.wish is None:
+def _preferred(explanation: Explanation) -> _Row | None:
+    decision = explanation.preferred
+    if decision is None:
         return None
-    return {'service': said.wish.owner, 'reason': said.wish.reason.value}
+    return {'service': decision.owner, 'reason': decision.reason.value}
 
 
-def _contest(said: Explanation) -> str | None:
-    contest = _decision(said).contest
+def _contest(explanation: Explanation) -> str | None:
+    contest = explanation.decision.contest
     return contest.value if contest else None
 
 
 _Column = columns.Column[Explanation]
 
 COLUMNS = (
-    _Column('uuid', lambda e: e.finding.uuid),
-    _Column('name', lambda e: compute_node.name(e.finding)),
-    _Column('state', lambda e: str(e.finding.state)),
+    _Column('uuid', lambda e: e.status.uuid),
+    _Column('name', lambda e: e.status.name),
+    _Column('state', lambda e: str(e.status.state)),
     _Column('inputs', _inputs),
     _Column('members', lambda e: [_member(c) for c in e.candidates]),
     _Column('assigner', lambda e: e.assigner),
     _Column('peers', lambda e: list(e.peers)),
     _Column('live_peers', lambda e: list(e.live_peers)),
-    _Column('policies_want', _wish),
-    _Column('decided_owner', lambda e: _decision(e).owner),
-    _Column('reason', lambda e: compute_node.reason(e.finding).value),
-    _Column('rule', lambda e: e.rule),
+    _Column('policies_want', _preferred),
+    _Column('decided_owner', lambda e: e.decision.owner),
+    _Column('reason', lambda e: e.decision.reason.value),
+    _Column('rule', advice.rule),
     _Column('contest', _contest),
-    _Column('contenders', lambda e: list(_decision(e).contenders)),
-    _Column('filtered', lambda e: _decision(e).filtered),
-    _Column('unavailable', lambda e: compute_node.unavailable(e.finding)),
+    _Column('contenders', lambda e: list(e.decision.contenders)),
+    _Column('filtered', lambda e: e.decision.filtered),
+    _Column('unavailable', lambda e: compute_node.unavailable(e.status)),
     _Column('record', _record),
     _Column('ironic', _ironic),
-    _Column('advice', lambda e: list(e.advice)),
+    _Column('advice', lambda e: list(advice.advise(e))),
 )
-"""The chain, from the inputs to the advice."""
 
 
 def readable(cell: columns.Cell) -> str | int | float:
-    """Return a cell as a person reads it: one line for each thing."""
+    """Return a cell as text for people, one line for each thing."""
     if isinstance(cell, Mapping):
-        # The empty conductor group is a value: it has to be seen.
+        # The empty conductor group is a value and has to be visible.
         return '\n'.join(
             f'{k}: {repr(v) if v == "" else columns.readable(v)}'
             for k, v in cell.items()
@@ -207,19 +146,19 @@ def readable(cell: columns.Cell) -> str | int | float:
 
 
 def _lines(member: Mapping[str, Any]) -> Sequence[str]:
-    """Return a member in words: why, then what each policy says."""
+    """Return a member as text: why, then the result of each policy."""
     return [
         _wrap(f'{member["host"]}: {member["why"]}', ''),
         *(
-            _wrap(f'{_policy(verdict)}: {verdict["says"]}', '  - ')
-            for verdict in member['policies']
+            _wrap(f'{_policy(result)}: {result["says"]}', '  - ')
+            for result in member['policies']
         ),
     ]
 
 
-def _policy(verdict: Mapping[str, Any]) -> str:
-    options = columns.text(verdict['options'])
-    name = str(verdict['policy'])
+def _policy(result: Mapping[str, Any]) -> str:
+    options = columns.text(result['options'])
+    name = str(result['policy'])
     return f'{name} ({options})' if options else name
 
 

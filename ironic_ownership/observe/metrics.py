@@ -1,8 +1,8 @@
-"""The metrics: their names, and how they come from what is observed.
+"""Metrics: names, labels and samples.
 
-Names and labels are public interface: dashboards and alert rules have them.
-Must not know in which format they are read; and has no state, so that every
-process says the same.
+Names and labels are public interface: dashboards and alert rules use them.
+Independent of the exposition format, and stateless, so that every process
+reports the same values.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reservations import Reservation
+from ironic_ownership.engine.checks.problem import Problem
+from ironic_ownership.engine.queries.node_status import NodeStatus
 
 PREFIX = 'ironic_ownership'
-NOBODY = ''
-"""Owner of nodes without one, in labels."""
+UNOWNED = ''
+"""Label value for the owner of unowned nodes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,28 +34,6 @@ class Family:
     samples: Sequence[tuple[tuple[str, ...], float]] = ()
 
 
-class Finding(Protocol):
-    """What is counted of a compute node; the engine makes it."""
-
-    @property
-    def state(self) -> str: ...  # noqa: D102
-    @property
-    def record(self) -> model.ComputeNode | None: ...  # noqa: D102
-    @property
-    def node(self) -> model.Node | None: ...  # noqa: D102
-
-
-class Problem(Protocol):
-    """What is counted of a problem; the engine makes it."""
-
-    @property
-    def code(self) -> str: ...  # noqa: D102
-    @property
-    def severity(self) -> str: ...  # noqa: D102
-    @property
-    def subjects(self) -> Sequence[str]: ...  # noqa: D102
-
-
 def _counted(
     keys: Iterable[tuple[str, ...]],
 ) -> list[tuple[tuple[str, ...], float]]:
@@ -62,39 +41,36 @@ def _counted(
 
 
 def answers(parts: Mapping[str, bool]) -> Family:
-    """Say which parts of the deployment answer."""
+    """Return which parts of the deployment answer."""
     return Family(
         f'{PREFIX}_answers',
-        'Whether a part of the deployment answered: 1 or 0. What depends on '
-        'one that did not is left out.',
+        'Whether a part of the deployment answered: 1 or 0. Metrics that '
+        'depend on a part that did not are left out.',
         ('part',),
         [((part.lower(),), float(up)) for part, up in parts.items()],
     )
 
 
-def nodes(findings: Iterable[Finding]) -> Family:
+def nodes(statuses: Iterable[NodeStatus]) -> Family:
     """Count the nodes by owner and state."""
     return Family(
         f'{PREFIX}_nodes',
-        'Compute nodes, by the service that owns them (empty: nobody) and by '
-        'state.',
+        'Compute nodes, by the service that owns them (empty if unowned) and '
+        'by state.',
         ('service', 'state'),
-        _counted(
-            ((f.record.host if f.record else None) or NOBODY, str(f.state))
-            for f in findings
-        ),
+        _counted((s.owner or UNOWNED, str(s.state)) for s in statuses),
     )
 
 
 def unavailable(records: Iterable[model.ComputeNode]) -> Family:
-    """Count the nodes that can't be given to anybody, by reason."""
+    """Count the nodes that nothing can be scheduled to, by reason."""
     return Family(
         f'{PREFIX}_unavailable_nodes',
-        'Compute nodes that could not be scheduled to when their owner '
-        'looked last, by owner and reason code.',
+        'Compute nodes that nothing could be scheduled to at the last refresh '
+        'of their owner, by owner and reason code.',
         ('service', 'reason'),
         _counted(
-            (record.host or NOBODY, str(record.unavailable))
+            (record.host or UNOWNED, str(record.unavailable))
             for record in records
             if record.unavailable is not None
         ),
@@ -104,9 +80,9 @@ def unavailable(records: Iterable[model.ComputeNode]) -> Family:
 def services(
     rows: Iterable[model.Service], alive: frozenset[str] | None
 ) -> Family:
-    """Say of each service whether it is alive.
+    """Return whether each service is alive.
 
-    :param alive: hosts that are members; ``None`` if that is not known.
+    :param alive: hosts that are members; ``None`` if they are not known.
     """
     if alive is None:
         samples = []
@@ -122,7 +98,7 @@ def services(
 
 
 def disabled(rows: Iterable[model.Service]) -> Family:
-    """Say of each service whether an operator has stopped it."""
+    """Return whether an operator has disabled each service."""
     return Family(
         f'{PREFIX}_service_disabled',
         'Whether an operator disabled a service or forced it down: 1 or 0.',
@@ -138,7 +114,8 @@ def members(view: model.View) -> Family:
     """Count the live processes."""
     return Family(
         f'{PREFIX}_members',
-        'Live processes by service; more than one are active and standby.',
+        'Live processes by service; if there are several, all but one are '
+        'standbys.',
         ('service',),
         _counted((m.host,) for m in (*view.members, *view.standbys)),
     )
@@ -162,8 +139,8 @@ def reservations(found: Iterable[Reservation]) -> Family:
     """Count the open reservations."""
     return Family(
         f'{PREFIX}_reservations',
-        'Open reservations by service and state; "confirmed" are those that '
-        'do not expire.',
+        'Open reservations by service and state; confirmed ones do not '
+        'expire.',
         ('service', 'state', 'confirmed'),
         _counted(
             (one.host, one.state.value, str(one.confirmed).lower())
@@ -173,17 +150,17 @@ def reservations(found: Iterable[Reservation]) -> Family:
 
 
 def taken(seconds: float, age: float) -> list[Family]:
-    """Say what finding all this out took, and how long ago that was."""
+    """Return the duration and the age of the collection."""
     return [
         Family(
             f'{PREFIX}_metrics_seconds',
-            'Seconds that it took to find out what these metrics say.',
+            'Seconds that it took to collect these metrics.',
             (),
             [((), seconds)],
         ),
         Family(
             f'{PREFIX}_metrics_age_seconds',
-            'Seconds since these metrics were found out.',
+            'Seconds since these metrics were collected.',
             (),
             [((), age)],
         ),

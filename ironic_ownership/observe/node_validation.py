@@ -1,28 +1,9 @@
-"""How a node that is to be enrolled is shown: what is wrong with it."""
+"""Columns of the faults of nodes that are to be enrolled."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
+from ironic_ownership.engine.checks.node_validation import Fault
 from ironic_ownership.observe import columns
-
-
-class Fault(Protocol):
-    """One thing that is wrong with one node; the engine finds it."""
-
-    @property
-    def place(self) -> str: ...  # noqa: D102 - in the file
-    @property
-    def node(self) -> str | None: ...  # noqa: D102 - name or uuid
-    @property
-    def severity(self) -> str: ...  # noqa: D102 - a code
-    @property
-    def code(self) -> str: ...  # noqa: D102 - of the fault
-    @property
-    def what(self) -> str: ...  # noqa: D102 - in words
-    @property
-    def hint(self) -> str: ...  # noqa: D102 - what helps
-
 
 _Column = columns.Column[Fault]
 
@@ -34,4 +15,3 @@ COLUMNS = (
     _Column('what', lambda f: f.what),
     _Column('hint', lambda f: f.hint or None),
 )
-"""All of a fault."""

@@ -1,58 +1,13 @@
-"""How a preview is shown: flows, single nodes, and the sums."""
+"""Columns of a preview: flows, single nodes, and the totals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator
 
-from ironic_ownership.contracts import model
+from ironic_ownership.engine.decision.preview import Flow, Preview, Transfer
 from ironic_ownership.observe import columns
 
 _Row = dict[str, columns.Cell]
-
-
-class Flow(Protocol):
-    """All nodes that would go from one service to another."""
-
-    @property
-    def before(self) -> str | None: ...  # noqa: D102
-    @property
-    def after(self) -> str | None: ...  # noqa: D102
-    @property
-    def nodes(self) -> int: ...  # noqa: D102
-    @property
-    def instances(self) -> int: ...  # noqa: D102
-    @property
-    def share(self) -> float: ...  # noqa: D102
-
-
-class Transfer(Protocol):
-    """One node, its owner before and after."""
-
-    @property
-    def node(self) -> model.Node: ...  # noqa: D102
-    @property
-    def before(self) -> str | None: ...  # noqa: D102
-    @property
-    def after(self) -> str | None: ...  # noqa: D102
-    @property
-    def deployed(self) -> bool: ...  # noqa: D102
-
-
-class Preview(Protocol):
-    """What is shown of a preview; the engine makes it."""
-
-    @property
-    def compared(self) -> int: ...  # noqa: D102
-    @property
-    def share(self) -> float: ...  # noqa: D102
-    @property
-    def transfers(self) -> Sequence[Transfer]: ...  # noqa: D102
-    @property
-    def stranded(self) -> Sequence[Transfer]: ...  # noqa: D102
-    @property
-    def unserved(self) -> Sequence[Transfer]: ...  # noqa: D102
-    def flows(self) -> Sequence[Flow]: ...  # noqa: D102
 
 
 _Flow = columns.Column[Flow]
@@ -77,11 +32,11 @@ NODE = (
     _Change('shard', lambda c: c[1].node.shard),
     _Change('conductor_group', lambda c: c[1].node.conductor_group),
 )
-"""One node that a change is about."""
+"""One node that a change affects."""
 
 
 def changes(preview: Preview) -> Iterator[tuple[str, Transfer]]:
-    """Yield every node that a change is about, with the kind of change."""
+    """Yield every affected node, with the kind of change."""
     for kind, transfers in (
         ('moves', preview.transfers),
         ('stranded', preview.stranded),
@@ -92,11 +47,11 @@ def changes(preview: Preview) -> Iterator[tuple[str, Transfer]]:
 
 
 def whole(preview: Preview, *, nodes: bool) -> _Row:
-    """Return everything as one object.
+    """Return the whole preview as one object.
 
     :param nodes: whether to name each node.
     """
-    said: _Row = {
+    row: _Row = {
         'nodes': preview.compared,
         'moves': len(preview.transfers),
         'share': columns.rounded(preview.share),
@@ -109,15 +64,15 @@ def whole(preview: Preview, *, nodes: bool) -> _Row:
         ],
     }
     if nodes:
-        said['changes'] = [
+        row['changes'] = [
             dict(zip(columns.keys(NODE), columns.row(NODE, c), strict=True))
             for c in changes(preview)
         ]
-    return said
+    return row
 
 
 def summary(preview: Preview) -> str:
-    """Return the sums in a few lines."""
+    """Return the totals in a few lines."""
     moves = len(preview.transfers)
     deployed = sum(t.deployed for t in preview.transfers)
     lines = [

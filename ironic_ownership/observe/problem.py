@@ -1,36 +1,16 @@
-"""How the problems that a check finds are shown."""
+"""Columns of the problems that a check finds."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from typing import Protocol
 
+from ironic_ownership.engine.checks.problem import Problem
 from ironic_ownership.observe import columns
 
 FEW = 3
-"""So many subjects are named unless all are asked for."""
+"""Number of subjects that are named unless all are requested."""
 
 _WIDTH = 48
-
-
-class Problem(Protocol):
-    """What is shown of a problem; the engine makes it."""
-
-    @property
-    def code(self) -> str: ...  # noqa: D102
-    @property
-    def severity(self) -> str: ...  # noqa: D102
-    @property
-    def what(self) -> str: ...  # noqa: D102
-    @property
-    def kind(self) -> str: ...  # noqa: D102
-    @property
-    def subjects(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def services(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def hint(self) -> str: ...  # noqa: D102
 
 
 _Column = columns.Column[Problem]
@@ -49,7 +29,7 @@ SHORT = (
     _Column('services', lambda p: list(p.services[:FEW])),
     *_TAIL,
 )
-"""Problems, each with the first few subjects; ``count`` has them all."""
+"""Problems, each with its first few subjects; ``count`` is of all."""
 
 LONG = (
     *_HEAD,
@@ -61,7 +41,7 @@ LONG = (
 
 
 def readable(cell: columns.Cell) -> str | int | float:
-    """Return a cell as a person reads it, in narrow columns."""
+    """Return a cell as text for people, in narrow columns."""
     if isinstance(cell, list) and cell:
         return '\n'.join(cell)
     text = columns.readable(cell)

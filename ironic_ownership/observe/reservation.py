@@ -1,11 +1,9 @@
-"""How reservations are shown."""
+"""Columns of reservations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
-
-from ironic_ownership.contracts import model, reservations
+from ironic_ownership.contracts import reservations
+from ironic_ownership.engine.reservations.selection import Choice
 from ironic_ownership.observe import columns
 
 _Column = columns.Column[reservations.Reservation]
@@ -20,7 +18,6 @@ RESERVATION = (
     _Column('created_at', lambda r: columns.moment(r.created_at)),
     _Column('expires_at', lambda r: columns.moment(r.expires_at)),
 )
-"""One line a reservation."""
 
 DETAILS = (
     *RESERVATION,
@@ -29,20 +26,6 @@ DETAILS = (
     _Column('detail', lambda r: r.detail),
     _Column('request', lambda r: r.request.to_mapping()),
 )
-"""All of one reservation."""
-
-
-class Choice(Protocol):
-    """What came of the search for a node; the engine makes it."""
-
-    @property
-    def candidates(self) -> tuple[model.Node, ...]: ...  # noqa: D102
-    @property
-    def examined(self) -> int: ...  # noqa: D102 - nodes looked at
-    @property
-    def fitting(self) -> int: ...  # noqa: D102 - nodes that fit
-    @property
-    def removed(self) -> Mapping[str, int]: ...  # noqa: D102 - by condition
 
 
 _Choice = columns.Column[Choice]
@@ -53,4 +36,4 @@ CHOICE = (
     _Choice('examined', lambda c: c.examined),
     _Choice('removed', lambda c: dict(c.removed)),
 )
-"""What a request would find."""
+"""Result of a dry run of a request."""

@@ -1,4 +1,4 @@
-"""How the peers of a ring are shown."""
+"""Columns of the peers of a ring."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Peer:
     :param assigner: the policy that chooses among the peers.
     :param nodes: number of compute nodes that it owns.
     :param share: of the ring's nodes, 0.0 to 1.0.
-    :param of_mean: against the mean of the live peers, 1.0 being the mean.
+    :param of_mean: relative to the mean of the live peers.
     """
 
     ring: int
@@ -43,7 +43,6 @@ SHORT = (
     _Column('share', lambda p: columns.rounded(p.share)),
     _Column('of_mean', lambda p: columns.rounded(p.of_mean)),
 )
-"""What fits into a listing."""
 
 LONG = (
     *SHORT,
@@ -51,4 +50,3 @@ LONG = (
     _Column('policies', lambda p: service.policies(p.settings)),
     _Column('settings', lambda p: service.options(p.settings)),
 )
-"""What a listing shows when asked for more."""

@@ -173,7 +173,7 @@ class ServiceTest(_Case):
             first = found[0] if isinstance(found, list) else found
             self.assertEqual('unknown', first['alive'])
             self.assertEqual(2, first['nodes'])
-            self.assertIn('warning: who is alive is unknown', done.stderr)
+            self.assertIn('warning: liveness is unknown', done.stderr)
             self.assertEqual(1, len(done.stderr.splitlines()), done.stderr)
             self.assertNotIn('hunter2', done.stderr)
         self.assert_refused(

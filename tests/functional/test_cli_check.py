@@ -214,7 +214,7 @@ class CheckTest(CheckCase):
 
 
 class OutageTest(CheckCase):
-    def test_ironic_that_is_down_is_named_and_the_rest_is_judged(
+    def test_outage_of_ironic_is_named_and_the_rest_is_checked(
         self,
     ) -> None:
         dead = self.lab.serve(
@@ -228,7 +228,7 @@ class OutageTest(CheckCase):
         self.assertIn('unowned nodes', found['ironic_unavailable']['hint'])
         done = self.lab.run('check')
         self.assertEqual((4, ''), (done.returncode, done.stderr))
-        self.assertIn('Not judged', done.stdout)
+        self.assertIn('Not checked', done.stdout)
         done = self.lab.run('service', 'list', '--long', '-f', 'json')
         self.assertEqual(4, done.returncode, done)
         self.assertIn('Ironic is unknown', done.stderr)

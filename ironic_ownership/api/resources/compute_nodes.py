@@ -120,37 +120,37 @@ def _list(request: Request) -> Answer:
     states = request.query.get('state')
     return request.page(
         'compute_nodes',
-        [f for f in found if not states or node_status.is_in(f, states)],
-        lambda finding: finding.uuid,
-        lambda finding: schemas.cells(compute_node.LONG, finding),
+        [f for f in found if not states or f.is_in(states)],
+        lambda status: status.uuid,
+        lambda status: schemas.cells(compute_node.LONG, status),
     )
 
 
-def _read(request: Request) -> list[node_status.Finding]:
+def _read(request: Request) -> list[node_status.NodeStatus]:
     context = request.context
-    wanted = node_listing.Asked(
+    filters = node_listing.Filters(
         request.query.get('service'),
         request.query.get('shard'),
         request.query.get('conductor_group'),
     )
     host = context.wired.service if context.sharded else ''
-    scope, whose = node_listing.scope_of(wanted, context.scope, host)
+    scope, whose = node_listing.scope_of(filters, context.scope, host)
     with context.ports() as ports:
-        return list(node_listing.take(ports, wanted, scope, whose))
+        return list(node_listing.list_nodes(ports, filters, scope, whose))
 
 
 def _show(request: Request) -> Answer:
     uuid = request.path['uuid']
     with request.context.ports() as ports:
-        finding = node_query.one(ports, uuid)
-        if finding is None:
+        status = node_query.status(ports, uuid)
+        if status is None:
             raise _unknown(uuid)
         limit = request.query.get('events', 5)
         events = (
             ports.records.events(node_uuid=uuid, limit=limit) if limit else ()
         )
     return Answer(
-        schemas.cells(compute_node.DETAILS, finding)
+        schemas.cells(compute_node.DETAILS, status)
         | {'events': [event.cell(one) for one in events]}
     )
 
@@ -158,9 +158,7 @@ def _show(request: Request) -> Answer:
 def _explain(request: Request) -> Answer:
     uuid = request.path['uuid']
     with request.context.ports() as ports:
-        said = node_query.explained(
-            ports, uuid, lambda: request.context.sharded
-        )
+        said = node_query.explain(ports, uuid, lambda: request.context.sharded)
     if said is None:
         raise _unknown(uuid)
     return Answer(schemas.cells(explanation.COLUMNS, said))

@@ -64,32 +64,32 @@ _DETAILS = schemas.thing(service.DETAILS, _TYPES, warnings=schemas.WARNINGS)
 
 def _list(request: Request) -> Answer:
     context = request.context
-    found = service_status.take(context.records, context.backend)
+    found = service_status.read(context.records, context.backend)
     shown: Sequence[columns.Column[Any]] = service.SHORT
     if request.query.get('long'):
         seen = context.overview(reservations=False)
-        found = service_status.weigh(found, seen, context.interpret)
+        found = service_status.add_load(found, seen, context.interpret)
         shown = service.LONG
     return request.page(
         'services',
-        found.standings,
-        lambda standing: standing.row.host,
-        lambda standing: schemas.cells(shown, standing),
-        found.doubts,
+        found.services,
+        lambda status: status.row.host,
+        lambda status: schemas.cells(shown, status),
+        found.warnings,
     )
 
 
 def _show(request: Request) -> Answer:
-    found = service_status.take(
+    found = service_status.read(
         request.context.records, request.context.backend
     )
-    by_host = {standing.row.host: standing for standing in found.standings}
+    by_host = {status.row.host: status for status in found.services}
     host = request.path['host']
     one = by_host.get(model.canonical_host(host))
     if one is None:
         raise suggestions.unknown('service', host, by_host)
     cells = schemas.cells(service.DETAILS, one)
-    return Answer(cells | {'warnings': list(found.doubts)})
+    return Answer(cells | {'warnings': list(found.warnings)})
 
 
 def _listed() -> schemas.Types:

@@ -1,1 +1,1 @@
-"""Everything that is not as it should be, and what helps."""
+"""Checks of the deployment, and of nodes before they are enrolled."""

@@ -1,6 +1,6 @@
-"""Problems of conductors: nodes that nobody can work on.
+"""Problems of conductors: nodes without a conductor that serves them.
 
-Pure. Each function is one check and gives any number of problems.
+Pure. Each function is one check and yields any number of problems.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterator
 
-from ironic_ownership.contracts import model
 from ironic_ownership.contracts.availability import Unavailable
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.availability import evaluation
@@ -18,11 +17,11 @@ from ironic_ownership.engine.checks.problem import (
     Problem,
     Severity,
 )
-from ironic_ownership.engine.queries import node_status
+from ironic_ownership.engine.queries.node_status import NodeStatus
 
 
 def no_conductor(facts: Facts) -> Iterator[Problem]:
-    """Tell that no conductor is alive, which takes no node out of service."""
+    """Report that no conductor is alive; it takes no node out of service."""
     fleet = facts.fleet
     if fleet is None or not fleet.all_gone:
         return
@@ -30,51 +29,50 @@ def no_conductor(facts: Facts) -> Iterator[Problem]:
     yield Problem(
         'no_conductor',
         Severity.ERROR,
-        'no conductor of Ironic is alive: nobody can work on any node',
+        'no conductor of Ironic is alive: no node can be managed',
         Kind.CONDUCTOR,
         tuple(known),
-        hint='Start the conductors, or look why their heartbeats do not '
+        hint='Start the conductors, or find out why their heartbeats do not '
         'reach the database of Ironic',
     )
 
 
-def not_shown(facts: Facts) -> Iterator[Problem]:
-    """Tell that it is not known which conductors there are."""
+def unknown_conductors(facts: Facts) -> Iterator[Problem]:
+    """Report that Ironic does not list its conductors."""
     if facts.nodes.unshown is None:
         return
     yield Problem(
         'conductors_unknown',
         Severity.UNKNOWN,
-        'Ironic does not tell its conductors: '
+        'Ironic does not list its conductors: '
         f'{" ".join(str(facts.nodes.unshown).split())}',
         Kind.PART,
         ('conductors',),
-        hint='Not judged: which nodes are out of service',
+        hint='Not checked: nodes out of service',
     )
 
 
 def out_of_service(facts: Facts) -> Iterator[Problem]:
     """Find nodes whose driver no live conductor of their group has.
 
-    Source: out-of-service. Those that nobody owns are named apart: no
-    service judges them in its refresh, so this is where they are seen.
+    Source: out-of-service. Unowned nodes have a code of their own: no refresh
+    evaluates them, so only this check reports them.
     """
     if facts.fleet is None or facts.fleet.all_gone:
         return
-    found: dict[tuple[bool, str, str], list[node_status.Finding]]
+    found: dict[tuple[bool, str, str], list[NodeStatus]]
     found = collections.defaultdict(list)
-    for finding in facts.findings:
-        verdict, node = finding.verdict, finding.node
-        if node is None or verdict is None:
+    for status in facts.statuses:
+        node, availability = status.node, status.availability
+        if node is None or availability is None:
             continue
-        if verdict.code is Unavailable.OUT_OF_SERVICE:
-            owned = _owner(finding) is not None
-            place = owned, node.driver, node.conductor_group
-            found[place].append(finding)
-    for (owned, driver, group), findings in sorted(
+        if availability.code is Unavailable.OUT_OF_SERVICE:
+            owned = status.owner is not None
+            found[owned, node.driver, node.conductor_group].append(status)
+    for (owned, driver, group), statuses in sorted(
         found.items(), key=lambda item: item[0]
     ):
-        yield _out_of_service(facts.fleet, owned, driver, group, findings)
+        yield _out_of_service(facts.fleet, owned, driver, group, statuses)
 
 
 def _out_of_service(
@@ -82,34 +80,29 @@ def _out_of_service(
     owned: bool,
     driver: str,
     group: str,
-    findings: list[node_status.Finding],
+    statuses: list[NodeStatus],
 ) -> Problem:
+    kind = 'node' if owned else 'unowned node'
     where = f'conductor group {group!r}' if group else 'the default group'
     supported = fleet.supports(driver, group)
     needed = fleet.needed(driver, group)
     if supported:
-        why = f'driver {driver!r} came back to {where} not long ago'
-        hint = 'They come back by themselves, see [ownership] recovery_delay'
+        why = f'driver {driver!r} is back in {where} since a short time'
+        hint = 'They return to service after [ownership] recovery_delay'
     else:
         why = f'no live conductor has the driver {driver!r} in {where}'
         hint = (
             f'Start one of these conductors: {suggestions.listed(needed)}'
             if needed
-            else 'Start a conductor there that enables it, or correct driver '
-            'and conductor group of the nodes'
+            else 'Start a conductor there that enables the driver, or correct '
+            'driver and conductor group of the nodes'
         )
     return Problem(
         'out_of_service' if owned else 'out_of_service_unowned',
         Severity.WARNING if supported else Severity.ERROR,
-        f'{suggestions.counted(len(findings), "node")} '
-        f'{"" if owned else "that nobody owns "}out of service: {why}',
+        f'{suggestions.counted(len(statuses), kind)} out of service: {why}',
         Kind.NODE,
-        tuple(sorted(f.uuid for f in findings)),
-        tuple(sorted({h for f in findings if (h := _owner(f)) is not None})),
+        tuple(sorted(s.uuid for s in statuses)),
+        tuple(sorted({s.owner for s in statuses if s.owner is not None})),
         hint,
     )
-
-
-def _owner(finding: node_status.Finding) -> str | None:
-    record: model.ComputeNode | None = finding.record
-    return record.host if record else None

@@ -1,6 +1,7 @@
-"""Problems of what Placement was told: nodes it does not know as they are.
+"""Problems of Placement reports: nodes whose provider is out of date.
 
-Pure, and without a question to Placement: the records say what it accepted.
+Pure, and without a request to Placement: the records have the digest of what
+it accepted.
 """
 
 from __future__ import annotations
@@ -19,35 +20,34 @@ from ironic_ownership.engine.checks.problem import (
 from ironic_ownership.engine.placement import inventory_diff
 
 
-def context(facts: Facts) -> Iterator[Problem]:
-    """Find nodes of which Placement does not know the latest."""
+def behind(facts: Facts) -> Iterator[Problem]:
+    """Find nodes whose latest state Placement has not accepted yet."""
     for host, made in _plans(facts):
         if made.steps:
             nodes = suggestions.counted(len(made.steps), 'node')
             yield Problem(
                 'placement_behind',
                 Severity.WARNING,
-                f'Placement does not know the latest of {nodes} owned by '
-                f'{host}',
+                f'Placement is out of date for {nodes} owned by {host}',
                 Kind.NODE,
                 tuple(sorted(step.uuid for step in made.steps)),
                 (host,),
                 'Normal for a moment after a change, and for minutes when '
                 'many nodes are new; if it lasts, the log of the service '
-                'says what Placement answers',
+                "has Placement's answers",
             )
 
 
 def without_class(facts: Facts) -> Iterator[Problem]:
-    """Find nodes that have nothing in Placement for want of a class."""
+    """Find nodes without a resource class, which Placement needs."""
     for host, made in _plans(facts):
         if made.without_class:
             nodes = suggestions.counted(len(made.without_class), 'node')
             yield Problem(
                 'no_resource_class',
                 Severity.WARNING,
-                f'{nodes} owned by {host} without a resource class: nothing '
-                'is reported to Placement',
+                f'{nodes} owned by {host} without a resource class: not '
+                'reported to Placement',
                 Kind.NODE,
                 tuple(sorted(made.without_class)),
                 (host,),
@@ -56,7 +56,7 @@ def without_class(facts: Facts) -> Iterator[Problem]:
 
 
 def _plans(facts: Facts) -> Iterator[tuple[str, inventory_diff.Plan]]:
-    """Plan as each live owner does that reports single nodes."""
+    """Yield the plan of each live owner that reports single nodes."""
     if not facts.reports:
         return
     owned: dict[str, dict[str, model.ComputeNode]] = collections.defaultdict(

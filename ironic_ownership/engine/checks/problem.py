@@ -1,4 +1,4 @@
-"""What a check finds, and what it finds it in."""
+"""Problems that checks find, and the facts that they evaluate."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ironic_ownership.engine.queries import deployment_snapshot, node_status
 
 
 class Severity(enum.StrEnum):
-    """How bad a problem is."""
+    """Severity of a problem."""
 
     ERROR = 'error'
     """Nodes are not served, or may not be, until an operator acts."""
 
     WARNING = 'warning'
-    """It may pass by itself, or may become an error."""
+    """It may resolve itself, or become an error."""
 
     UNKNOWN = 'unknown'
-    """It could not be judged."""
+    """It could not be checked."""
 
 
 class Kind(enum.StrEnum):
-    """What the subjects of a problem are."""
+    """Kind of the subjects of a problem."""
 
     NODE = 'node'
     SERVICE = 'service'
@@ -41,13 +41,13 @@ class Kind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One thing that is not as it should be.
+    """One problem of the deployment.
 
     :param code: stable, for scripts and alert rules.
     :param what: one phrase for people.
     :param subjects: uuids, hosts or names, all of them, in order.
-    :param services: hosts that it is about, besides the subjects.
-    :param hint: what the operator can do.
+    :param services: hosts concerned, in addition to the subjects.
+    :param hint: the action that resolves it.
     """
 
     code: str
@@ -63,36 +63,36 @@ class Problem:
 class Facts:
     """The deployment, and what follows from it.
 
-    Each of these is asked for only by a check that declared to need it.
+    A check uses only the parts that it declared to need.
 
-    :param reporting: whether the configuration here has inventories
-        reported to Placement.
+    :param reporting: whether inventories are reported to Placement by the
+        local configuration.
     """
 
-    seen: deployment_snapshot.Overview
+    snapshot: deployment_snapshot.DeploymentSnapshot
     interpret: policy_set.Interpreter
     reporting: bool = False
 
     @property
     def nodes(self) -> deployment_snapshot.Nodes:
-        """What Ironic has."""
-        assert self.seen.nodes is not None
-        return self.seen.nodes
+        """Nodes and conductors of Ironic."""
+        assert self.snapshot.nodes is not None
+        return self.snapshot.nodes
 
     @property
     def fleet(self) -> evaluation.Fleet | None:
-        """Who works on nodes; ``None`` if Ironic does not show that."""
+        """The conductors; ``None`` if Ironic does not show them."""
         return self.nodes.fleet
 
     @property
     def records(self) -> Sequence[model.ComputeNode]:
         """All compute nodes on record."""
-        assert self.seen.records is not None
-        return self.seen.records
+        assert self.snapshot.records is not None
+        return self.snapshot.records
 
     @functools.cached_property
     def reports(self) -> bool:
-        """Whether nodes are reported to Placement, here or anywhere."""
+        """Whether any service reports nodes to Placement."""
         return self.reporting or any(
             record.placement_digest is not None for record in self.records
         )
@@ -100,38 +100,38 @@ class Facts:
     @property
     def view(self) -> model.View:
         """The members."""
-        assert self.seen.view is not None
-        return self.seen.view
+        assert self.snapshot.view is not None
+        return self.snapshot.view
 
     @functools.cached_property
     def services(self) -> dict[str, model.Service]:
         """The rows of the services, by host."""
-        assert self.seen.services is not None
-        return {row.host: row for row in self.seen.services}
+        assert self.snapshot.services is not None
+        return {row.host: row for row in self.snapshot.services}
 
     @functools.cached_property
     def peer_groups(self) -> PeerGroups:
-        """Who may own nodes; as if nobody were disabled, without rows."""
+        """The peer groups; without rows, as if no service were disabled."""
         return PeerGroups.of(
-            self.view, self.seen.services or (), self.interpret
+            self.view, self.snapshot.services or (), self.interpret
         )
 
     @property
-    def findings(self) -> Sequence[node_status.Finding]:
-        """Every node that Ironic has, judged.
+    def statuses(self) -> Sequence[node_status.NodeStatus]:
+        """The status of every node that Ironic has.
 
-        :raises PluginFaultError: if a policy fails; it is asked once.
+        :raises PluginFaultError: if a policy fails; it is called only once.
         """
-        if isinstance(self._findings, exceptions.PluginFaultError):
-            raise self._findings
-        return self._findings
+        if isinstance(self._statuses, exceptions.PluginFaultError):
+            raise self._statuses
+        return self._statuses
 
     @functools.cached_property
-    def _findings(
+    def _statuses(
         self,
-    ) -> Sequence[node_status.Finding] | exceptions.PluginFaultError:
+    ) -> Sequence[node_status.NodeStatus] | exceptions.PluginFaultError:
         try:
-            found = node_status.survey(
+            found = node_status.evaluate(
                 self.nodes.listed, self.records, self.peer_groups, self.fleet
             )
         except exceptions.PluginFaultError as exc:

@@ -1,6 +1,6 @@
-"""Problems of reservations: what nobody settles while a service is dead.
+"""Problems of reservations: unfinished ones of a dead service.
 
-Pure. A service settles its own in its refresh; nobody else does.
+Pure. Only the service itself settles its reservations, in its refresh.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ironic_ownership.engine.checks.problem import (
     Severity,
 )
 
-_HALF_WAY = reservations.OPEN - {reservations.ReservationState.ACTIVE}
+_UNFINISHED = reservations.OPEN - {reservations.ReservationState.ACTIVE}
 
 
-def left(facts: Facts) -> Iterator[Problem]:
-    """Find reservations that wait for a service that is dead."""
+def unsettled(facts: Facts) -> Iterator[Problem]:
+    """Find reservations that wait for a dead service."""
     waiting: dict[str, list[str]] = collections.defaultdict(list)
-    for one in facts.seen.reservations or ():
+    for one in facts.snapshot.reservations or ():
         row = facts.services.get(one.host)
         lives = one.host in facts.view.hosts or (row is not None and row.away)
-        if not lives and _wants_its_service(one):
+        if not lives and _needs_its_service(one):
             waiting[one.host].append(one.id)
     for host in sorted(waiting):
         yield Problem(
@@ -38,12 +38,12 @@ def left(facts: Facts) -> Iterator[Problem]:
             Kind.RESERVATION,
             tuple(sorted(waiting[host])),
             (host,),
-            f'Start {host} again, or give the nodes back: '
+            f'Start {host} again, or release the nodes: '
             'ironic-ownership reservation delete ID',
         )
 
 
-def _wants_its_service(one: reservations.Reservation) -> bool:
+def _needs_its_service(one: reservations.Reservation) -> bool:
     if one.state is reservations.ReservationState.ACTIVE:
         return one.expires_at is not None and not one.confirmed
-    return one.state in _HALF_WAY
+    return one.state in _UNFINISHED

@@ -1,7 +1,7 @@
-"""Look for everything that is not as it should be.
+"""Runner of all checks.
 
-Pure: judges one overview. What could not be read is a problem of its own,
-which names the checks that could not be made.
+Pure: evaluates one snapshot. A part that could not be read is a problem that
+names the skipped checks.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _ORDER = tuple(Severity)
 class _Check:
     """One check.
 
-    :param title: what it looks for, for the list of what was not judged.
-    :param needs: the parts that have to have answered.
+    :param title: what it looks for, for the list of skipped checks.
+    :param needs: the parts that it needs.
     """
 
     title: str
@@ -58,9 +58,9 @@ _CHECKS = (
         conductor_problems.no_conductor,
     ),
     _Check(
-        'conductors that are not shown',
+        'conductors that Ironic does not list',
         frozenset((Part.IRONIC,)),
-        conductor_problems.not_shown,
+        conductor_problems.unknown_conductors,
     ),
     _Check('nodes out of service', _ALL, conductor_problems.out_of_service),
     _Check('owners that are gone', _RECORDED, node_problems.left_behind),
@@ -102,46 +102,48 @@ _CHECKS = (
     _Check(
         'refused configurations', _RECORDED, service_problems.config_errors
     ),
-    _Check('reservations left behind', _RECORDED, reservation_problems.left),
-    _Check('reports to Placement', _ALL, placement_problems.context),
+    _Check(
+        'reservations left behind', _RECORDED, reservation_problems.unsettled
+    ),
+    _Check('reports to Placement', _ALL, placement_problems.behind),
     _Check('resource classes', _ALL, placement_problems.without_class),
     _Check('balance', _RECORDED, service_problems.imbalance),
 )
 
 
 def check(
-    seen: deployment_snapshot.Overview,
+    snapshot: deployment_snapshot.DeploymentSnapshot,
     interpret: policy_set.Interpreter,
     *,
     reporting: bool = False,
 ) -> list[Problem]:
-    """Judge a deployment.
+    """Check a deployment.
 
-    :param seen: what of it could be read.
+    :param snapshot: the parts of it that could be read.
     :param interpret: reads the settings that members advertise.
     :param reporting: whether nodes are to be reported to Placement.
     :returns: all problems, errors first.
     """
-    return find(Facts(seen, interpret, reporting))
+    return find(Facts(snapshot, interpret, reporting))
 
 
 def find(facts: Facts) -> list[Problem]:
-    """Judge what is known of a deployment.
+    """Check the facts of a deployment.
 
     :returns: all problems, errors first.
     """
-    seen = facts.seen
+    snapshot = facts.snapshot
     problems: list[Problem] = []
     failed: dict[str, list[str]] = {}
     for one in _CHECKS:
-        if one.needs & seen.unread.keys():
+        if one.needs & snapshot.unread.keys():
             continue
         try:
             problems.extend(one.find(facts))
         except exceptions.PluginFaultError as exc:
             failed.setdefault(str(exc), []).append(one.title)
     problems.extend(_failed(failed))
-    problems.extend(_unread(seen))
+    problems.extend(_unread(snapshot))
     return sorted(problems, key=lambda problem: _ORDER.index(problem.severity))
 
 
@@ -153,12 +155,14 @@ def _failed(failed: Mapping[str, Sequence[str]]) -> Iterable[Problem]:
             what,
             Kind.PART,
             ('policies',),
-            hint=f'Not judged: {", ".join(titles)}',
+            hint=f'Not checked: {", ".join(titles)}',
         )
 
 
-def _unread(seen: deployment_snapshot.Overview) -> Iterable[Problem]:
-    for part, error in seen.unread.items():
+def _unread(
+    snapshot: deployment_snapshot.DeploymentSnapshot,
+) -> Iterable[Problem]:
+    for part, error in snapshot.unread.items():
         titles = [one.title for one in _CHECKS if part in one.needs]
         yield Problem(
             error.code,
@@ -166,5 +170,5 @@ def _unread(seen: deployment_snapshot.Overview) -> Iterable[Problem]:
             f'{part}: {" ".join(str(error).split())}',
             Kind.PART,
             (str(part),),
-            hint=f'Not judged: {", ".join(titles)}',
+            hint=f'Not checked: {", ".join(titles)}',
         )

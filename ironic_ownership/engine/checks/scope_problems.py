@@ -1,6 +1,6 @@
-"""Problems of shards and conductor groups: nobody serves them, or no node.
+"""Problems of shards and conductor groups without a service or nodes.
 
-Pure. Each function is one check and gives any number of problems.
+Pure. Each function is one check and yields any number of problems.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ironic_ownership.engine.checks.problem import (
 
 
 def shards_without_service(facts: Facts) -> Iterator[Problem]:
-    """Find shards in Ironic of which no live, enabled service has a node."""
+    """Find shards in Ironic that no live, enabled service serves."""
     yield from _without_service(
         'shard_without_service',
         Kind.SHARD,
@@ -28,23 +28,23 @@ def shards_without_service(facts: Facts) -> Iterator[Problem]:
 
 
 def groups_without_service(facts: Facts) -> Iterator[Problem]:
-    """Find conductor groups of which no live, enabled service has a node.
+    """Find conductor groups that no live, enabled service serves.
 
-    Those that consist of shards without a service are told of as shards.
+    Groups that consist of unserved shards are reported as shards only.
     """
-    told = _unserved_shards(facts)
+    reported = _unserved_shards(facts)
     nodes: dict[str, int] = collections.Counter()
-    served, untold = set(), set()
+    served, unserved = set(), set()
     for (shard, group), number in _places(facts).items():
         nodes[group] += number
         if _is_served(facts, shard, group):
             served.add(group)
-        elif shard not in told:
-            untold.add(group)
+        elif shard not in reported:
+            unserved.add(group)
     yield from _without_service(
         'conductor_group_without_service',
         Kind.CONDUCTOR_GROUP,
-        {group: nodes[group] for group in untold - served},
+        {group: nodes[group] for group in unserved - served},
         'conductor_group',
     )
 
@@ -57,8 +57,8 @@ def shards_without_nodes(facts: Facts) -> Iterator[Problem]:
             yield Problem(
                 'shard_without_nodes',
                 Severity.WARNING,
-                f'shard key {shard!r} of {suggestions.listed(hosts)} is on no '
-                'node in Ironic',
+                f'no node in Ironic has the shard key {shard!r} of '
+                f'{suggestions.listed(hosts)}',
                 Kind.SHARD,
                 (shard,),
                 hosts,
@@ -68,9 +68,9 @@ def shards_without_nodes(facts: Facts) -> Iterator[Problem]:
 
 
 def shard_case(facts: Facts) -> Iterator[Problem]:
-    """Find shards and shard keys that differ in nothing but case.
+    """Find shards and shard keys that differ only in case.
 
-    Ironic keeps a shard to the letter.
+    Shards are case-sensitive in Ironic.
     """
     keys = _shard_keys(facts)
     present = {n.shard for n in facts.nodes.listed if n.shard is not None}
@@ -81,18 +81,18 @@ def shard_case(facts: Facts) -> Iterator[Problem]:
         if len(variants) < 2:
             continue
         hosts = {host for name in variants for host in keys.get(name, ())}
-        said = ', '.join(
+        places = ', '.join(
             f'{name!r} ({_where(name, present, keys)})'
             for name in sorted(variants)
         )
         yield Problem(
             'shard_case',
             Severity.ERROR,
-            f'shards that differ only in case: {said}',
+            f'shards that differ only in case: {places}',
             Kind.SHARD,
             tuple(sorted(variants)),
             tuple(sorted(hosts)),
-            'Write the shard_key exactly as Ironic has it',
+            'Write the shard_key exactly as in Ironic',
         )
 
 
@@ -110,13 +110,13 @@ def _without_service(
 ) -> Iterator[Problem]:
     if nodes:
         unserved = sorted(nodes)
-        said = [f'{name!r} (nodes: {nodes[name]})' for name in unserved]
+        counts = [f'{name!r} (nodes: {nodes[name]})' for name in unserved]
         what = str(kind).replace('_', ' ')
         yield Problem(
             code,
             Severity.ERROR,
             f'{what} without a live, enabled service: '
-            f'{suggestions.listed(said)}',
+            f'{suggestions.listed(counts)}',
             kind,
             tuple(unserved),
             hint=f'Start a service with that {option}, or change the nodes '
@@ -125,7 +125,7 @@ def _without_service(
 
 
 def _unserved_shards(facts: Facts) -> dict[str, int]:
-    """Count the nodes of each shard that is not served at all."""
+    """Count the nodes of each shard that no service serves."""
     nodes: dict[str, int] = collections.Counter()
     served = set()
     for (shard, group), number in _places(facts).items():

@@ -1,6 +1,6 @@
 """Problems of services: settings, views, shares of a ring.
 
-Pure. Each function is one check and gives any number of problems.
+Pure. Each function is one check and yields any number of problems.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from ironic_ownership.engine.queries import balance
 
 
 def settings_differ(facts: Facts) -> Iterator[Problem]:
-    """Find services that are meant to be peers and run different settings.
+    """Find services that should be peers and run different settings.
 
-    Meant to be: one names the other as a peer, or both have one scope.
+    They should be if one names the other as a peer, or both have one scope.
     """
 
-    def meant(one: PeerGroup, other: PeerGroup) -> bool:
+    def should_be_peers(one: PeerGroup, other: PeerGroup) -> bool:
         named = one.peers & frozenset(other.hosts) or other.peers & frozenset(
             one.hosts
         )
         one_scope = one.policies.scope == other.policies.scope
         return one.settings != other.settings and bool(named or one_scope)
 
-    for groups in _related(facts.peer_groups.groups, meant):
+    for groups in _related(facts.peer_groups.groups, should_be_peers):
         yield _services(
             'settings_differ',
             Severity.ERROR,
             'peers with different settings: '
             + settings_diff.differences({g.hosts: g.settings for g in groups}),
             _hosts(groups),
-            'Give all of them the same policies and options; SIGHUP or a '
-            'restart applies them',
+            'Give all of them the same policies and options, and apply them '
+            'with SIGHUP or a restart',
         )
 
 
 def settings_case(facts: Facts) -> Iterator[Problem]:
-    """Find members whose settings differ in nothing but case."""
+    """Find members whose settings differ only in case."""
     folded: dict[str, list[model.Member]] = collections.defaultdict(list)
     for member in facts.view.members:
         folded[member.settings.to_json().casefold()].append(member)
@@ -67,12 +67,12 @@ def settings_case(facts: Facts) -> Iterator[Problem]:
                     {hosts: text for text, hosts in by_settings.items()}
                 ),
                 [member.host for member in members],
-                'Write them alike, as Ironic does',
+                'Use the same case everywhere: that of Ironic',
             )
 
 
 def unknown_peers(facts: Facts) -> Iterator[Problem]:
-    """Find names of peers that no service has ever had."""
+    """Find names of peers that never were services."""
     known = facts.services.keys() | facts.view.hosts
     for group in facts.peer_groups.groups:
         unknown = sorted(group.peers - known)
@@ -80,8 +80,8 @@ def unknown_peers(facts: Facts) -> Iterator[Problem]:
             yield Problem(
                 'peer_unknown',
                 Severity.WARNING,
-                f'{suggestions.listed(group.hosts)} name peers that were '
-                f'never seen: {suggestions.listed(unknown)}',
+                f'{suggestions.listed(group.hosts)} name unknown peers: '
+                f'{suggestions.listed(unknown)}',
                 Kind.SERVICE,
                 tuple(unknown),
                 group.hosts,
@@ -90,10 +90,9 @@ def unknown_peers(facts: Facts) -> Iterator[Problem]:
 
 
 def shared_filters(facts: Facts) -> Iterator[Problem]:
-    """Find several live services on one shard, or with one filter.
+    """Find live services that share a shard or a filter.
 
-    Source: ironic-shards: the nodes are spread with one shard key for each
-    process.
+    Source: ironic-shards: nodes are spread by one shard key for each process.
     """
 
     def overlap(one: PeerGroup, other: PeerGroup) -> bool:
@@ -107,20 +106,20 @@ def shared_filters(facts: Facts) -> Iterator[Problem]:
         yield _services(
             'filter_shared' if shard is None else 'shard_shared',
             Severity.ERROR,
-            f'{suggestions.listed(hosts)} have one filter and no common '
+            f'{suggestions.listed(hosts)} share a filter and have no common '
             'assigner'
             if shard is None
-            else f'{suggestions.listed(hosts)} are on one shard, {shard!r}',
+            else f'{suggestions.listed(hosts)} share the shard {shard!r}',
             hosts,
-            'Give each a filter of its own; for a standby give both '
-            'processes the same [DEFAULT] host',
+            'Give each its own filter; for a standby, give both processes '
+            'the same [DEFAULT] host',
         )
 
 
 def views_differ(facts: Facts) -> Iterator[Problem]:
-    """Find live services that last reported another view than the current.
+    """Find live services whose last reported view is not the current one.
 
-    Who has not reported any view yet is given time.
+    Services that have not reported a view yet are ignored.
     """
     current = facts.view.checksum
     found = [
@@ -133,16 +132,16 @@ def views_differ(facts: Facts) -> Iterator[Problem]:
         yield _services(
             'view_differs',
             Severity.WARNING,
-            f'{suggestions.listed(found)} last saw other members than there '
-            f'are (checksum {current})',
+            f'{suggestions.listed(found)} last reported other members than '
+            f'the current ones (checksum {current})',
             found,
-            'Normal for a heartbeat after a change of members; if it lasts, '
-            'look for a service with another membership backend or store',
+            'Normal for a heartbeat after members change; if it lasts, find '
+            'the service that uses another membership backend or store',
         )
 
 
 def unreadable(facts: Facts) -> Iterator[Problem]:
-    """Find members whose settings mean nothing to this installation."""
+    """Find members whose settings can't be read by this installation."""
     for member in facts.view.members:
         why = settings_diff.unreadable(member.settings, facts.interpret)
         if why:
@@ -152,13 +151,13 @@ def unreadable(facts: Facts) -> Iterator[Problem]:
                 f'{member.host} advertises settings that cannot be read '
                 f'here: {why}',
                 [member.host],
-                "It is nobody's peer. Install the same release and "
-                'policies everywhere',
+                'It has no peers. Install the same release and policies '
+                'everywhere',
             )
 
 
 def config_errors(facts: Facts) -> Iterator[Problem]:
-    """Find live services that refused their changed configuration."""
+    """Find live services that rejected their changed configuration."""
     for host, error, _ in _reported(facts):
         if error:
             yield _services(
@@ -171,7 +170,7 @@ def config_errors(facts: Facts) -> Iterator[Problem]:
 
 
 def plugin_faults(facts: Facts) -> Iterator[Problem]:
-    """Find live services whose policies fail, or take very long."""
+    """Find live services whose policies fail, or take too long."""
     for host, _, fault in _reported(facts):
         if fault:
             yield _services(
@@ -179,8 +178,8 @@ def plugin_faults(facts: Facts) -> Iterator[Problem]:
                 Severity.ERROR,
                 f'{host} cannot decide and changes no owner: {fault}',
                 [host],
-                'Repair that package, or take its policy out of [ownership] '
-                'policies; "ironic-ownership plugin check" tries it',
+                'Repair that package, or remove its policy from [ownership] '
+                'policies; "ironic-ownership plugin check" tests it',
             )
 
 
@@ -193,7 +192,7 @@ def _reported(
 
 
 def imbalance(facts: Facts) -> Iterator[Problem]:
-    """Find rings whose largest share passes 1.5 times the mean."""
+    """Find rings whose largest share exceeds 1.5 times the mean."""
     owned = collections.Counter(record.host for record in facts.records)
     for group, spread in balance.rings(facts.peer_groups, owned):
         if spread.uneven:
@@ -205,8 +204,8 @@ def imbalance(facts: Facts) -> Iterator[Problem]:
                 f'{spread.nodes[most] / spread.mean:.2f} times the mean of '
                 f'its ring of {len(group.hosts)}',
                 [most],
-                '"ironic-ownership ring show" shows all shares; shards '
-                'spread nodes as you choose',
+                '"ironic-ownership ring show" shows all shares; use shards to '
+                'control how nodes are spread',
             )
 
 
@@ -214,7 +213,7 @@ def _related(
     groups: Sequence[PeerGroup],
     related: Callable[[PeerGroup, PeerGroup], bool],
 ) -> Iterable[Sequence[PeerGroup]]:
-    """Return the sets of groups that are related, directly or by others."""
+    """Return the sets of groups that are related, directly or indirectly."""
     sets = {number: {number} for number in range(len(groups))}
     for one, other in itertools.combinations(range(len(groups)), 2):
         if sets[one] is not sets[other] and related(

@@ -25,7 +25,7 @@ class _Refusal:
     again_at: float
 
 
-class Refusals:
+class Backoff:
     """What was refused, of which node, and when it is tried again.
 
     Threading: one thread at a time.

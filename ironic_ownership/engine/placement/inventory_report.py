@@ -65,8 +65,10 @@ class InventoryReport:
         self._records = records
         self._fence = fence
         self._provider = provider_writer.ProviderWriter(placement, fence.epoch)
-        self._refusals = backoff.Refusals(conditions, clock)
-        self._turns = staggered_schedule.Turns(compare_interval, clock)
+        self._refusals = backoff.Backoff(conditions, clock)
+        self._turns = staggered_schedule.StaggeredSchedule(
+            compare_interval, clock
+        )
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._withdrawn: set[str] = set()

@@ -38,7 +38,7 @@ class Counts:
     pending: int = 0
 
 
-class Teller(Protocol):
+class Reporter(Protocol):
     """What is told of a refresh."""
 
     counts: Counts
@@ -65,7 +65,7 @@ class PlacementLoop:
     Threading: :meth:`run` in a thread of its own, the rest from any.
     """
 
-    def __init__(self, teller: Teller, conditions: Conditions) -> None:
+    def __init__(self, teller: Reporter, conditions: Conditions) -> None:
         self._teller = teller
         self._conditions = conditions
         self._seen: refresh_result.RefreshResult | None = None

@@ -14,7 +14,7 @@ from ironic_ownership.engine.membership import fence
 _PHASES = 2**32
 
 
-class Turns:
+class StaggeredSchedule:
     """Gives each uuid a turn.
 
     Threading: one thread at a time.

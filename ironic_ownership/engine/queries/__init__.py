@@ -1,1 +1,1 @@
-"""What operators ask: lists, one node, and why it is where it is."""
+"""Read-only queries: node and service lists, single nodes, explanations."""

@@ -1,8 +1,8 @@
-"""May a node be acted on now? Asked from outside of the service that owns it.
+"""Check whether the owner of a node may act on it, from outside of the owner.
 
-The service itself asks its guard, which also knows its fence. Here the same
-is judged from the records, the members and Ironic, for operators and for
-whoever sends requests to a service. Changes nothing.
+The owner itself uses its guard, which also knows its fence. This check
+evaluates the records, the members and Ironic, for operators and for clients
+that send requests to a service. Read-only.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts import exceptions, inventory
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import explanation, node_query
@@ -35,25 +35,32 @@ def check(
     uuid: str,
     sharded: Callable[[], bool] = lambda: False,
 ) -> Allowed:
-    """Return who may act on a node, if anybody may.
+    """Return the owner of a node, if it may act on it now.
 
-    :param sharded: as for :func:`census.explained`.
+    :param sharded: as for :func:`node_query.explain`.
     :raises NotFoundError: if Ironic does not have the node.
     :raises NodeOutOfServiceError: if no conductor can work on it.
-    :raises NotOwnerError: if nobody owns it.
+    :raises NotOwnerError: if no service owns it.
     :raises FencedError: if its owner is not alive, or may not act.
     :raises WrongScopeError: if it is free and has left its owner's scope.
     :raises OwnershipError: if anything can't be read.
     """
-    found = node_query.explained(ports, uuid, sharded)
-    if found is None or found.finding.node is None:
+    found = node_query.explain(ports, uuid, sharded)
+    if found is None or found.status.node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
-    node = found.finding.node
+    status, node = found.status, found.status.node
     evaluation.check_in_service(node, _fleet(ports.source))
-    host = _owner(found)
+    host = status.owner
+    if host is None:
+        raise exceptions.NotOwnerError(
+            f'no service owns the node {uuid}',
+            hint='To see why: ironic-ownership compute node explain '
+            f'{status.uuid}',
+        )
     _check_owner(found, host)
-    deployed = node.instance_uuid or _recorded_instance(found)
-    decision = found.finding.decision
+    recorded = status.record.instance_uuid if status.record else None
+    deployed = node.instance_uuid or recorded
+    decision = status.decision
     if decision is not None and decision.filtered and not deployed:
         raise exceptions.WrongScopeError(
             f'the node {uuid} has left the scope of {host}: its shard is '
@@ -74,33 +81,17 @@ def _fleet(source: inventory.Inventory) -> evaluation.Fleet | None:
     return known.fleet
 
 
-def _owner(found: explanation.Explanation) -> str:
-    record: model.ComputeNode | None = found.finding.record
-    if record is None or record.host is None:
-        raise exceptions.NotOwnerError(
-            f'nobody owns the node {found.finding.uuid}',
-            hint='ironic-ownership compute node explain '
-            f'{found.finding.uuid} tells why',
-        )
-    return record.host
-
-
-def _recorded_instance(found: explanation.Explanation) -> str | None:
-    record = found.finding.record
-    return record.instance_uuid if record else None
-
-
 def _check_owner(found: explanation.Explanation, host: str) -> None:
     row = found.owner
     if row is not None and row.forced_down:
-        what = 'is forced down'
-    elif row is None or not found.finding.owner_alive:
-        what = 'is not alive'
+        state = 'is forced down'
+    elif row is None or not found.status.owner_alive:
+        state = 'is not alive'
     elif row.fenced:
-        what = 'was fenced, and has not registered anew'
+        state = 'was fenced, and has not registered again'
     else:
         return
     raise exceptions.FencedError(
-        f'{host}, which owns the node {found.finding.uuid}, {what}',
+        f'{host}, which owns the node {found.status.uuid}, {state}',
         hint=f'Bring {host} back, or move the node to another service',
     )

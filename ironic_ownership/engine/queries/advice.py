@@ -1,4 +1,4 @@
-"""What to say about a decision: the rule in a sentence, and what helps.
+"""Advice on a decision: the rule in one sentence, and actions that help.
 
 Pure; one entry for each reason code.
 """
@@ -6,116 +6,106 @@ Pure; one entry for each reason code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import availability, model
 from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.engine.queries.explanation import Explanation
 from ironic_ownership.engine.reservations import eligibility
-
-if TYPE_CHECKING:
-    from ironic_ownership.engine.queries import explanation
 
 _PROGRAM = 'ironic-ownership'
 
 _RULES: Mapping[Reason, str] = {
-    Reason.EXCLUSIVE: '{wish} is the only live and enabled service whose '
+    Reason.EXCLUSIVE: '{preferred} is the only live, enabled service whose '
     'policies admit the node',
-    Reason.ASSIGNED: 'the assigner {assigner} of {live_peers} chose {wish}',
-    Reason.ADOPTED: 'nobody owned the node when it was seen with an '
-    'instance: the service that its policies give it to, {wish}, adopts it',
-    Reason.INSTANCE_STAYS: 'the node has an instance, so it stays with '
-    '{owner} until an operator moves it; the policies alone want {wish}',
-    Reason.RECORD_KEEPS: 'the policies want {wish}, but the record names '
-    '{owner}, and without a rebalancing assigner only an operator changes '
+    Reason.ASSIGNED: 'the assigner {assigner} chose {preferred} among '
+    '{live_peers}',
+    Reason.ADOPTED: 'the node had an instance when it was first seen and no '
+    'service owned it: {preferred}, chosen by the policies, adopts it',
+    Reason.INSTANCE_STAYS: 'the node has an instance and stays with {owner} '
+    'until an operator moves it; the policies alone want {preferred}',
+    Reason.RECORD_KEEPS: 'the policies want {preferred}, but the record names '
+    '{owner}, and without a rebalancing assigner only an operator can change '
     'that',
-    Reason.CONFLICT_FIRST: '{contenders} admit the node with one and the same '
-    'filter: {wish} joined first and keeps it',
+    Reason.CONFLICT_FIRST: '{contenders} admit the node with the same filter: '
+    '{preferred} joined first and keeps it',
     Reason.CONTESTED_KEEPS: '{contenders} admit the node with different '
     'settings: {owner}, the owner on record, keeps it',
     Reason.CONTESTED_UNOWNED: '{contenders} admit the node with different '
-    'settings, and nobody owns it: nobody claims it',
-    Reason.UNASSIGNED: '{live_peers} admit the node, and their assigner '
-    '{assigner} gives it to nobody',
-    Reason.NOT_ADMITTED: 'no live and enabled service admits the node',
-    Reason.FILTERED_KEEPS: 'no live and enabled service admits the node: the '
+    'settings, so no service claims it',
+    Reason.UNASSIGNED: '{live_peers} admit the node, but their assigner '
+    '{assigner} leaves it unowned',
+    Reason.NOT_ADMITTED: 'no live, enabled service admits the node',
+    Reason.FILTERED_KEEPS: 'no live, enabled service admits the node: the '
     'owner on record, {owner}, keeps it',
-    Reason.NODE_GONE: 'Ironic answers 404 for the uuid, asked without any '
-    'filter: only the record is left',
+    Reason.NODE_GONE: 'Ironic answers 404 for the uuid, without any filter: '
+    'only the record remains',
 }
 
 
-def rule(said: explanation.Explanation) -> str:
+def rule(explanation: Explanation) -> str:
     """Return the rule that was applied, as a sentence with names."""
-    decision = said.finding.decision
-    return _RULES[reason(said)].format(
-        owner=_owner(said) or 'nobody',
-        wish=(said.wish.owner if said.wish else None) or 'nobody',
-        assigner=said.assigner,
-        live_peers=', '.join(said.live_peers),
-        contenders=', '.join(decision.contenders if decision else ()),
+    return _RULES[explanation.decision.reason].format(
+        owner=explanation.status.owner or 'no service',
+        preferred=explanation.preferred_owner or 'no service',
+        assigner=explanation.assigner,
+        live_peers=', '.join(explanation.live_peers),
+        contenders=', '.join(explanation.decision.contenders),
     )
 
 
-def advice(said: explanation.Explanation) -> Iterator[str]:
-    """Yield what an operator could do, the most useful first."""
+def advise(explanation: Explanation) -> Iterator[str]:
+    """Yield what an operator can do, the most useful first."""
     found = [
-        *_about_service(said),
-        *_about_owner(said),
-        *_ADVICE.get(reason(said), _none)(said),
+        *_out_of_service(explanation),
+        *_owner_down(explanation),
+        *_ADVICE.get(explanation.decision.reason, _none)(explanation),
     ]
-    yield from found or _progress(said)
+    yield from found or _progress(explanation)
 
 
-def reason(said: explanation.Explanation) -> Reason:
-    """Return the reason code of what is explained."""
-    decision = said.finding.decision
-    return Reason.NODE_GONE if decision is None else decision.reason
+def _move(explanation: Explanation, host: str | None = None) -> str:
+    return (
+        f'{_PROGRAM} compute node move {explanation.status.uuid} --service '
+        f'{host or "HOST"}'
+    )
 
 
-def _owner(said: explanation.Explanation) -> str | None:
-    return said.finding.record.host if said.finding.record else None
-
-
-def _move(said: explanation.Explanation, host: str = 'HOST') -> str:
-    return f'{_PROGRAM} compute node move {said.finding.uuid} --service {host}'
-
-
-def _about_service(said: explanation.Explanation) -> Iterator[str]:
-    """Speak of a node that nobody can work on."""
-    verdict, node = said.finding.verdict, said.finding.node
-    if node is None or verdict is None:
-        return
-    if verdict.code is availability.Unavailable.OUT_OF_SERVICE:
+def _out_of_service(explanation: Explanation) -> Iterator[str]:
+    status = explanation.status
+    found = status.availability
+    if found and found.code is availability.Unavailable.OUT_OF_SERVICE:
         yield (
-            f'The node is out of service ({verdict.detail}): '
-            f'{_PROGRAM} compute node check-action {node.uuid} names the '
-            'conductors that are needed'
+            f'The node is out of service ({found.detail}). To see the '
+            f'conductors that it needs: {_PROGRAM} compute node check-action '
+            f'{status.uuid}'
         )
 
 
-def _about_owner(said: explanation.Explanation) -> Iterator[str]:
-    """Speak of an owner that should keep the node and cannot serve it."""
-    host, decision = _owner(said), said.finding.decision
+def _owner_down(explanation: Explanation) -> Iterator[str]:
+    """Advise on an owner that keeps the node and cannot serve it."""
+    status = explanation.status
+    host, decision = status.owner, status.decision
     if host is None or decision is None or decision.owner != host:
         return
-    if not said.finding.owner_alive:
-        forced = said.owner is not None and said.owner.forced_down
-        state = 'is forced down' if forced else 'is not alive'
-        target = said.wish.owner if said.wish else None
+    if not status.owner_alive:
+        row = explanation.owner
+        forced = row is not None and row.forced_down
         yield (
-            f'{host} {state}: bring it back, or, once it is really stopped, '
-            f'move the node: {_move(said, target or "HOST")}'
+            f'{host} is {"forced down" if forced else "not alive"}: bring it '
+            'back, or, after making sure that it has stopped, move the node: '
+            f'{_move(explanation, explanation.preferred_owner)}'
         )
 
 
-def _progress(said: explanation.Explanation) -> Iterator[str]:
-    owner, finding = _owner(said), said.finding
-    decided = finding.decision.owner if finding.decision else None
+def _progress(explanation: Explanation) -> Iterator[str]:
+    status = explanation.status
+    owner = status.owner
+    decided = status.decision.owner if status.decision else None
     if owner == decided:
         yield 'Nothing to do'
     elif owner is None:
         yield f'Wait: {decided} claims it at its next refresh'
-    elif finding.owner_alive:
+    elif status.owner_alive:
         yield (
             f'Wait: {owner} releases it at its next refresh'
             + (f', then {decided} claims it' if decided else '')
@@ -124,79 +114,80 @@ def _progress(said: explanation.Explanation) -> Iterator[str]:
         yield f'Wait: {decided} takes it from {owner} at its next refresh'
 
 
-def _stays(said: explanation.Explanation) -> Iterator[str]:
-    if not said.finding.owner_alive:
+def _stays(explanation: Explanation) -> Iterator[str]:
+    status, preferred = explanation.status, explanation.preferred_owner
+    if not status.owner_alive:
         return
-    wanted = said.wish.owner if said.wish else None
-    if wanted is not None:
+    if preferred is not None:
         yield (
-            'Nothing has to be done; to follow the policies: '
-            f'{_move(said, wanted)}'
+            'Nothing to do; to follow the policies: '
+            f'{_move(explanation, preferred)}'
         )
         return
-    yield f'Nothing has to be done: {_owner(said)} goes on serving it'
-    yield from _not_admitted(said)
+    yield f'Nothing to do: {status.owner} continues to serve it'
+    yield from _not_admitted(explanation)
 
 
-def _keeps(said: explanation.Explanation) -> Iterator[str]:
-    if said.finding.owner_alive:
-        wanted = said.wish.owner if said.wish else None
-        yield _move(said, wanted or 'HOST')
+def _keeps(explanation: Explanation) -> Iterator[str]:
+    if explanation.status.owner_alive:
+        yield _move(explanation, explanation.preferred_owner)
 
 
-def _contested(said: explanation.Explanation) -> Iterator[str]:
-    decision = said.finding.decision
-    hosts = ', '.join(decision.contenders if decision else ())
+def _contested(explanation: Explanation) -> Iterator[str]:
+    hosts = ', '.join(explanation.decision.contenders)
     yield (
         f'Give {hosts} the same [ownership] policies and options, or filters '
         f'that do not overlap; "{_PROGRAM} check" shows how they differ'
     )
 
 
-def _conflict(said: explanation.Explanation) -> Iterator[str]:
-    decision = said.finding.decision
-    hosts = ', '.join(decision.contenders if decision else ())
+def _conflict(explanation: Explanation) -> Iterator[str]:
+    hosts = ', '.join(explanation.decision.contenders)
     yield (
-        f'Stop all of {hosts} but one, or give each a filter of its own, '
-        'such as [ironic] shard_key'
+        f'Stop all of {hosts} but one, or give each its own filter, such as '
+        '[ironic] shard_key'
     )
-    yield from _progress(said)
+    yield from _progress(explanation)
 
 
-def _unassigned(said: explanation.Explanation) -> Iterator[str]:
-    if said.assigner == eligibility.POLICY:
+def _unassigned(explanation: Explanation) -> Iterator[str]:
+    if explanation.assigner == eligibility.POLICY:
         yield (
-            'Nothing has to be done; to have it owned, reserve it: '
-            f'{_PROGRAM} reservation create --node {said.finding.uuid} '
+            'Nothing to do; to have a service own it, reserve it: '
+            f'{_PROGRAM} reservation create --node {explanation.status.uuid} '
             '--instance UUID --service HOST'
         )
         return
-    yield f'Ask the policy {said.assigner} for it, as its documentation says'
+    yield (
+        f'See the documentation of the policy {explanation.assigner} for how '
+        'it assigns nodes'
+    )
 
 
-def _not_admitted(said: explanation.Explanation) -> Iterator[str]:
-    """Name who would admit the node, or what would have to be changed."""
-    willing = [c for c in said.candidates if c.admits and not c.considered]
+def _not_admitted(explanation: Explanation) -> Iterator[str]:
+    """Name services that would admit the node, or the changes it needs."""
+    candidates = explanation.candidates
+    willing = [c for c in candidates if c.admits and not c.considered]
     for candidate in willing:
         yield f'{candidate.host} would admit the node, but it {candidate.why}'
-    for candidate in said.candidates:
+    for candidate in candidates:
         if not candidate.readable:
             yield (
-                f'{candidate.host} may admit the node; look from a machine '
-                'where its policies are installed'
+                f'{candidate.host} may admit the node; run this command on a '
+                'machine where its policies are installed'
             )
     if not willing:
-        yield from _change_node(said)
+        yield from _change_node(explanation)
 
 
-def _change_node(said: explanation.Explanation) -> Iterator[str]:
-    node = said.finding.node
+def _change_node(explanation: Explanation) -> Iterator[str]:
+    node = explanation.status.node
     if node is None:
         return
     shard = '' if node.shard is None else f'shard_key = {node.shard} and '
     group = node.conductor_group or '""'
     yield f'Start a service with [ironic] {shard}conductor_group = {group}'
-    nearest = _nearest(said, node)
+    nearest = _nearest(explanation, node)
     if nearest is not None:
         host, options = nearest
         yield (
@@ -206,11 +197,11 @@ def _change_node(said: explanation.Explanation) -> Iterator[str]:
 
 
 def _nearest(
-    said: explanation.Explanation, node: model.Node
+    explanation: Explanation, node: model.Node
 ) -> tuple[str, str] | None:
     """Return the live service that needs the least change of the node."""
     found = []
-    for candidate in said.candidates:
+    for candidate in explanation.candidates:
         scope = candidate.scope
         if scope is None or not candidate.eligible:
             continue
@@ -226,7 +217,7 @@ def _nearest(
             )
             if wanted is not None and wanted != has
         ]
-        # An empty group is no value that the command takes.
+        # The command does not accept an empty group.
         if changes and all(wanted for _, wanted, _ in changes):
             distance = sum(
                 1 if wanted.casefold() == has.casefold() else 2
@@ -237,26 +228,24 @@ def _nearest(
     return min(found)[1:] if found else None
 
 
-def _gone(said: explanation.Explanation) -> Iterator[str]:
-    record = said.finding.record
-    if record is not None and record.instance_uuid is not None:
+def _gone(explanation: Explanation) -> Iterator[str]:
+    status = explanation.status
+    if status.record is not None and status.record.instance_uuid is not None:
         yield (
-            f'An instance, {record.instance_uuid}, is still recorded: make '
-            'sure that it is really gone'
+            f'The instance {status.record.instance_uuid} is still on record: '
+            'make sure that it no longer exists'
         )
-    if said.finding.owner_alive:
-        yield f'{_owner(said)} deletes a record without an instance by itself'
+    if status.owner_alive:
+        yield f'{status.owner} deletes a record without an instance by itself'
     else:
-        yield f'{_PROGRAM} compute node delete {said.finding.uuid}'
+        yield f'{_PROGRAM} compute node delete {status.uuid}'
 
 
-def _none(said: explanation.Explanation) -> Iterator[str]:
+def _none(explanation: Explanation) -> Iterator[str]:
     return iter(())
 
 
-_ADVICE: Mapping[
-    Reason, Callable[[explanation.Explanation], Iterator[str]]
-] = {
+_ADVICE: Mapping[Reason, Callable[[Explanation], Iterator[str]]] = {
     Reason.INSTANCE_STAYS: _stays,
     Reason.RECORD_KEEPS: _keeps,
     Reason.CONFLICT_FIRST: _conflict,

@@ -1,4 +1,4 @@
-"""How the nodes are spread over the services. Pure."""
+"""Balance of nodes across services. Pure."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 
 UNEVEN = 1.5
-"""A ring whose largest share passes so many times the mean is uneven."""
+"""A ring is uneven if its largest share exceeds this multiple of the mean."""
 
 _USABLE = frozenset(('available', 'active'))
 
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What one service owns by the records.
+    """Load of one service by the records.
 
     :param instances: nodes with an instance on record.
-    :param unavailable: nodes that could not be given to anybody now, with an
+    :param unavailable: nodes that nothing can be scheduled to now, with an
         instance or without; ``None`` while Ironic does not answer.
     :param of_mean: its nodes against the mean of the services that it is
         compared with, 1.0 being the mean; ``None`` if it is in no group.
@@ -32,11 +32,6 @@ class Load:
     instances: int = 0
     unavailable: int | None = None
     of_mean: float | None = None
-
-    @property
-    def free(self) -> int:
-        """Nodes without an instance."""
-        return self.nodes - self.instances
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +45,7 @@ class Spread:
 
     @property
     def mean(self) -> float:
-        """Nodes of a service, on the average."""
+        """Average number of nodes of a service."""
         return sum(self.nodes.values()) / len(self.nodes)
 
     @property
@@ -60,7 +55,7 @@ class Spread:
 
     @property
     def uneven(self) -> bool:
-        """Whether the largest share is too large, and could be smaller."""
+        """Whether the largest share is too large and could be smaller."""
         most = self.nodes[self.largest]
         return most > UNEVEN * self.mean and most > math.ceil(self.mean)
 
@@ -77,7 +72,7 @@ def usable(
     """Tell whether a node can carry an instance, as Ironic describes it.
 
     :param node: ``None`` if Ironic does not list it.
-    :param fleet: ``None`` if it is not known who works on nodes.
+    :param fleet: the conductors; ``None`` if they are not known.
     """
     return node is not None and not (
         evaluation.is_out_of_service(node, fleet)
@@ -108,13 +103,13 @@ def loads(
 ) -> dict[str, Load]:
     """Return the load of each service.
 
-    Services of one ring are compared with each other, and those that are
-    alone with all others that are alone.
+    Services of one ring are compared with each other, and services without
+    a ring with all others without one.
 
     :param hosts: the services in question.
     :param nodes: all nodes of Ironic; ``None`` if it does not answer.
-    :param peer_groups: ``None`` if it is not known who is alive.
-    :param fleet: ``None`` if it is not known who works on nodes.
+    :param peer_groups: ``None`` if liveness is not known.
+    :param fleet: the conductors; ``None`` if they are not known.
     """
     owned: dict[str, list[model.ComputeNode]] = collections.defaultdict(list)
     for record in records:

@@ -1,7 +1,7 @@
-"""The services that were considered for one node, and what each says of it.
+"""Candidate services for one node, with the result of each of their policies.
 
-Pure. Every service that is known is here, also those that cannot own nodes:
-most questions are about why not.
+Pure. Every known service is a candidate, including those that cannot own
+nodes: most questions are about why a service does not own a node.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 
 @dataclasses.dataclass(frozen=True)
-class Moment:
-    """What the services of a moment are known by."""
+class Services:
+    """Snapshot of all services: members, rows and peer groups.
+
+    :param rows: by host.
+    """
 
     view: model.View
-    services: Sequence[model.Service]
+    rows: Mapping[str, model.Service]
     interpret: policy_set.Interpreter
     peer_groups: PeerGroups
 
@@ -27,25 +30,26 @@ class Moment:
     def of(
         cls,
         view: model.View,
-        services: Sequence[model.Service],
+        rows: Sequence[model.Service],
         interpret: policy_set.Interpreter,
-    ) -> Moment:
-        """Build it, with its peer groups."""
-        serving = view.serving(services)
-        found = PeerGroups.of(serving, services, interpret)
-        return cls(serving, services, interpret, found)
+    ) -> Services:
+        """Build the snapshot, with its peer groups."""
+        serving = view.serving(rows)
+        groups = PeerGroups.of(serving, rows, interpret)
+        return cls(serving, {row.host: row for row in rows}, interpret, groups)
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
-    """What one policy of a service says about the node.
+class PolicyResult:
+    """Result of one policy of a service for the node.
 
     :param admits: ``None`` for an assigner, and if it is not known.
+    :param detail: one phrase.
     """
 
     policy: model.PolicySettings
     admits: bool | None
-    says: str
+    detail: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Candidate:
 
     :param admits: whether its policies admit the node; ``None`` if that is
         not known.
-    :param scope: what its policies let Ironic filter by, if that is known.
+    :param scope: the server-side filter of its policies, if that is known.
     :param considered: whether it takes part in the decision.
     :param why: one phrase.
     """
@@ -64,7 +68,7 @@ class Candidate:
     disabled: bool
     forced_down: bool
     readable: bool
-    verdicts: tuple[Verdict, ...]
+    results: tuple[PolicyResult, ...]
     admits: bool | None
     scope: model.Scope | None
     considered: bool
@@ -72,7 +76,7 @@ class Candidate:
 
     @property
     def eligible(self) -> bool:
-        """Whether it could own nodes at all, whatever its policies say."""
+        """Whether it could own nodes, regardless of its policies."""
         return (
             self.alive
             and self.readable
@@ -82,23 +86,20 @@ class Candidate:
 
 
 def consider(
-    node: model.Node | None,
-    rows: Mapping[str, model.Service],
-    moment: Moment,
+    node: model.Node | None, services: Services
 ) -> tuple[Candidate, ...]:
     """Return every known service, by host.
 
     :param node: ``None`` if Ironic does not have it.
-    :param rows: the rows of the services, by host.
     """
     return tuple(
         _candidate(
             node,
-            rows.get(host, model.Service(host)),
-            moment.view.get(host),
-            moment,
+            services.rows.get(host, model.Service(host)),
+            services.view.get(host),
+            services,
         )
-        for host in sorted(rows.keys() | moment.view.hosts)
+        for host in sorted(services.rows.keys() | services.view.hosts)
     )
 
 
@@ -106,28 +107,28 @@ def _candidate(
     node: model.Node | None,
     row: model.Service,
     member: model.Member | None,
-    moment: Moment,
+    services: Services,
 ) -> Candidate:
     settings = member.settings if member else row.settings
-    unreadable = settings_diff.unreadable(settings, moment.interpret)
-    verdicts = tuple(
-        _verdict(policy, node, moment.interpret, unreadable)
+    unreadable = settings_diff.unreadable(settings, services.interpret)
+    results = tuple(
+        _result(policy, node, services.interpret, unreadable)
         for policy in settings.policies
     )
-    admits = moment.peer_groups.admits(row.host, node) if node else None
-    policies = moment.peer_groups.policies.get(row.host)
-    group = moment.peer_groups.group_of.get(row.host)
+    groups = services.peer_groups
+    admits = groups.admits(row.host, node) if node else None
+    policies = groups.policies.get(row.host)
     return Candidate(
         host=row.host,
         alive=member is not None,
         disabled=row.disabled,
         forced_down=row.forced_down,
         readable=not unreadable,
-        verdicts=verdicts,
+        results=results,
         admits=admits,
         scope=policies.scope if policies else None,
-        considered=bool(group and admits),
-        why=_why(row, member, unreadable, admits, verdicts),
+        considered=bool(groups.group_of.get(row.host) and admits),
+        why=_why(row, member, unreadable, admits, results),
     )
 
 
@@ -136,7 +137,7 @@ def _why(
     member: model.Member | None,
     unreadable: str,
     admits: bool | None,
-    verdicts: Sequence[Verdict],
+    results: Sequence[PolicyResult],
 ) -> str:
     faults = []
     if member is None:
@@ -148,55 +149,48 @@ def _why(
     if unreadable:
         faults.append(f'advertises settings unreadable here: {unreadable}')
     if admits is False:
-        says = [v.says for v in verdicts if v.admits is False]
-        faults.append(f'does not admit the node: {"; ".join(says)}')
+        refusals = [r.detail for r in results if r.admits is False]
+        faults.append(f'does not admit the node: {"; ".join(refusals)}')
     if faults:
         return ', '.join(faults)
     return 'admits the node' if admits else 'is alive and enabled'
 
 
-def _verdict(
+def _result(
     policy: model.PolicySettings,
     node: model.Node | None,
     interpret: policy_set.Interpreter,
     unreadable: str,
-) -> Verdict:
+) -> PolicyResult:
     alone = None
     if not unreadable:
         alone = interpret(model.MemberSettings((policy,)))
     if alone is None:
-        return Verdict(policy, None, 'not readable here')
+        return PolicyResult(policy, None, 'not readable here')
     if alone.assigner is not None:
-        return Verdict(policy, None, 'assigns among its peers')
+        return PolicyResult(policy, None, 'assigns among its peers')
     if node is None:
-        return Verdict(policy, None, 'not asked: Ironic has no such node')
+        return PolicyResult(policy, None, 'skipped: Ironic has no such node')
     try:
         admits = alone.admits(node)
     except exceptions.PluginFaultError as exc:
-        return Verdict(policy, None, str(exc))
-    return Verdict(policy, admits, _says(alone.scope, node, admits))
+        return PolicyResult(policy, None, str(exc))
+    return PolicyResult(policy, admits, _detail(alone.scope, node, admits))
 
 
-def _says(scope: model.Scope, node: model.Node, admits: bool) -> str:
+def _detail(scope: model.Scope, node: model.Node, admits: bool) -> str:
     wanted = [
         (what, wants, has)
         for what, wants, has in (
             ('shard', scope.shard, node.shard),
-            (
-                'conductor group',
-                scope.conductor_group,
-                node.conductor_group,
-            ),
+            ('conductor group', scope.conductor_group, node.conductor_group),
         )
         if wants is not None
     ]
-    differing = [wish for wish in wanted if wish[1] != wish[2]]
     if admits:
-        said = [f'{what} {wants!r}' for what, wants, _ in wanted]
-        return f'admits {" and ".join(said) or "it"}'
-    if not differing:
-        return 'does not admit it'
-    return ', '.join(
+        filters = [f'{what} {wants!r}' for what, wants, _ in wanted]
+        return f'admits {" and ".join(filters) or "it"}'
+    differing = [
         f'wants {what} {wants!r}, the node has '
         + ('none' if has is None else repr(has))
         + (
@@ -204,5 +198,7 @@ def _says(scope: model.Scope, node: model.Node, admits: bool) -> str:
             if has is not None and has.casefold() == wants.casefold()
             else ''
         )
-        for what, wants, has in differing
-    )
+        for what, wants, has in wanted
+        if wants != has
+    ]
+    return ', '.join(differing) or 'does not admit it'

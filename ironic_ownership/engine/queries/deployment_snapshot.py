@@ -1,8 +1,8 @@
-"""Read the whole deployment for those who judge it, whatever answers.
+"""Snapshot of the whole deployment, as far as its parts answer.
 
-Reads and changes nothing. The number of requests is that of the pages, a
-constant, and a bounded number of look-ups; the number of queries is constant.
-The order is that of a refresh, see ``hosting.snapshot``.
+Read-only. The number of requests is that of the pages, a constant, and a
+bounded number of look-ups; the number of queries is constant. The order is
+that of a refresh, see ``engine.host.snapshot``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.reservations import Reservation, Reservations
 from ironic_ownership.engine.availability import evaluation
 
-LOOK_UPS = 20
-"""So many records whose node is not listed are looked up one by one."""
+MAX_LOOKUPS = 20
+"""Records whose node is not listed that are looked up one by one."""
 
 T = TypeVar('T')
 
 
 class Part(enum.StrEnum):
-    """What may or may not answer."""
+    """A part of the deployment, which may or may not answer."""
 
     RECORDS = 'records'
     IRONIC = 'Ironic'
@@ -36,10 +36,10 @@ class Part(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
-    """Where to read; each is opened when it is read first.
+    """Sources to read; each is opened on first use.
 
-    :param reservations: ``None`` for those who do not want them: there may
-        be one for each node.
+    :param reservations: ``None`` for callers that do not need them: there
+        may be one for each node.
     """
 
     records: Callable[[], Records]
@@ -50,16 +50,16 @@ class Sources:
 
 @dataclasses.dataclass(frozen=True)
 class Nodes:
-    """What Ironic has.
+    """Nodes and conductors of Ironic.
 
-    :param listed: all nodes, those that were looked up included.
+    :param listed: all nodes, including those that were looked up.
     :param gone: uuids on record for which Ironic answered 404.
     :param unverified: uuids on record that are not in the list, and too many
-        to look all of them up.
+        to look up.
     :param unlisted: number of nodes without a shard that were not listed,
         because only nodes of a shard may be.
     :param conductors: all of them; ``None`` if Ironic does not show them.
-    :param unshown: why it does not, then.
+    :param unshown: the error, if it does not.
     """
 
     listed: Sequence[model.Node]
@@ -71,19 +71,19 @@ class Nodes:
 
     @functools.cached_property
     def fleet(self) -> evaluation.Fleet | None:
-        """Who works on nodes; ``None`` if Ironic does not show that."""
+        """The conductors; ``None`` if Ironic does not show them."""
         if self.conductors is None:
             return None
         return evaluation.Fleet.of(self.conductors)
 
 
 @dataclasses.dataclass(frozen=True)
-class Overview:
-    """The deployment at one moment; ``None`` for what did not answer.
+class DeploymentSnapshot:
+    """The deployment at one moment; ``None`` for parts that did not answer.
 
     :param view: with one member for each host, the active one.
-    :param reservations: those that are open; ``None`` as well for what was
-        not wanted.
+    :param unread: the error of each part that did not answer.
+    :param reservations: the open ones; ``None`` also if not requested.
     """
 
     services: Sequence[model.Service] | None
@@ -94,16 +94,13 @@ class Overview:
     reservations: Sequence[Reservation] | None = None
 
     def require(self) -> None:
-        """Insist on all of it.
-
-        :raises OwnershipError: for the first part that did not answer.
-        """
+        """Raise the error of the first part that did not answer, if any."""
         for error in self.unread.values():
             raise error
 
 
-def read(sources: Sources, *, sharded: bool) -> Overview:
-    """Read all of it, as far as it answers.
+def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
+    """Read all parts, as far as they answer.
 
     :param sharded: whether nodes may be listed by shard only. Law 4: with a
         shard key set no request without a shard filter lists nodes.
@@ -136,7 +133,9 @@ def read(sources: Sources, *, sharded: bool) -> Overview:
         Part.MEMBERSHIP,
         lambda: sources.backend().view().serving(services or ()),
     )
-    return Overview(services, records, nodes, view, unread, reservations)
+    return DeploymentSnapshot(
+        services, records, nodes, view, unread, reservations
+    )
 
 
 def _nodes(
@@ -154,14 +153,14 @@ def _nodes(
         scopes = [model.Scope(shard=name) for name in names]
     for scope in scopes:
         listed.update((node.uuid, node) for node in source.scan(scope))
-    # Nodes without a shard are known to be left out: nothing to verify.
+    # Nodes without a shard are not listed: nothing to verify.
     missing = sorted(
         r.uuid
         for r in records
         if r.uuid not in listed and not (sharded and r.shard is None)
     )
     gone = set()
-    for uuid in missing[:LOOK_UPS]:
+    for uuid in missing[:MAX_LOOKUPS]:
         node = source.get(uuid)
         if node is None:
             gone.add(uuid)
@@ -172,7 +171,7 @@ def _nodes(
     return Nodes(
         list(listed.values()),
         frozenset(gone),
-        frozenset(missing[LOOK_UPS:]),
+        frozenset(missing[MAX_LOOKUPS:]),
         max(unlisted, 0),
         found,
         unshown,

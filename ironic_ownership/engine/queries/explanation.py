@@ -1,7 +1,7 @@
-"""Explain one decision: inputs, members, policies, rule, record, advice.
+"""Explanation of one decision: inputs, members, policies and record.
 
-Pure. Depends on what all processes share and on nothing that is configured
-here, so that the explanation is the same on every machine. Law 6.
+Pure. Depends only on what all processes share, not on the local
+configuration, so that the explanation is the same on every machine. Law 6.
 """
 
 from __future__ import annotations
@@ -10,46 +10,53 @@ import dataclasses
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide, settings_diff
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
-from ironic_ownership.engine.queries import advice as queries_advice
 from ironic_ownership.engine.queries import node_status
 from ironic_ownership.engine.queries.candidates import (
     Candidate,
-    Moment,
+    Services,
     consider,
 )
 
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """The chain from the inputs to the decision, and from there to advice.
+    """The chain from the inputs to the decision.
 
-    :param finding: node, record, decision and state.
-    :param wish: what the policies alone want, without record and instance.
-    :param rule: the rule that was applied, in one sentence.
+    :param preferred: the decision of the policies alone, without record and
+        instance.
     :param assigner: name of the policy that chose among several, if any.
     :param peers: hosts among which it would choose, alive or not.
     :param live_peers: those among which it chose.
     :param owner: the row of the service on record.
     """
 
-    finding: node_status.Finding
+    status: node_status.NodeStatus
     candidates: tuple[Candidate, ...]
-    wish: model.Decision | None
-    rule: str
+    preferred: model.Decision | None
     assigner: str | None
     peers: tuple[str, ...]
     live_peers: tuple[str, ...]
     owner: model.Service | None
-    advice: tuple[str, ...]
+
+    @property
+    def decision(self) -> model.Decision:
+        """The decision; without an owner for a node that is gone."""
+        return self.status.decision or model.Decision(None, Reason.NODE_GONE)
+
+    @property
+    def preferred_owner(self) -> str | None:
+        """The service that the policies alone would choose."""
+        return self.preferred.owner if self.preferred else None
 
 
 def companions_scope(
     node: model.Node, peer_groups: PeerGroups
 ) -> model.Scope | None:
-    """Return where to look for the nodes that are decided with this one.
+    """Return the scope of the nodes that are decided together with this one.
 
     :returns: ``None`` if the node is decided by itself.
     """
@@ -65,7 +72,7 @@ def explain(
     uuid: str,
     node: model.Node | None,
     record: model.ComputeNode | None,
-    moment: Moment,
+    services: Services,
     companions: Sequence[model.Node] = (),
     fleet: evaluation.Fleet | None = None,
 ) -> Explanation:
@@ -74,64 +81,35 @@ def explain(
     :param node: as Ironic describes it; ``None`` for 404.
     :param record: its record; ``None`` if there is none.
     :param companions: all nodes of :func:`companions_scope`, if there is one.
-    :param fleet: who works on nodes; ``None`` if that is not known.
+    :param fleet: the conductors; ``None`` if they are not known.
     :raises PluginFaultError: if a policy fails.
     """
-    finding = _finding(
-        uuid, node, record, moment.peer_groups, companions, fleet
+    groups = services.peer_groups
+    nodes = {n.uuid: n for n in companions}
+    group = preferred = None
+    if node is not None:
+        nodes[uuid] = node
+        group = _deciding(node, groups)
+        free = dataclasses.replace(node, instance_uuid=None)
+        alone = (nodes | {uuid: free}).values()
+        preferred = decide.decide(alone, {}, groups)[uuid]
+    statuses = node_status.evaluate(
+        nodes.values(), [record] if record else [], groups, fleet
     )
-    group = _deciding(node, moment.peer_groups) if node else None
-    rows = {row.host: row for row in moment.services}
     owner = record.host if record else None
-    explanation = Explanation(
-        finding=finding,
-        candidates=consider(node, rows, moment),
-        wish=_wish(node, moment.peer_groups, companions),
-        rule='',
+    return Explanation(
+        status=next(status for status in statuses if status.uuid == uuid),
+        candidates=consider(node, services),
+        preferred=preferred,
         assigner=(
-            settings_diff.assigner(group.settings, moment.interpret)
+            settings_diff.assigner(group.settings, services.interpret)
             if group
             else None
         ),
         peers=tuple(sorted(group.peers)) if group else (),
         live_peers=group.hosts if group else (),
-        owner=rows.get(owner) if owner else None,
-        advice=(),
+        owner=services.rows.get(owner) if owner else None,
     )
-    return dataclasses.replace(
-        explanation,
-        rule=queries_advice.rule(explanation),
-        advice=tuple(queries_advice.advice(explanation)),
-    )
-
-
-def _finding(
-    uuid: str,
-    node: model.Node | None,
-    record: model.ComputeNode | None,
-    peer_groups: PeerGroups,
-    companions: Sequence[model.Node],
-    fleet: evaluation.Fleet | None,
-) -> node_status.Finding:
-    nodes = {n.uuid: n for n in companions}
-    if node is not None:
-        nodes[uuid] = node
-    found = node_status.survey(
-        nodes.values(), [record] if record else [], peer_groups, fleet
-    )
-    return next(finding for finding in found if finding.uuid == uuid)
-
-
-def _wish(
-    node: model.Node | None,
-    peer_groups: PeerGroups,
-    companions: Sequence[model.Node],
-) -> model.Decision | None:
-    if node is None:
-        return None
-    free = dataclasses.replace(node, instance_uuid=None)
-    nodes = {n.uuid: n for n in companions} | {node.uuid: free}
-    return decide.decide(nodes.values(), {}, peer_groups)[node.uuid]
 
 
 def _deciding(node: model.Node, peer_groups: PeerGroups) -> PeerGroup | None:

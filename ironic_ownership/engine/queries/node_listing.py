@@ -1,7 +1,8 @@
-"""What somebody asks for who lists compute nodes: places, owners, states.
+"""Lists of compute nodes, filtered by place and owner.
 
-Every edge that lists nodes goes through here, so that law 4 is kept in one
-place: with a shard key set no request without a shard filter lists nodes.
+The CLI and the HTTP API both list nodes through this module, so law 4 is kept
+in one place: with a shard key set, no request without a shard filter lists
+nodes.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from collections.abc import Collection, Iterable, Sequence
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.host import snapshot
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import node_query, node_status
+from ironic_ownership.engine.queries import node_query
+from ironic_ownership.engine.queries.node_status import NodeStatus, evaluate
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """Which compute nodes to list; ``None`` and empty ask for all.
+class Filters:
+    """Filters of a list of compute nodes; ``None`` does not filter.
 
     :param service: host of the owner, in any case.
     :param shard: exactly as in Ironic; never empty, which Ironic would take
@@ -32,79 +36,105 @@ class Asked:
 
 
 def scope_of(
-    asked: Asked, configured: model.Scope, host: str
+    filters: Filters, configured: model.Scope, host: str
 ) -> tuple[model.Scope, str]:
-    """Return what Ironic is to filter by, and whose records to add.
+    """Return the scope to list, and the host whose records to add.
 
     :param configured: the scope of the policies configured here.
     :param host: the service configured here.
     """
-    scope, whose = model.Scope(), ''
-    if asked.shard is not None:
-        scope = model.Scope(shard=asked.shard)
+    scope, own = model.Scope(), ''
+    if filters.shard is not None:
+        scope = model.Scope(shard=filters.shard)
     elif configured.shard is not None:
         scope = configured
-        if asked.conductor_group is None:
-            # Also what left the shard and is still managed from here.
-            whose = host
-    if asked.conductor_group is not None:
+        if filters.conductor_group is None:
+            # Includes nodes that left the shard and are still managed here.
+            own = host
+    if filters.conductor_group is not None:
         scope = dataclasses.replace(
-            scope, conductor_group=asked.conductor_group.lower()
+            scope, conductor_group=filters.conductor_group.lower()
         )
-    return scope, whose
+    return scope, own
 
 
-def take(
-    ports: Ports, asked: Asked, scope: model.Scope, host: str
-) -> Sequence[node_status.Finding]:
-    """Return the compute nodes that are asked for.
+def list_nodes(
+    ports: Ports, filters: Filters, scope: model.Scope, host: str
+) -> Sequence[NodeStatus]:
+    """Return the compute nodes that match the filters.
 
     :param scope: of :func:`scope_of`, as is ``host``.
-    :raises NotFoundError: if nobody knows the service, shard or group.
+    :raises NotFoundError: if the service, shard or group does not exist.
     :raises OwnershipError: if anything can't be read.
     """
-    found = node_query.take(ports, scope, host)
-    service = _service(asked.service, found.services)
-    findings = list(_placed(found.findings, asked))
-    if not findings:
-        _check_place(ports, asked)
-    return [f for f in findings if service in (None, _owner(f))]
+    statuses, services = read(ports, scope, host)
+    service = _service(filters.service, services)
+    placed = list(_placed(statuses, filters))
+    if not placed:
+        _check_place(ports, filters)
+    return [s for s in placed if service in (None, s.owner)]
 
 
-def _owner(finding: node_status.Finding) -> str | None:
-    return finding.record.host if finding.record else None
+def read(
+    ports: Ports, scope: model.Scope, host: str = ''
+) -> tuple[Sequence[NodeStatus], frozenset[str]]:
+    """Return the status of each node and record of a scope, and all services.
+
+    The order of reading is that of a refresh. A record whose node is not
+    listed is no orphan before Ironic answers 404 for its uuid, because the
+    node may have left the scope: one request for each such record.
+
+    :param scope: filters of the server; law 4 is the caller's.
+    :param host: a service whose records are included in any scope.
+    :raises OwnershipError: if anything can't be read: a partial list would
+        show owned nodes as unowned.
+    """
+    seen = snapshot.take(
+        host, scope, ports.records, ports.source, ports.backend
+    )
+    listed = {node.uuid for node in seen.nodes}
+    elsewhere = node_query.look_up(
+        ports.source, (uuid for uuid in seen.records if uuid not in listed)
+    )
+    statuses = evaluate(
+        [*seen.nodes, *elsewhere],
+        seen.records.values(),
+        PeerGroups.of(seen.view, seen.services.values(), ports.interpret),
+        node_query.fleet_of(ports.source),
+    )
+    return statuses, frozenset(seen.services) | seen.view.hosts
 
 
-def _service(asked: str | None, known: Collection[str]) -> str | None:
-    if asked is None:
+def _service(name: str | None, known: Collection[str]) -> str | None:
+    if name is None:
         return None
-    host = model.canonical_host(asked)
+    host = model.canonical_host(name)
     if host not in known:
-        raise suggestions.unknown('service', asked, known)
+        raise suggestions.unknown('service', name, known)
     return host
 
 
 def _placed(
-    findings: Iterable[node_status.Finding], asked: Asked
-) -> Iterable[node_status.Finding]:
-    """Return the findings in the shard and group that were asked for."""
-    group = asked.conductor_group
-    for finding in findings:
-        where = finding.node or finding.record
-        if where is None:
+    statuses: Iterable[NodeStatus], filters: Filters
+) -> Iterable[NodeStatus]:
+    """Return the nodes in the shard and conductor group of the filters."""
+    group = filters.conductor_group
+    for status in statuses:
+        place = status.node or status.record
+        if place is None:
             continue
-        if asked.shard is not None and where.shard != asked.shard:
+        if filters.shard is not None and place.shard != filters.shard:
             continue
-        if group is None or where.conductor_group == group.lower():
-            yield finding
+        if group is None or place.conductor_group == group.lower():
+            yield status
 
 
-def _check_place(ports: Ports, asked: Asked) -> None:
-    """Refuse a shard or group that nobody has heard of.
+def _check_place(ports: Ports, filters: Filters) -> None:
+    """Refuse a shard or conductor group that does not exist.
 
-    :raises NotFoundError: naming what is near.
+    :raises NotFoundError: with the nearest names.
     """
-    shard, group = asked.shard, asked.conductor_group
+    shard, group = filters.shard, filters.conductor_group
     if shard is not None:
         counted = ports.source.shard_counts()
         shards = {name for name in counted if name is not None}

@@ -1,123 +1,69 @@
-"""Look at the compute nodes of a scope: all of them, or one.
+"""Queries for single compute nodes, by uuid or by name.
 
-Reads and judges, changes nothing. A record whose node a list lacks is never
-believed to be an orphan: Ironic is asked about its very uuid, because the
-node may have left the scope, or become a part of another node.
+Read-only. A node is always asked for by its uuid, without any filter, because
+it may have left the scope of its owner.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.engine.availability import conductors, evaluation
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.host import snapshot
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import (
-    candidates,
-    explanation,
-    node_status,
-)
+from ironic_ownership.engine.queries import explanation
+from ironic_ownership.engine.queries.candidates import Services
+from ironic_ownership.engine.queries.node_status import NodeStatus
 
 LOG = log.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True)
-class Census:
-    """What was found.
+def status(ports: Ports, uuid: str) -> NodeStatus | None:
+    """Return the status of one compute node.
 
-    :param findings: in the order of names, then uuids.
-    :param services: canonical names of all services that are known.
-    """
-
-    findings: Sequence[node_status.Finding]
-    services: frozenset[str]
-
-
-def take(ports: Ports, scope: model.Scope, host: str = '') -> Census:
-    """Judge every node of a scope and every record that was seen there.
-
-    The order of reading is that of a refresh. One request for each record
-    whose node is not listed, besides the list itself.
-
-    :param scope: what Ironic is to filter by; law 4 is the caller's.
-    :param host: a service whose records are looked at wherever they are.
-    :raises OwnershipError: if anything can't be read: half a census would
-        show owned nodes as unowned.
-    """
-    seen = snapshot.take(
-        host, scope, ports.records, ports.source, ports.backend
-    )
-    listed = {node.uuid for node in seen.nodes}
-    elsewhere = _look_up(
-        ports.source, (uuid for uuid in seen.records if uuid not in listed)
-    )
-    fleet = _fleet(ports.source)
-    return Census(
-        node_status.survey(
-            [*seen.nodes, *elsewhere],
-            seen.records.values(),
-            PeerGroups.of(seen.view, seen.services.values(), ports.interpret),
-            fleet,
-        ),
-        frozenset(seen.services) | seen.view.hosts,
-    )
-
-
-def one(ports: Ports, uuid: str) -> node_status.Finding | None:
-    """Judge one compute node, asked for without any filter.
-
-    :param uuid: of the node.
-    :returns: ``None`` if neither Ironic nor the records know it.
+    :returns: ``None`` if neither Ironic nor the records have it.
     :raises OwnershipError: if anything can't be read.
     """
-    found = explained(ports, uuid)
-    return found.finding if found else None
+    found = explain(ports, uuid)
+    return found.status if found else None
 
 
-def explained(
+def explain(
     ports: Ports,
     uuid: str,
     sharded: Callable[[], bool] = lambda: False,
 ) -> explanation.Explanation | None:
-    """Judge and explain one compute node, asked for without any filter.
+    """Explain the decision for one compute node.
 
-    Others are listed only if they are decided together with it.
+    Other nodes are listed only if they are decided together with it.
 
-    :param uuid: of the node.
     :param sharded: tells whether nodes may be listed by shard only (law 4);
-        asked only if there is anything to list.
-    :returns: ``None`` if neither Ironic nor the records know it.
+        called only if there is anything to list.
+    :returns: ``None`` if neither Ironic nor the records have it.
     :raises OwnershipError: if anything can't be read.
     """
-    services = ports.records.services()
+    rows = ports.records.services()
     record = next(iter(ports.records.compute_nodes_by_uuid([uuid])), None)
     node = ports.source.get(uuid)
-    moment = candidates.Moment.of(
-        ports.backend.view(), services, ports.interpret
-    )
-    if node is None and record is None:
-        return None
-    scope = (
-        explanation.companions_scope(node, moment.peer_groups)
-        if node
-        else None
-    )
+    services = Services.of(ports.backend.view(), rows, ports.interpret)
+    if node is None:
+        if record is None:
+            return None
+        return explanation.explain(uuid, None, record, services)
+    scope = explanation.companions_scope(node, services.peer_groups)
     companions: Sequence[model.Node] = ()
     if scope is not None:
         if scope.shard is None and sharded():
             raise exceptions.OwnershipError(
                 f'node {uuid} is decided together with other nodes, which '
                 'may not be listed with a shard key set',
-                hint='Ask with a configuration without shard_key',
+                hint='Use a configuration without shard_key',
             )
         companions = ports.source.scan(scope)
-    fleet = _fleet(ports.source) if node else None
-    return explanation.explain(uuid, node, record, moment, companions, fleet)
+    fleet = fleet_of(ports.source)
+    return explanation.explain(uuid, node, record, services, companions, fleet)
 
 
 def find(
@@ -125,14 +71,14 @@ def find(
 ) -> tuple[str | None, Sequence[str]]:
     """Find the uuid of a node by its name.
 
-    The records are asked first, and believed only as far as Ironic agrees;
-    then the nodes of the scope.
+    A recorded name counts only if Ironic confirms it; then the nodes of the
+    scope are searched.
 
     :returns: the uuid, or ``None`` and the names that are known.
     """
     recorded = ports.records.compute_nodes()
     same = [record.uuid for record in recorded if record.name == name]
-    for node in _look_up(ports.source, same):
+    for node in look_up(ports.source, same):
         if node.name == name:
             return node.uuid, ()
     nodes = ports.source.scan(scope)
@@ -146,22 +92,21 @@ def find(
     return None, sorted(known)
 
 
-def _fleet(source: inventory.Inventory) -> evaluation.Fleet | None:
-    known = conductors.ask(source)
-    if known.fleet is None:
-        LOG.warning(
-            'it is not judged which nodes are out of service: %s', known.error
-        )
-    elif known.fleet.all_gone:
-        LOG.warning(
-            'no conductor of Ironic is alive: it is not judged which nodes '
-            'are out of service'
-        )
-    return known.fleet
-
-
-def _look_up(
+def look_up(
     source: inventory.Inventory, uuids: Iterable[str]
 ) -> list[model.Node]:
+    """Return those of some nodes that Ironic has; one request for each."""
     found = (source.get(uuid) for uuid in uuids)
     return [node for node in found if node is not None]
+
+
+def fleet_of(source: inventory.Inventory) -> evaluation.Fleet | None:
+    """Return the conductors, and log if availability can't be evaluated."""
+    known = conductors.ask(source)
+    if known.fleet is None:
+        LOG.warning('out-of-service nodes are unknown: %s', known.error)
+    elif known.fleet.all_gone:
+        LOG.warning(
+            'out-of-service nodes are unknown: no conductor of Ironic is alive'
+        )
+    return known.fleet

@@ -1,7 +1,6 @@
-"""Join Ironic's nodes with the records, the way operators ask about them.
+"""Status of compute nodes: Ironic's node, record, decision, availability.
 
-Pure: what the commands and pages show of compute nodes is made here, so that
-all of them show the same.
+Pure. The CLI, the HTTP API, ``check`` and the metrics all show this status.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Collection, Iterable, Mapping
+from typing import Self
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.availability import Unavailable, Verdict
@@ -17,46 +17,55 @@ from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 
-class State(enum.StrEnum):
-    """How one compute node stands, the most alarming first."""
+class _Described(enum.StrEnum):
+    """States that carry their help text.
 
-    ORPHAN = 'orphan'
-    """It has a record, and Ironic does not have it."""
+    :ivar help: one phrase for operators.
+    """
 
-    CONTESTED = 'contested'
-    """Live services disagree about it."""
+    help: str
 
-    UNOWNED = 'unowned'
-    """Ironic has it, and no service owns it."""
-
-    FILTERED = 'filtered'
-    """Its owner keeps it although the owner's policies admit it no more."""
-
-    OWNED = 'owned'
-    """A service owns it, and its policies agree."""
+    def __new__(cls, value: str, text: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.help = text
+        return member
 
 
-class Availability(enum.StrEnum):
-    """Whether something can be scheduled to a compute node."""
+class State(_Described):
+    """Ownership state of a compute node, the most alarming first."""
 
-    AVAILABLE = 'available'
-    """It can be."""
+    ORPHAN = 'orphan', 'has a record, but Ironic answers 404 for its uuid'
+    CONTESTED = 'contested', 'live services disagree about it'
+    UNOWNED = 'unowned', 'in Ironic, and no service owns it'
+    FILTERED = (
+        'filtered',
+        'its owner keeps it, although its policies no longer admit it',
+    )
+    OWNED = 'owned', 'a service owns it, and its policies admit it'
 
-    UNAVAILABLE = 'unavailable'
-    """It cannot be, for whatever reason."""
 
-    OUT_OF_SERVICE = 'out-of-service'
-    """It cannot be, because no live conductor can work on it."""
+class Availability(_Described):
+    """Availability of a compute node for scheduling."""
+
+    AVAILABLE = 'available', 'new instances can be scheduled to it'
+    UNAVAILABLE = (
+        'unavailable',
+        'nothing can be scheduled to it; "unavailable" has the reason',
+    )
+    OUT_OF_SERVICE = (
+        'out-of-service',
+        'no live conductor of its conductor group has its driver',
+    )
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
-    """One compute node: what Ironic has, what is on record, what is decided.
+class NodeStatus:
+    """One compute node: Ironic's node, the record and the decision.
 
     :param owner_alive: whether the owner on record is alive; ``None`` while
-        nobody owns the node.
-    :param verdict: whether something can be scheduled to it; ``None`` for a
-        node that Ironic does not have.
+        the node is unowned.
+    :param availability: ``None`` for a node that Ironic does not have.
     """
 
     uuid: str
@@ -65,45 +74,55 @@ class Finding:
     record: model.ComputeNode | None
     decision: model.Decision | None
     owner_alive: bool | None
-    verdict: Verdict | None = None
+    availability: Verdict | None = None
+
+    @property
+    def owner(self) -> str | None:
+        """The service on record."""
+        return self.record.host if self.record else None
+
+    @property
+    def name(self) -> str | None:
+        """The name: Ironic's, else the recorded one."""
+        known = self.node or self.record
+        return known.name if known else None
+
+    def is_in(self, states: Collection[str]) -> bool:
+        """Tell whether the node is in one of some states.
+
+        :param states: of :class:`State` and :class:`Availability`.
+        """
+        found = {str(self.state)}
+        if self.availability is not None:
+            code = self.availability.code
+            if code is None:
+                found.add(Availability.AVAILABLE)
+            else:
+                found.add(Availability.UNAVAILABLE)
+            if code is Unavailable.OUT_OF_SERVICE:
+                found.add(Availability.OUT_OF_SERVICE)
+        return not found.isdisjoint(states)
 
 
-def is_in(finding: Finding, states: Collection[str]) -> bool:
-    """Tell whether a compute node is in one of some states.
-
-    :param states: of :class:`State` and :class:`Availability`.
-    """
-    found = {str(finding.state)}
-    if finding.verdict is not None:
-        code = finding.verdict.code
-        if code is None:
-            found.add(Availability.AVAILABLE)
-        else:
-            found.add(Availability.UNAVAILABLE)
-        if code is Unavailable.OUT_OF_SERVICE:
-            found.add(Availability.OUT_OF_SERVICE)
-    return not found.isdisjoint(states)
-
-
-def survey(
+def evaluate(
     nodes: Iterable[model.Node],
     records: Iterable[model.ComputeNode],
     peer_groups: PeerGroups,
     fleet: evaluation.Fleet | None = None,
-) -> list[Finding]:
-    """Judge every node and every record.
+) -> list[NodeStatus]:
+    """Return the status of every node and every record.
 
-    :param nodes: the complete list of the nodes in question.
-    :param records: the complete list of the records in question; one whose
-        node is not among ``nodes`` counts as an orphan.
-    :param fleet: who works on nodes; ``None`` if that is not known.
-    :returns: findings in the order of names, then uuids.
+    :param nodes: all nodes in question.
+    :param records: all records in question; a record whose node is not among
+        ``nodes`` counts as an orphan.
+    :param fleet: the conductors; ``None`` if they are not known.
+    :returns: in the order of names, then uuids.
     """
     by_uuid = {record.uuid: record for record in records}
     present = {node.uuid: node for node in nodes}
     decisions = decide.decide(present.values(), by_uuid, peer_groups)
-    findings = [
-        _finding(
+    statuses = [
+        _status(
             uuid,
             present.get(uuid),
             by_uuid.get(uuid),
@@ -113,20 +132,20 @@ def survey(
         )
         for uuid in present.keys() | by_uuid.keys()
     ]
-    return sorted(findings, key=lambda f: (_name(f), f.uuid))
+    return sorted(statuses, key=lambda s: (s.name or '', s.uuid))
 
 
-def _finding(
+def _status(
     uuid: str,
     node: model.Node | None,
     record: model.ComputeNode | None,
     decisions: Mapping[str, model.Decision],
     peer_groups: PeerGroups,
     fleet: evaluation.Fleet | None,
-) -> Finding:
+) -> NodeStatus:
     decision = decisions.get(uuid)
     owner = record.host if record else None
-    return Finding(
+    return NodeStatus(
         uuid,
         _state(node, owner, decision),
         node,
@@ -149,8 +168,3 @@ def _state(
     if owner is None:
         return State.UNOWNED
     return State.FILTERED if decision.filtered else State.OWNED
-
-
-def _name(finding: Finding) -> str:
-    named = finding.node or finding.record
-    return (named.name if named else None) or ''

@@ -1,7 +1,7 @@
-"""How the services stand: row, membership, and what each of them owns.
+"""Status of the services: row, membership and load.
 
-Says what it can while the membership does not answer. Ironic is asked only
-for what :func:`weigh` adds.
+Available in part while the membership does not answer. Only
+:func:`add_load` needs Ironic.
 """
 
 from __future__ import annotations
@@ -14,26 +14,30 @@ from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.queries import balance, deployment_snapshot
+from ironic_ownership.engine.queries import balance
+from ironic_ownership.engine.queries.deployment_snapshot import (
+    DeploymentSnapshot,
+    Part,
+)
 
 UNKNOWN = 'unknown'
 
 
 @dataclasses.dataclass(frozen=True)
-class Standing:
-    """One service: its row, its membership and what it owns.
+class ServiceStatus:
+    """One service: its row, its membership and its load.
 
     :param row: its record; epoch 0 if it has joined and not registered.
     :param member: the member of that host, if the view has one: the active
-        process, or, while there is none, one that stands by.
+        process or, without one, a standby.
     :param view_known: whether the membership backend answered.
     :param nodes: number of compute nodes that it owns.
     :param instances: number of those with an instance.
-    :param unavailable: number of those that could not be given to anybody
-        now; ``None`` if Ironic was not asked or did not answer.
+    :param unavailable: number of those that nothing can be scheduled to now;
+        ``None`` if Ironic was not asked or did not answer.
     :param of_mean: its nodes against the mean of the services that it is
         compared with, 1.0 being the mean; ``None`` if there are none.
-    :param standbys: number of its processes that stand by.
+    :param standbys: number of its standby processes.
     """
 
     row: model.Service
@@ -47,11 +51,10 @@ class Standing:
 
     @property
     def alive(self) -> str:
-        """Whether the membership sees the service.
+        """Liveness by the membership.
 
-        ``up``; ``standby`` while only processes that are not active are
-        alive; ``away`` if it is down and expected back; ``down``, or
-        ``unknown``.
+        ``up``; ``standby`` while only standby processes are alive; ``away``
+        if it is down and expected back; ``down``, or ``unknown``.
         """
         if not self.view_known:
             return UNKNOWN
@@ -62,38 +65,38 @@ class Standing:
 
     @property
     def settings(self) -> model.MemberSettings:
-        """What the service advertises, or last did."""
+        """The settings that the service advertises, or last did."""
         return self.member.settings if self.member else self.row.settings
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
-    """All services, by host, and what about them is not known.
+class Listing:
+    """All services, by host.
 
-    :param doubts: one sentence for each thing that could not be read.
+    :param warnings: one sentence for each thing that could not be read.
     """
 
-    standings: Sequence[Standing]
-    doubts: tuple[str, ...] = ()
+    services: Sequence[ServiceStatus]
+    warnings: tuple[str, ...] = ()
 
 
-def take(records: Records, source: backend.MembershipBackend) -> Found:
+def read(records: Records, source: backend.MembershipBackend) -> Listing:
     """Return every service that has a row or is a member.
 
     :raises RecordsError: if the records do not answer.
     """
     rows = {row.host: row for row in records.services()}
     counts = records.counts()
-    view, doubts = None, []
+    view, warnings = None, []
     try:
         view = source.view()
     except exceptions.MembershipError as exc:
-        doubts.append(f'who is alive is unknown: {exc}')
+        warnings.append(f'liveness is unknown: {exc}')
     seen = view.serving(rows.values()) if view else model.View()
     members = {m.host: m for m in seen.members}
     standbys = collections.Counter(m.host for m in seen.standbys)
     found = [
-        Standing(
+        ServiceStatus(
             rows.get(host, model.Service(host)),
             members.get(host),
             view is not None,
@@ -102,54 +105,53 @@ def take(records: Records, source: backend.MembershipBackend) -> Found:
         )
         for host in sorted(rows.keys() | members.keys())
     ]
-    return Found(found, tuple(doubts))
+    return Listing(found, tuple(warnings))
 
 
-def weigh(
-    found: Found,
-    seen: deployment_snapshot.Overview,
+def add_load(
+    listing: Listing,
+    snapshot: DeploymentSnapshot,
     interpret: policy_set.Interpreter,
-) -> Found:
-    """Add to each service what is known of its load.
+) -> Listing:
+    """Add the load of each service, as far as it is known.
 
-    :param seen: the whole deployment, as far as it answered.
     :raises RecordsError: if the records did not answer.
     """
-    doubts = list(found.doubts)
-    for part, error in seen.unread.items():
-        if part is deployment_snapshot.Part.RECORDS:
+    warnings = list(listing.warnings)
+    for part, error in snapshot.unread.items():
+        if part is Part.RECORDS:
             raise error
-        doubts.append(f'{part} is unknown: {error}')
-    nodes = seen.nodes.listed if seen.nodes else None
-    if seen.nodes and seen.nodes.unlisted:
-        doubts.append(
-            f'what is unavailable is unknown: {seen.nodes.unlisted} nodes '
+        warnings.append(f'{part} is unknown: {error}')
+    nodes = snapshot.nodes.listed if snapshot.nodes else None
+    if snapshot.nodes and snapshot.nodes.unlisted:
+        warnings.append(
+            f'unavailable nodes are unknown: {snapshot.nodes.unlisted} nodes '
             'without a shard may not be listed with a shard key set'
         )
         nodes = None
     peer_groups = (
-        PeerGroups.of(seen.view, seen.services or (), interpret)
-        if seen.view
+        PeerGroups.of(snapshot.view, snapshot.services or (), interpret)
+        if snapshot.view
         else None
     )
     loads = balance.loads(
-        [standing.row.host for standing in found.standings],
-        seen.records or (),
+        [status.row.host for status in listing.services],
+        snapshot.records or (),
         nodes,
         peer_groups,
-        seen.nodes.fleet if seen.nodes else None,
+        snapshot.nodes.fleet if snapshot.nodes else None,
     )
-    return Found(
-        [_with_load(s, loads[s.row.host]) for s in found.standings],
-        tuple(doubts),
-    )
-
-
-def _with_load(standing: Standing, load: balance.Load) -> Standing:
-    return dataclasses.replace(
-        standing,
-        nodes=load.nodes,
-        instances=load.instances,
-        unavailable=load.unavailable,
-        of_mean=load.of_mean,
+    return Listing(
+        [
+            dataclasses.replace(
+                status,
+                nodes=load.nodes,
+                instances=load.instances,
+                unavailable=load.unavailable,
+                of_mean=load.of_mean,
+            )
+            for status in listing.services
+            for load in (loads[status.row.host],)
+        ],
+        tuple(warnings),
     )

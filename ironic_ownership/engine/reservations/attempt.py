@@ -29,8 +29,11 @@ from ironic_ownership.engine.reservations import (
     free_node_cache,
     release,
 )
-from ironic_ownership.engine.reservations.candidates import Chooser, no_match
-from ironic_ownership.engine.reservations.retry import Patience
+from ironic_ownership.engine.reservations.candidates import (
+    CandidateFinder,
+    no_match,
+)
+from ironic_ownership.engine.reservations.retry import Retry
 
 LOG = log.getLogger(__name__)
 
@@ -63,8 +66,8 @@ class Ports:
     services: eligibility.Services
     method_of: Callable[[str], allocations.Method]
     reservations: Reservations
-    chooser: Chooser
-    nodes: free_node_cache.FreeNodes
+    chooser: CandidateFinder
+    nodes: free_node_cache.FreeNodeCache
     allocations_of: release.AllocationsOf
 
 
@@ -78,12 +81,12 @@ class Attempt:
         self,
         ports: Ports,
         ending: release.Ending,
-        patience: Patience,
+        retry: Retry,
     ) -> None:
         self._ports = ports
         self._reservations = ports.reservations
         self._ending = ending
-        self._patience = patience
+        self._retry = retry
 
     def go(
         self, request: Request, actor: str, tried: set[str]
@@ -152,7 +155,7 @@ class Attempt:
             settled = held.state is allocations.AllocationState.ACTIVE
             if settled or waited >= SETTLING:
                 return held
-            self._patience.sleep(_LOOK_EVERY)
+            self._retry.sleep(_LOOK_EVERY)
             waited += _LOOK_EVERY
 
     def _candidates(
@@ -207,7 +210,7 @@ class Attempt:
         ask: Callable[[], T],
     ) -> T:
         try:
-            return self._patience.call(ask)
+            return self._retry.call(ask)
         except exceptions.IronicUnavailableError as exc:
             raise _unfinished(held, str(exc)) from exc
         except exceptions.AllocationConflictError:

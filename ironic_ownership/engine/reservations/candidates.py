@@ -14,14 +14,14 @@ from ironic_ownership.engine.reservations import (
 )
 
 
-class Chooser:
+class CandidateFinder:
     """Chooses among free nodes that nobody owns.
 
     Threading: any thread.
     """
 
     def __init__(
-        self, records: Records, nodes: free_node_cache.FreeNodes
+        self, records: Records, nodes: free_node_cache.FreeNodeCache
     ) -> None:
         self._records = records
         self._nodes = nodes

@@ -35,7 +35,7 @@ class Look:
     fleet: evaluation.Fleet | None
 
 
-class FreeNodes:
+class FreeNodeCache:
     """Looks at Ironic for everybody in this process.
 
     Threading: any thread. One of them asks for some nodes, and the others

@@ -16,7 +16,7 @@ from ironic_ownership.contracts.reservations import (
     Reservations,
     ReservationState,
 )
-from ironic_ownership.engine.reservations.retry import Patience
+from ironic_ownership.engine.reservations.retry import Retry
 
 LOG = log.getLogger(__name__)
 
@@ -49,13 +49,13 @@ class Ending:
         self,
         reservations: Reservations,
         allocations_of: AllocationsOf,
-        patience: Patience | None = None,
+        retry: Retry | None = None,
         *,
         may_act: Callable[[], object] = lambda: None,
     ) -> None:
         self._reservations = reservations
         self._allocations_of = allocations_of
-        self._patience = patience or Patience()
+        self._retry = retry or Retry()
         self._may_act = may_act
 
     def end(
@@ -106,7 +106,7 @@ class Ending:
                     hint='Try again in a minute',
                 )
             else:
-                self._patience.sleep(_LOOK_EVERY)
+                self._retry.sleep(_LOOK_EVERY)
                 waited += _LOOK_EVERY
                 held = self._reservations.find(held.id) or held
         return held
@@ -158,7 +158,7 @@ class Ending:
             return held.delete(begun.instance_uuid)
 
         try:
-            self._patience.call(delete)
+            self._retry.call(delete)
         except exceptions.AllocationConflictError as exc:
             # Ours is gone, and somebody else holds a node for the instance.
             LOG.warning('reservation %s: %s', begun.id, exc)

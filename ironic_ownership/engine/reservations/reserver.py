@@ -34,7 +34,7 @@ from ironic_ownership.engine.reservations import (
     release,
     selection,
 )
-from ironic_ownership.engine.reservations.retry import Patience
+from ironic_ownership.engine.reservations.retry import Retry
 
 ROUNDS = 8
 """How often candidates are chosen anew when others were quicker."""
@@ -57,13 +57,13 @@ def build(
     :param allocations_of: what reserves by a method, for the thread that
         asks for it.
     """
-    nodes = free_node_cache.FreeNodes(source_of)
+    nodes = free_node_cache.FreeNodeCache(source_of)
     return Reserver(
         attempt.Ports(
             eligibility.Services(records, backend, interpret),
             allocation_method.Methods(allocations_of).of,
             reservations,
-            candidates.Chooser(records, nodes),
+            candidates.CandidateFinder(records, nodes),
             nodes,
             allocations_of,
         )
@@ -79,15 +79,15 @@ class Reserver:
     def __init__(
         self,
         ports: attempt.Ports,
-        patience: Patience | None = None,
+        retry: Retry | None = None,
     ) -> None:
-        patience = patience or Patience()
+        retry = retry or Retry()
         self._ports = ports
         self._reservations = ports.reservations
         self._ending = release.Ending(
-            ports.reservations, ports.allocations_of, patience
+            ports.reservations, ports.allocations_of, retry
         )
-        self._round = attempt.Attempt(ports, self._ending, patience)
+        self._round = attempt.Attempt(ports, self._ending, retry)
 
     def preview(
         self, request: reservation_request.Request

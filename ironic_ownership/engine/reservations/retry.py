@@ -14,7 +14,7 @@ PAUSES = (0.2, 0.5, 1.0, 2.0)
 """Seconds between one attempt and the next; after the last one it is over."""
 
 
-class Patience:
+class Retry:
     """Repeats a call that can be made again and again.
 
     :param pauses: seconds between attempts.

@@ -42,8 +42,8 @@ cells = st.recursive(
 )
 
 
-def finding(node, record, decision=None, state=node_status.State.OWNED):
-    return node_status.Finding('u1', state, node, record, decision, None)
+def status(node, record, decision=None, state=node_status.State.OWNED):
+    return node_status.NodeStatus('u1', state, node, record, decision, None)
 
 
 def shown(of, thing):
@@ -101,7 +101,7 @@ class ColumnsTest(unittest.TestCase):
 class ComputeNodeTest(unittest.TestCase):
     def test_ironic_is_believed_before_the_record(self) -> None:
         decision = model.Decision('h', reasons.Reason.EXCLUSIVE)
-        row = shown(compute_node.DETAILS, finding(NODE, RECORD, decision))
+        row = shown(compute_node.DETAILS, status(NODE, RECORD, decision))
         self.assertEqual(
             ['u1', 'n1', 'h', 'owned', None, 's', 'g', 'exclusive', None],
             [row[key] for key in columns.keys(compute_node.SHORT)],
@@ -109,7 +109,7 @@ class ComputeNodeTest(unittest.TestCase):
         self.assertEqual('i', row['recorded_instance_uuid'])
 
     def test_orphan_is_shown_from_its_record(self) -> None:
-        orphan = finding(None, RECORD, state=node_status.State.ORPHAN)
+        orphan = status(None, RECORD, state=node_status.State.ORPHAN)
         row = shown(compute_node.DETAILS, orphan)
         self.assertEqual(
             ['u1', 'old', 'h', 'orphan', 'i', 't', '', 'node_gone', None],
@@ -122,7 +122,7 @@ class ComputeNodeTest(unittest.TestCase):
         for reason in reasons.Reason:
             row = shown(
                 compute_node.DETAILS,
-                finding(NODE, None, model.Decision(None, reason)),
+                status(NODE, None, model.Decision(None, reason)),
             )
             self.assertEqual(reasons.SUMMARY[reason], row['explanation'])
 
@@ -134,7 +134,7 @@ class ComputeNodeTest(unittest.TestCase):
                 )
                 row = shown(
                     compute_node.DETAILS,
-                    finding(NODE, record, decision, state),
+                    status(NODE, record, decision, state),
                 )
                 self.assertEqual(row, json.loads(json.dumps(row)))
                 self.assertEqual(row, yaml.safe_load(yaml.safe_dump(row)))
@@ -161,9 +161,9 @@ class ServiceTest(unittest.TestCase):
     def test_alive_is_unknown_without_a_view(self) -> None:
         row, member = model.Service('h'), model.Member('h', 'i')
         for standing, alive in (
-            (service_status.Standing(row, member, True), 'up'),
-            (service_status.Standing(row, None, True), 'down'),
-            (service_status.Standing(row, None, False), 'unknown'),
+            (service_status.ServiceStatus(row, member, True), 'up'),
+            (service_status.ServiceStatus(row, None, True), 'down'),
+            (service_status.ServiceStatus(row, None, False), 'unknown'),
         ):
             self.assertEqual(alive, standing.alive)
 
@@ -172,7 +172,7 @@ class ServiceTest(unittest.TestCase):
         for of, thing in (
             (
                 service.DETAILS,
-                service_status.Standing(model.Service('h'), member, True),
+                service_status.ServiceStatus(model.Service('h'), member, True),
             ),
             (service.MEMBER, member_listing.Reading(member, True, None)),
         ):

@@ -131,7 +131,7 @@ class ReservationsTest(app_case.SiteCase):
     def _impatient(self):
         """Build what reserves, without waiting between its tries."""
         built = app_case.Wired.reserver(self.wired)
-        patience = retry.Patience(sleep=lambda seconds: None)
+        patience = retry.Retry(sleep=lambda seconds: None)
         return type(built)(built._ports, patience)
 
     def test_every_fault_of_a_request_is_told_at_once(self) -> None:

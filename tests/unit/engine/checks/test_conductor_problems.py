@@ -26,7 +26,7 @@ class TestConductors(test_runner.CheckCase):
 
     def check(self) -> list[problem.Problem]:
         return runner.check(
-            deployment_snapshot.Overview(
+            deployment_snapshot.DeploymentSnapshot(
                 self.services,
                 self.records,
                 deployment_snapshot.Nodes(

@@ -50,7 +50,7 @@ class CheckCase(unittest.TestCase):
             self.unlisted,
         )
         return runner.check(
-            deployment_snapshot.Overview(
+            deployment_snapshot.DeploymentSnapshot(
                 None if Part.RECORDS in self.unread else self.services,
                 None if Part.RECORDS in self.unread else self.records,
                 None if Part.IRONIC in self.unread else nodes,
@@ -143,9 +143,9 @@ class TestNodes(CheckCase):
         found = self.assert_found('orphan_not_verified', world.uuid(4))
         self.assertEqual('unknown', found.severity)
 
-    def test_nodes_that_may_not_be_listed_are_told(self) -> None:
+    def test_nodes_that_may_not_be_listed_are_reported(self) -> None:
         self.unlisted = 7
-        self.assertIn('7 node(s)', self.found('not_listed').what)
+        self.assertIn('7 nodes without', self.found('not_listed').what)
 
 
 class TestOwners(CheckCase):

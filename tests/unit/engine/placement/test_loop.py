@@ -14,7 +14,7 @@ PATIENCE = 30.0
 DOWN = exceptions.PlacementUnavailableError('down')
 
 
-class Teller:
+class Reporter:
     """Answers one after the other, the last one for ever."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Impatient(threading.Event):
 class TestLoop(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.teller = Teller()
+        self.teller = Reporter()
         self.conditions = conditions.Conditions()
         self.loop = loop.PlacementLoop(self.teller, self.conditions)
         self.seen = refresh_result.RefreshResult([])

@@ -17,7 +17,7 @@ class TestTurns(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.clock = clock.Clock()
-        self.turns = staggered_schedule.Turns(600.0, self.clock)
+        self.turns = staggered_schedule.StaggeredSchedule(600.0, self.clock)
 
     @hypothesis.given(
         st.lists(st.floats(0.5, 250), min_size=1, max_size=30),
@@ -27,7 +27,7 @@ class TestTurns(unittest.TestCase):
         self, pauses: list[float], start: float
     ) -> None:
         now = clock.Clock(start)
-        chosen = staggered_schedule.Turns(600.0, now)
+        chosen = staggered_schedule.StaggeredSchedule(600.0, now)
         counted: collections.Counter[str] = collections.Counter()
         for pause in pauses:
             now.elapse(pause)
@@ -57,6 +57,6 @@ class TestTurns(unittest.TestCase):
         self.assertEqual(frozenset(), self.turns.due(['a']))
 
     def test_nobody_has_a_turn_without_an_interval(self) -> None:
-        never = staggered_schedule.Turns(0.0, self.clock)
+        never = staggered_schedule.StaggeredSchedule(0.0, self.clock)
         self.clock.elapse(1e9)
         self.assertEqual(frozenset(), never.due(UUIDS))

@@ -93,11 +93,10 @@ class TestLoads(unittest.TestCase):
         ]
         found = self.loads(nodes, self.MEMBERS)
         self.assertEqual(
-            (3, 2, 1, 1),
+            (3, 2, 1),
             (
                 found['host1'].nodes,
                 found['host1'].instances,
-                found['host1'].free,
                 found['host1'].unavailable,
             ),
         )
@@ -115,7 +114,7 @@ class TestLoads(unittest.TestCase):
     def test_without_ironic_what_is_unavailable_is_unknown(self) -> None:
         found = self.loads(None, self.MEMBERS)
         self.assertEqual({None}, {load.unavailable for load in found.values()})
-        self.assertEqual(1, found['host1'].free)
+        self.assertEqual(2, found['host1'].instances)
 
     def test_without_membership_there_is_no_mean(self) -> None:
         found = self.loads([], None)

@@ -43,7 +43,9 @@ class OverviewCase(service.ServiceCase):
         self.ironic.nodes.clear()
         self.ironic.put(*nodes[:listed])
 
-    def read(self, sharded: bool = False) -> deployment_snapshot.Overview:
+    def read(
+        self, sharded: bool = False
+    ) -> deployment_snapshot.DeploymentSnapshot:
         return deployment_snapshot.read(self.sources, sharded=sharded)
 
 
@@ -82,7 +84,7 @@ class TestCost(OverviewCase):
 
     def explain(self) -> None:
         ports = Ports(self.records, self.ironic, self.backend, world.interpret)
-        self.assertIsNotNone(node_query.explained(ports, world.uuid(1)))
+        self.assertIsNotNone(node_query.explain(ports, world.uuid(1)))
 
     def test_check_costs_the_same_for_any_number_of_nodes(self) -> None:
         few, many = (self.cost(n, 0, self.check) for n in (10, 2000))
@@ -102,9 +104,9 @@ class TestCost(OverviewCase):
 
 class TestReading(OverviewCase):
     def test_orphans_past_the_bound_are_not_verified(self) -> None:
-        self.fill(5, deployment_snapshot.LOOK_UPS + 3)
+        self.fill(5, deployment_snapshot.MAX_LOOKUPS + 3)
         nodes = self.read().nodes
-        self.assertEqual(deployment_snapshot.LOOK_UPS, len(nodes.gone))
+        self.assertEqual(deployment_snapshot.MAX_LOOKUPS, len(nodes.gone))
         self.assertEqual(3, len(nodes.unverified))
 
     def test_node_that_is_only_not_listed_is_no_orphan(self) -> None:

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import model, policy, reasons
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import candidates, explanation, node_query
+from ironic_ownership.engine.queries import (
+    advice,
+    candidates,
+    explanation,
+    node_query,
+)
 from ironic_ownership.testing import fakes
 from tests.unit.engine import service, world
 
@@ -45,19 +50,22 @@ class ExplainCase(unittest.TestCase):
             known.uuid,
             node,
             record,
-            candidates.Moment.of(
+            candidates.Services.of(
                 model.View.of(members), list(services), interpret
             ),
             companions,
         )
 
     def assert_rule(self, reason: Reason, said, *words: str) -> None:
-        decision = said.finding.decision
+        decision = said.status.decision
         self.assertEqual(
             reason, decision.reason if decision else Reason.NODE_GONE
         )
-        self.assert_says([said.rule], *words)
-        self.assertTrue(said.advice)
+        self.assert_says([advice.rule(said)], *words)
+        self.assertTrue(list(advice.advise(said)))
+
+    def assert_advises(self, said, *words: str) -> None:
+        self.assert_says(advice.advise(said), *words)
 
     def assert_says(self, lines, *words: str) -> None:
         text = '\n'.join(lines)
@@ -72,11 +80,11 @@ class TestRules(ExplainCase):
     def test_node_that_waits_for_a_reservation_needs_nothing(self) -> None:
         said = self.explain(world.node(2), world.members(world.RESERVING, 'h'))
         self.assert_rule(
-            Reason.UNASSIGNED, said, 'reservation gives it to nobody'
+            Reason.UNASSIGNED, said, 'reservation leaves it unowned'
         )
-        self.assert_says(
-            said.advice,
-            'Nothing has to be done',
+        self.assert_advises(
+            said,
+            'Nothing to do',
             f'reservation create --node {world.uuid(2)}',
         )
 
@@ -102,13 +110,13 @@ class TestRules(ExplainCase):
             (
                 Reason.ASSIGNED,
                 self.explain(node, world.members(RING, 'host1', 'host2')),
-                ['peer_list of host1, host2 chose host2'],
+                ['peer_list chose host2 among host1, host2'],
                 ['host2 claims it'],
             ),
             (
                 Reason.ADOPTED,
                 self.explain(deployed, [a]),
-                ['host1, adopts it'],
+                ['host1, chosen by the policies, adopts it'],
                 ['host1 claims it'],
             ),
             (
@@ -138,7 +146,7 @@ class TestRules(ExplainCase):
             (
                 Reason.CONTESTED_UNOWNED,
                 self.explain(node, clash),
-                ['nobody claims it'],
+                ['no service claims it'],
                 ['Give host1, host2 the same'],
             ),
             (
@@ -146,13 +154,13 @@ class TestRules(ExplainCase):
                 self.explain(
                     world.node(2), world.members(world.runs(odd=None), 'h')
                 ),
-                ['odd gives it to nobody'],
-                ['Ask the policy odd'],
+                ['odd leaves it unowned'],
+                ['documentation of the policy odd'],
             ),
             (
                 Reason.NOT_ADMITTED,
                 self.explain(world.node(1, shard='c'), [a]),
-                ['no live and enabled service admits'],
+                ['no live, enabled service admits'],
                 ['shard_key = c', f'node set {world.uuid(1)} --shard a'],
             ),
             (
@@ -170,21 +178,19 @@ class TestRules(ExplainCase):
         ):
             with self.subTest(reason):
                 self.assert_rule(reason, said, *words)
-                self.assert_says(said.advice, *advised)
+                self.assert_advises(said, *advised)
                 untold.remove(reason)
         self.assertEqual(set(), untold)
 
     def test_free_node_on_its_way_is_to_be_waited_for(self) -> None:
         ring = world.members(RING, 'host1', 'host2')
         said = self.explain(world.node(1), ring, world.record(1, 'host1'))
-        self.assert_says(
-            said.advice, 'host1 releases it', 'then host2 claims it'
-        )
+        self.assert_advises(said, 'host1 releases it', 'then host2 claims it')
         rows = [model.Service('host3', settings=RING)]
         said = self.explain(
             world.node(1), ring, world.record(1, 'host3'), rows
         )
-        self.assert_says(said.advice, 'host2 takes it from host3')
+        self.assert_advises(said, 'host2 takes it from host3')
 
     def test_dead_owner_of_an_instance_is_brought_back_or_moved(self) -> None:
         said = self.explain(
@@ -192,7 +198,7 @@ class TestRules(ExplainCase):
             [world.member('host1', A)],
             world.record(1, 'host3', 'i'),
         )
-        self.assert_says(said.advice, 'host3 is not alive', MOVE + 'host1')
+        self.assert_advises(said, 'host3 is not alive', MOVE + 'host1')
         rows = [model.Service('host3', forced_down=True)]
         said = self.explain(
             world.node(1, shard='a', instance_uuid='i'),
@@ -200,11 +206,13 @@ class TestRules(ExplainCase):
             world.record(1, 'host3', 'i'),
             rows,
         )
-        self.assert_says(said.advice, 'host3 is forced down')
+        self.assert_advises(said, 'host3 is forced down')
 
     def test_orphan_without_a_live_owner_is_deleted_by_hand(self) -> None:
         said = self.explain(None, [], world.record(1, 'host1', 'i'))
-        self.assert_says(said.advice, 'An instance, i,', 'compute node delete')
+        self.assert_advises(
+            said, 'The instance i is still', 'compute node delete'
+        )
 
 
 class TestCandidates(ExplainCase):
@@ -258,7 +266,7 @@ class TestCandidates(ExplainCase):
                 ('picky', False, 'does not admit it'),
                 ('peer_list', None, 'assigns among its peers'),
             ],
-            [(v.policy.name, v.admits, v.says) for v in candidate.verdicts],
+            [(v.policy.name, v.admits, v.detail) for v in candidate.results],
         )
         self.assertIs(False, candidate.admits)
 
@@ -267,8 +275,8 @@ class TestCandidates(ExplainCase):
         said = self.explain(
             world.node(1, shard='a'), [world.member('b', B)], None, services
         )
-        self.assert_says(
-            said.advice, 'dead would admit the node, but it is not alive'
+        self.assert_advises(
+            said, 'dead would admit the node, but it is not alive'
         )
 
     def test_nearest_service_is_the_one_that_differs_in_case(self) -> None:
@@ -279,7 +287,7 @@ class TestCandidates(ExplainCase):
                 world.member('host2', world.runs(shard_key='rack')),
             ],
         )
-        self.assert_says(said.advice, 'to host2: ', '--shard rack')
+        self.assert_advises(said, 'to host2: ', '--shard rack')
 
     def test_peers_are_shown_alive_or_not(self) -> None:
         runs = world.runs(peer_list=('host1', 'host2', 'host3'))
@@ -304,7 +312,7 @@ class TestCompanions(service.ServiceCase):
         for host in ('host1', 'host2'):
             member = service.Service(host, runs, self.shared)
             member.backend.join(host, host, runs)
-        return node_query.explained(ports, world.uuid(number), lambda: sharded)
+        return node_query.explain(ports, world.uuid(number), lambda: sharded)
 
     def setUp(self) -> None:
         super().setUp()
@@ -317,14 +325,14 @@ class TestCompanions(service.ServiceCase):
 
     def test_scope_is_listed_for_an_assigner_that_needs_it(self) -> None:
         said = self.explained(world.runs(shard_key='a', seating=None), 2)
-        self.assertEqual('host2', said.finding.decision.owner)
+        self.assertEqual('host2', said.status.decision.owner)
         self.assertEqual([model.Scope(shard='a')], self.scans())
 
     def test_nothing_is_listed_for_one_that_decides_node_by_node(
         self,
     ) -> None:
         said = self.explained(RING, 2)
-        self.assertEqual('host2', said.finding.decision.owner)
+        self.assertEqual('host2', said.status.decision.owner)
         self.assertEqual([], self.scans())
 
     def test_law_4_comes_before_an_answer(self) -> None:

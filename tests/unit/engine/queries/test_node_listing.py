@@ -1,18 +1,25 @@
-"""Lists of nodes: what Ironic is asked, by configuration and options."""
+"""Lists of nodes: the scope that is listed, and only 404 is an orphan."""
 
 from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.queries import node_listing
+from tests.unit.engine.queries.test_node_query import (
+    ALL,
+    S1,
+    SETTINGS,
+    QueryCase,
+    node,
+)
 
 RACK1 = model.Scope(shard='rack1', conductor_group='g')
 
 
 def scope(configured, shard=None, group=None):
-    asked = node_listing.Asked(shard=shard, conductor_group=group)
-    return node_listing.scope_of(asked, configured, 'h')
+    filters = node_listing.Filters(shard=shard, conductor_group=group)
+    return node_listing.scope_of(filters, configured, 'h')
 
 
 class ScopeTest(unittest.TestCase):
@@ -43,3 +50,47 @@ class ScopeTest(unittest.TestCase):
         self.assertEqual((RACK1, 'h'), scope(RACK1))
         for shard, group in (('rack1', None), (None, 'g'), ('rack2', 'g')):
             self.assertEqual('', scope(RACK1, shard, group)[1])
+
+
+class ReadTest(QueryCase):
+    def states(self, scope=ALL, host='') -> dict[str, str]:
+        statuses, _ = node_listing.read(self.ports, scope, host)
+        return {s.name: s.state.value for s in statuses}
+
+    def test_listed_nodes_are_not_looked_up(self) -> None:
+        self.ironic.put(node('a'), node('b'))
+        self.claim(node('a'))
+        self.assertEqual({'a': 'owned', 'b': 'unowned'}, self.states())
+        self.assertEqual(
+            ['scan', 'conductors'],
+            [method for method, _ in self.ironic.calls],
+        )
+
+    def test_only_404_makes_an_orphan(self) -> None:
+        self.ironic.put(node('moved', shard='s2'))
+        self.claim(node('moved'), node('gone'))
+        self.assertEqual(
+            {'moved': 'filtered', 'gone': 'orphan'}, self.states(S1)
+        )
+
+    def test_failing_look_up_fails_the_list(self) -> None:
+        self.claim(node('a'))
+        self.ironic.failures['get'] = exceptions.IronicUnavailableError('x')
+        self.assertRaises(exceptions.IronicError, self.states, S1)
+
+    def test_record_far_from_its_node_is_found(self) -> None:
+        self.claim(node('a', shard='s2'))
+        self.ironic.put(node('a'))
+        (found,) = node_listing.read(self.ports, S1)[0]
+        self.assertEqual('h1', found.owner)
+
+    def test_own_records_count_wherever_they_are(self) -> None:
+        self.claim(node('far', shard='s3'))
+        self.ironic.put(node('far', shard='s3'))
+        self.assertEqual({}, self.states(S1))
+        self.assertEqual({'far': 'filtered'}, self.states(S1, 'h1'))
+
+    def test_services_are_those_on_record_and_the_members(self) -> None:
+        self.records.register('h2', SETTINGS)
+        _, services = node_listing.read(self.ports, S1)
+        self.assertEqual({'h1', 'h2'}, services)

@@ -1,11 +1,11 @@
-"""A census believes Ironic about what a list lacks, and nothing else."""
+"""Queries for single nodes: by uuid alone, and by name."""
 
 from __future__ import annotations
 
 import uuid as uuid_
 
 from ironic_ownership.backends import memory
-from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports
@@ -26,7 +26,9 @@ def node(name: str, shard: str | None = 's1') -> model.Node:
     )
 
 
-class CensusTest(sqlite.SqliteCase):
+class QueryCase(sqlite.SqliteCase):
+    """A service with records and an Ironic without nodes."""
+
     def setUp(self) -> None:
         super().setUp()
         self.ironic = fakes.FakeInventory()
@@ -48,64 +50,22 @@ class CensusTest(sqlite.SqliteCase):
             [Claim(n, reasons.Reason.EXCLUSIVE) for n in nodes],
         )
 
-    def states(self, scope=ALL, host='') -> dict[str, str]:
-        found = node_query.take(self.ports, scope, host)
-        return {
-            (f.node or f.record).name: f.state.value for f in found.findings
-        }
 
-    def test_listed_nodes_are_not_looked_up(self) -> None:
-        self.ironic.put(node('a'), node('b'))
-        self.claim(node('a'))
-        self.assertEqual({'a': 'owned', 'b': 'unowned'}, self.states())
-        self.assertEqual(
-            ['scan', 'conductors'],
-            [method for method, _ in self.ironic.calls],
-        )
-
-    def test_only_404_makes_an_orphan(self) -> None:
-        self.ironic.put(node('moved', shard='s2'))
-        self.claim(node('moved'), node('gone'))
-        self.assertEqual(
-            {'moved': 'filtered', 'gone': 'orphan'}, self.states(S1)
-        )
-
-    def test_failing_look_up_fails_the_census(self) -> None:
-        self.claim(node('a'))
-        self.ironic.failures['get'] = exceptions.IronicUnavailableError('x')
-        self.assertRaises(exceptions.IronicError, self.states, S1)
-
-    def test_record_far_from_its_node_is_found(self) -> None:
-        self.claim(node('a', shard='s2'))
-        self.ironic.put(node('a'))
-        (found,) = node_query.take(self.ports, S1).findings
-        self.assertEqual('h1', found.record and found.record.host)
-
-    def test_own_records_count_wherever_they_are(self) -> None:
-        self.claim(node('far', shard='s3'))
-        self.ironic.put(node('far', shard='s3'))
-        self.assertEqual({}, self.states(S1))
-        self.assertEqual({'far': 'filtered'}, self.states(S1, 'h1'))
-
-    def test_services_are_those_on_record_and_the_members(self) -> None:
-        self.records.register('h2', SETTINGS)
-        found = node_query.take(self.ports, S1)
-        self.assertEqual({'h1', 'h2'}, found.services)
-
+class NodeQueryTest(QueryCase):
     def test_one_node_is_asked_for_by_its_uuid_alone(self) -> None:
         self.ironic.put(node('a', shard='s9'))
-        found = node_query.one(self.ports, node('a').uuid)
+        found = node_query.status(self.ports, node('a').uuid)
         self.assertEqual(node_status.State.UNOWNED, found and found.state)
         self.assertEqual(
             [('get', node('a').uuid), ('conductors', None)],
             self.ironic.calls,
         )
-        self.assertIsNone(node_query.one(self.ports, node('b').uuid))
+        self.assertIsNone(node_query.status(self.ports, node('b').uuid))
 
-    def test_names_are_ironics_before_they_are_the_records(self) -> None:
+    def test_name_in_ironic_comes_before_the_recorded_one(self) -> None:
         old, new = node('name'), model.Node(node('x').uuid, 'name', shard='s1')
         self.claim(old)
-        # Gone, and nobody else has the name: the record's.
+        # Gone, and no other node has the name: the recorded one.
         self.assertEqual(
             (old.uuid, ()), node_query.find(self.ports, 'name', S1)
         )

@@ -12,7 +12,7 @@ SHARD = world.runs(shard_key='a')
 
 class TestSurvey(unittest.TestCase):
     def states(self, nodes, records, members, services=()):
-        found = node_status.survey(
+        found = node_status.evaluate(
             nodes, records, world.assemble(members, services)
         )
         return {int(f.uuid[-2:]): f.state for f in found}
@@ -56,7 +56,7 @@ class TestSurvey(unittest.TestCase):
 
     def test_owner_is_alive_dead_or_nobody(self) -> None:
         services = [model.Service('down', forced_down=True)]
-        found = node_status.survey(
+        found = node_status.evaluate(
             map(world.node, range(4)),
             [
                 world.record(1, 'host1'),
@@ -70,7 +70,7 @@ class TestSurvey(unittest.TestCase):
         )
 
     def test_findings_are_in_the_order_of_names_then_uuids(self) -> None:
-        found = node_status.survey(
+        found = node_status.evaluate(
             [
                 world.node(1, name='b'),
                 world.node(2, name='a'),

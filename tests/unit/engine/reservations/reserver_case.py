@@ -84,8 +84,8 @@ class ReservingCase(service.ServiceCase):
         """Return another client of the same Ironic."""
         return fake_allocations.FakeAllocations(self.ironic.nodes, self.made)
 
-    def patience(self) -> retry.Patience:
-        return retry.Patience(sleep=self.slept.append)
+    def patience(self) -> retry.Retry:
+        return retry.Retry(sleep=self.slept.append)
 
     def build(
         self,
@@ -94,7 +94,7 @@ class ReservingCase(service.ServiceCase):
     ) -> reserver.Reserver:
         """Build what reserves in one process."""
         asked = allocations or self.allocations
-        nodes = free_node_cache.FreeNodes(
+        nodes = free_node_cache.FreeNodeCache(
             lambda: self.ironic, clock=self.shared.clock
         )
 
@@ -110,7 +110,7 @@ class ReservingCase(service.ServiceCase):
             ),
             allocation_method.Methods(allocations_of).of,
             reservations or self.reservations,
-            candidates.Chooser(self.records, nodes),
+            candidates.CandidateFinder(self.records, nodes),
             nodes,
             allocations_of,
         )
