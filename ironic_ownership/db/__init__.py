@@ -1,6 +1,7 @@
-"""The records' database: the only room that imports SQLAlchemy and alembic.
+"""The records' database: the only package that imports SQLAlchemy and alembic.
 
-``connection`` opens a database, ``schema`` brings it to this release's
-shape, ``records`` and ``heartbeats`` are what the rest of the house uses.
-Nothing of SQL leaves this room: values and errors of the contracts do.
+``connection`` opens a database, ``schema`` upgrades it; the ports are
+``records``, ``moves``, ``removals`` and ``reservations``, and ``heartbeats``
+serves the membership backend. Callers get values and errors of the contracts,
+never objects of SQLAlchemy.
 """

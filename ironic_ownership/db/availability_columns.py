@@ -1,6 +1,6 @@
-"""What becomes of a record when its node is judged. Pure, no SQL.
+"""Availability columns of a node's record, as an evaluation changes them.
 
-The ledger says whether the writer may judge at all.
+Pure. The change set decides whether the writer may change them.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ _LONGEST = 255
 
 def columns(
     row: Mapping[str, Any] | None,
-    verdict: availability.Verdict | None,
+    evaluated: availability.Verdict | None,
     now: float,
 ) -> dict[str, Any]:
-    """Return the two columns about it as they are to be.
+    """Return the two columns to write.
 
     :param row: of the node, if there is one.
-    :param verdict: ``None`` keeps what is there.
+    :param evaluated: ``None`` keeps the columns as they are.
     :param now: seconds since the epoch.
     """
     before = row['unavailable'] if row else None
     since = row['unavailable_since'] if row else None
-    if verdict is None or verdict.code == before:
+    if evaluated is None or evaluated.code == before:
         return {'unavailable': before, 'unavailable_since': since}
     return {
-        'unavailable': verdict.code.value if verdict.code else None,
-        'unavailable_since': now if verdict.code else None,
+        'unavailable': evaluated.code.value if evaluated.code else None,
+        'unavailable_since': now if evaluated.code else None,
     }
 
 
-def told(
-    row: Mapping[str, Any] | None, verdict: availability.Verdict | None
+def event_reason(
+    row: Mapping[str, Any] | None, evaluated: availability.Verdict | None
 ) -> str | None:
-    """Return the reason of the event that a verdict leaves, if any.
+    """Return the reason of the event that an evaluation leaves, if any.
 
-    The first verdict is no change, and an instance that comes or goes has an
-    event of its own.
+    The first evaluation is no change, and an instance that comes or goes has
+    an event of its own.
     """
-    if verdict is None or row is None or row['deleted_at'] is not None:
+    if evaluated is None or row is None or row['deleted_at'] is not None:
         return None
-    before, after = row['unavailable'], verdict.code
-    told_by_instance = {None, *availability.WITH_INSTANCE}
-    if before == after or {before, after} <= told_by_instance:
+    before, after = row['unavailable'], evaluated.code
+    by_instance = {None, *availability.WITH_INSTANCE}
+    if before == after or {before, after} <= by_instance:
         return None
     change = f'{before or "available"} -> {after or "available"}'
-    detail = f': {verdict.detail}' if verdict.detail else ''
+    detail = f': {evaluated.detail}' if evaluated.detail else ''
     return f'{change}{detail}'[:_LONGEST]

@@ -1,7 +1,7 @@
 """Decide, change by change, what a batch may write: the rules of the records.
 
-Pure: it gets the rows that the transaction holds locked and says what to
-write. No SQL, no clock. A batch names every node at most once.
+Pure: takes the rows that the transaction holds locked, and collects the rows
+to write. No SQL, no clock. A batch names every node at most once.
 """
 
 from __future__ import annotations
@@ -11,33 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import availability, model, reasons, records
-from ironic_ownership.db import availability_columns
+from ironic_ownership.db import availability_columns, event_log
 
 Row = dict[str, Any]
 
 _FIXED = ('uuid', 'created_at')
 """Columns of a node's row that are written once."""
 
-OWNER_CHANGED = 'owner_changed'
-INSTANCE_OPENED = 'instance_opened'
-INSTANCE_CLOSED = 'instance_closed'
-SERVICE_REGISTERED = 'service_registered'
-SERVICE_RETIRED = 'service_retired'
-SERVICE_FAILED_OVER = 'service_failed_over'
-SERVICE_FENCED = 'service_fenced'
-SERVICE_CHANGED = 'service_changed'
-SERVICE_FORCED_DOWN = 'service_forced_down'
-SERVICE_DELETED = 'service_deleted'
-NODE_FORGOTTEN = 'node_forgotten'
-NODE_MOVED = 'node_moved'
-NODE_RESERVED = 'node_reserved'
-NODE_RELEASED = 'node_released'
-AVAILABILITY_CHANGED = 'availability_changed'
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServiceState:
-    """What a claim has to know of the owner on record.
+    """The part of a service's row that decides what may be written.
 
     :param away_until: seconds since the epoch; ``None`` for a service that
         is not expected back.
@@ -45,6 +29,7 @@ class ServiceState:
 
     epoch: int
     fenced: bool
+    disabled: bool = False
     forced_down: bool = False
     away_until: float | None = None
 
@@ -59,7 +44,7 @@ class ServiceState:
 
 @dataclasses.dataclass(slots=True)
 class Writes:
-    """What is to be written, gathered so that few statements do it."""
+    """The rows to write, collected so that few statements suffice."""
 
     new_nodes: list[Row] = dataclasses.field(default_factory=list)
     nodes: list[Row] = dataclasses.field(default_factory=list)
@@ -72,10 +57,10 @@ class Writes:
     events: list[Row] = dataclasses.field(default_factory=list)
 
 
-class Ledger:
-    """The locked rows of one transaction, and what becomes of them.
+class ChangeSet:
+    """The locked rows of one transaction, and the writes they allow.
 
-    :param host: the service that writes; its right to was checked before.
+    :param host: the service that writes; its right to write was checked.
     :param now: seconds since the epoch, by the database's clock.
     :param services: the owners that claims name, by host.
     :param nodes: rows of ``compute_nodes``, by uuid, deleted ones too.
@@ -98,7 +83,7 @@ class Ledger:
         self._open = open_instances
 
     def accept(self, change: records.Change) -> bool:
-        """Add what a change writes, or refuse it.
+        """Add the writes of a change, or refuse it.
 
         :returns: whether the record was as the change expects it.
         """
@@ -108,17 +93,23 @@ class Ledger:
             case records.Update():
                 return self._update(change)
             case records.Release():
-                return self._release(change)
+                return self._give_up(change, event_log.OWNER_CHANGED)
             case records.Forget():
-                return self._forget(change)
+                # Its provider was deleted before.
+                return self._give_up(
+                    change,
+                    event_log.NODE_FORGOTTEN,
+                    deleted_at=self.now,
+                    placement_digest=None,
+                )
             case records.Report():
                 return self._report(change)
 
-    def rewritten(self) -> Iterable[tuple[Row, Sequence[str]]]:
-        """Yield what changes in rows of ``compute_nodes``, and in which.
+    def node_updates(self) -> Iterable[tuple[Row, Sequence[str]]]:
+        """Yield changed columns of ``compute_nodes``, and the nodes' uuids.
 
-        Rows that change alike come together: when thousands of nodes change
-        their owner, one statement a batch does it.
+        Nodes with the same changes come together: when thousands of nodes
+        change their owner, one statement for each chunk suffices.
         """
         alike: dict[tuple[tuple[str, Any], ...], list[str]] = {}
         for row in self.writes.nodes:
@@ -158,7 +149,7 @@ class Ledger:
             'created_at': self.now,
             'updated_at': self.now,
             'deleted_at': None,
-            **_attributes(node),
+            **attributes(node),
             **availability_columns.columns(row, claim.verdict, self.now),
             'placement_digest': row['placement_digest'] if row else None,
         }
@@ -167,23 +158,23 @@ class Ledger:
         )
         if seen != self.host:
             self._event(
-                OWNER_CHANGED,
+                event_log.OWNER_CHANGED,
                 node_uuid=node.uuid,
                 from_host=seen,
                 to_host=self.host,
                 reason=claim.reason.value,
             )
         if node.instance_uuid not in (None, self._open.get(node.uuid)):
-            self._instance_is(node, reasons.Reason.ADOPTED.value)
+            self._set_instance(node, reasons.Reason.ADOPTED.value)
         elif node.uuid in self._open:
             self.writes.moved_on.append(node.uuid)
-        self._tell_verdict(row, claim.verdict)
+        self._availability_event(row, claim.verdict)
         return True
 
     def _may_take_from(self, claim: records.Claim) -> bool:
         """Tell whether the owner on record may lose the node to a claim."""
         if claim.node.instance_uuid or claim.uuid in self._open:
-            # Law 2, whatever the decision was: only an operator moves it.
+            # Law 2, regardless of the decision: only an operator moves it.
             return False
         owner = self._services.get(str(claim.seen_host))
         if owner is None:
@@ -198,88 +189,67 @@ class Ledger:
         if owner is None or owner.fenced or host in self.writes.fenced:
             return
         self.writes.fenced.append(host)
-        self._event(SERVICE_FENCED, from_host=host)
+        self._event(event_log.SERVICE_FENCED, from_host=host)
 
     def _update(self, update: records.Update) -> bool:
         node = update.node
         if self._owner(node.uuid) != self.host:
             return False
         row = self._nodes[node.uuid]
-        attributes = _attributes(node)
-        judged = availability_columns.columns(row, update.verdict, self.now)
-        if any(row[name] != value for name, value in attributes.items()):
-            self._rewrite(row, **attributes, **judged)
-        elif row['unavailable'] != judged['unavailable']:
-            self._rewrite(row, **judged)
-        self._instance_is(node, None)
-        self._tell_verdict(row, update.verdict)
+        described = attributes(node)
+        available = availability_columns.columns(row, update.verdict, self.now)
+        if any(row[name] != value for name, value in described.items()):
+            self._rewrite(row, **described, **available)
+        elif row['unavailable'] != available['unavailable']:
+            self._rewrite(row, **available)
+        self._set_instance(node, None)
+        self._availability_event(row, update.verdict)
         return True
 
-    def _tell_verdict(
-        self, row: Row | None, verdict: availability.Verdict | None
+    def _availability_event(
+        self, row: Row | None, evaluated: availability.Verdict | None
     ) -> None:
-        reason = availability_columns.told(row, verdict)
+        reason = availability_columns.event_reason(row, evaluated)
         if row is not None and reason is not None:
             self._event(
-                AVAILABILITY_CHANGED, node_uuid=row['uuid'], reason=reason
+                event_log.AVAILABILITY_CHANGED,
+                node_uuid=row['uuid'],
+                reason=reason,
             )
 
-    def _release(self, release: records.Release) -> bool:
-        if not self._is_free_and_mine(release.uuid):
+    def _give_up(
+        self,
+        change: records.Release | records.Forget,
+        kind: str,
+        **values: Any,
+    ) -> bool:
+        uuid, reason = change.uuid, change.reason.value
+        if self._owner(uuid) != self.host or uuid in self._open:
             return False
-        self._rewrite(
-            self._nodes[release.uuid], host=None, reason=release.reason.value
-        )
-        self._event(
-            OWNER_CHANGED,
-            node_uuid=release.uuid,
-            from_host=self.host,
-            reason=release.reason.value,
-        )
-        return True
-
-    def _forget(self, forget: records.Forget) -> bool:
-        if not self._is_free_and_mine(forget.uuid):
-            return False
-        self._rewrite(
-            self._nodes[forget.uuid],
-            host=None,
-            reason=forget.reason.value,
-            deleted_at=self.now,
-            # Its provider is gone by now.
-            placement_digest=None,
-        )
-        self._event(
-            NODE_FORGOTTEN,
-            node_uuid=forget.uuid,
-            from_host=self.host,
-            reason=forget.reason.value,
-        )
+        self._rewrite(self._nodes[uuid], host=None, reason=reason, **values)
+        self._event(kind, node_uuid=uuid, from_host=self.host, reason=reason)
         return True
 
     def _report(self, report: records.Report) -> bool:
         if self._owner(report.uuid) != self.host:
             return False
         row = self._nodes[report.uuid]
-        # Nothing of the node itself has changed, nor the time of it.
+        # The node itself has not changed, so ``updated_at`` stays.
         self.writes.nodes.append({**row, 'placement_digest': report.digest})
         return True
-
-    def _is_free_and_mine(self, uuid: str) -> bool:
-        return self._owner(uuid) == self.host and uuid not in self._open
 
     def _rewrite(self, row: Row, **changed: Any) -> None:
         self.writes.nodes.append({**row, 'updated_at': self.now, **changed})
 
-    def _instance_is(self, node: model.Node, reason: str | None) -> None:
-        """Close what went and open what came."""
+    def _set_instance(self, node: model.Node, reason: str | None) -> None:
+        """Close the instance that left the node, and open a new one."""
         before, after = self._open.get(node.uuid), node.instance_uuid
         if before == after:
             return
         if before is not None:
             self.writes.closed_on.append(node.uuid)
             self._event(
-                INSTANCE_CLOSED,
+                event_log.INSTANCE_CLOSED,
                 node_uuid=node.uuid,
                 from_host=self.host,
                 instance_uuid=before,
@@ -296,7 +266,7 @@ class Ledger:
                 }
             )
             self._event(
-                INSTANCE_OPENED,
+                event_log.INSTANCE_OPENED,
                 node_uuid=node.uuid,
                 to_host=self.host,
                 instance_uuid=after,
@@ -304,25 +274,12 @@ class Ledger:
             )
 
     def _event(self, kind: str, **values: Any) -> None:
-        self.writes.events.append(event(self.now, self.host, kind, **values))
+        row = event_log.row(self.now, self.host, kind, **values)
+        self.writes.events.append(row)
 
 
-def event(at: float, actor: str, kind: str, **values: Any) -> Row:
-    """Return a row of ``events``.
-
-    :param at: seconds since the epoch.
-    :param actor: the service that made the change.
-    """
-    columns = ('node_uuid', 'from_host', 'to_host', 'instance_uuid', 'reason')
-    return {
-        'at': at,
-        'actor': actor,
-        'kind': kind,
-        **{name: values.get(name) for name in columns},
-    }
-
-
-def _attributes(node: model.Node) -> Row:
+def attributes(node: model.Node) -> Row:
+    """Return the columns that describe a node as Ironic does."""
     return {
         'name': node.name,
         'driver': node.driver,

@@ -1,6 +1,6 @@
 """The database server's clock, the one clock that all processes share.
 
-Liveness and every timestamp on record are judged by it: a host whose own
+It decides liveness and writes every timestamp on record: a host whose own
 clock is wrong is neither dead nor from the future.
 """
 
@@ -14,10 +14,10 @@ from sqlalchemy.sql import expression
 
 
 class EpochSeconds(expression.ColumnElement[float]):
-    """Now, in seconds since 1970 (UTC), with fractions of a second.
+    """The current time in seconds since 1970 (UTC), with fractions.
 
-    The moment the statement is executed, not that of its transaction's
-    start: a transaction may have waited for a lock.
+    It is the time of the statement, not that of the transaction's start: a
+    transaction may have waited for a lock.
     """
 
     type = sqlalchemy.Double()

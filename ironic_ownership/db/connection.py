@@ -1,7 +1,7 @@
 """Open a database through oslo.db and run transactions on it.
 
-Every transaction of this package goes through :class:`Database`: there are
-the retries and the translation of errors. Must not know any table.
+Every transaction of this package goes through :class:`Database`, which
+retries it and translates its errors. Must not know any table.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ T = TypeVar('T')
 Work = Callable[[sqlalchemy.Connection], T]
 
 LONGEST_IDLE = 10.0
-"""Seconds within a transaction without a statement: much more than a large
-result takes to be read, and far less than anybody wants to wait."""
+"""Seconds without a statement within a transaction: much more than reading a
+large result takes, and far less than an operator wants to wait."""
 
 _ENGINE_OPTIONS = (
     'connection_debug',
@@ -40,11 +40,11 @@ _ENGINE_OPTIONS = (
 
 
 def engine_options(group: Mapping[str, Any]) -> dict[str, Any]:
-    """Pick what :func:`open_database` takes from oslo.db's options.
+    """Return the options of oslo.db that :func:`open_database` takes.
 
     ``max_retries`` and ``retry_interval`` are left out on purpose: nothing
-    connects before the first transaction, and who calls decides about
-    trying again.
+    connects before the first transaction, and its caller decides about
+    retries.
 
     :param group: the ``[database]`` group of the configuration.
     """
@@ -56,7 +56,7 @@ def engine_options(group: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Database:
-    """One database: its engine, and how a transaction on it is run.
+    """One database: its engine, and transactions on it.
 
     :param patience: seconds that one statement may take, and for which a
         transaction that lost to another is repeated.
@@ -77,7 +77,7 @@ class Database:
 
     @property
     def is_file(self) -> bool:
-        """Whether this is SQLite: a file that nobody administers."""
+        """True for SQLite: a file without an administrator."""
         return self.engine.dialect.name == SQLITE
 
     def read(self, work: Work[T]) -> T:
@@ -88,18 +88,31 @@ class Database:
         with errors.translated(self.where), self.engine.connect() as conn:
             return work(conn)
 
-    def write(self, work: Work[T]) -> T:
-        """Run a transaction that writes; again, when it lost to another.
+    def select(
+        self,
+        statement: sqlalchemy.Select[Any],
+        build: Callable[[sqlalchemy.Row[Any]], T],
+    ) -> list[T]:
+        """Run one query, and build a value from each row.
 
-        ``work`` starts anew on each attempt, so it must not change anything
-        but the database. It is repeated after a deadlock, and after an
-        insertion that somebody else was faster with.
+        :raises RecordsError: of the family, see :func:`errors.translated`.
+        """
+        return self.read(
+            lambda conn: list(map(build, conn.execute(statement)))
+        )
+
+    def write(self, work: Work[T]) -> T:
+        """Run a transaction that writes; retry it when it lost to another.
+
+        ``work`` is repeated after a deadlock, and when another transaction
+        has inserted the same row. So it must not change anything but the
+        database.
 
         :raises RecordsError: of the family, see :func:`errors.translated`.
         """
         deadline = time.monotonic() + self._patience
 
-        def worth_repeating(exc: BaseException) -> bool:
+        def may_retry(exc: BaseException) -> bool:
             lost = isinstance(exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry)
             return lost and time.monotonic() < deadline
 
@@ -107,19 +120,29 @@ class Database:
             with self._writer.begin() as conn:
                 return work(conn)
 
-        repeated: Callable[[], T] = db_api.wrap_db_retry(
+        retried: Callable[[], T] = db_api.wrap_db_retry(
             max_retries=100,
             retry_interval=0.02,
             max_retry_interval=0.5,
             jitter=True,
-            exception_checker=worth_repeating,
+            exception_checker=may_retry,
         )(attempt)
         with errors.translated(self.where):
-            return repeated()
+            return retried()
 
     def close(self) -> None:
-        """Close the connections that nobody uses. Idempotent."""
+        """Close the connections that are not in use. Idempotent."""
         self.engine.dispose()
+
+
+class Port:
+    """Base of the ports that keep their rows in one database.
+
+    :param database: an open database with this release's schema.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
 
 def open_database(
@@ -148,7 +171,7 @@ def open_database(
     )
     options.setdefault('mysql_sql_mode', 'TRADITIONAL')
     if url.get_backend_name() == SQLITE:
-        # Files have no pool, and oslo.db hands this one on all the same.
+        # Files have no pool, but oslo.db passes this option on.
         options.pop('pool_timeout', None)
     engine = engines.create_engine(
         url, sqlite_fk=True, max_retries=0, **options

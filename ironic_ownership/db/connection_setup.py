@@ -1,7 +1,7 @@
-"""Prepare each new connection, one way for each kind of database.
+"""Set up each new connection: time-outs and isolation, by kind of database.
 
-What is set here decides how long a statement may block and which locks it
-takes; the statements themselves are the same for all databases.
+They decide how long a statement may block and which locks it takes; the
+statements themselves are the same for all databases.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ WRITES = 'ironic_ownership_writes'
 def with_timeouts(
     url: sqlalchemy.URL, *, connect: float, statement: float
 ) -> sqlalchemy.URL:
-    """Add what a driver has to know before it connects.
+    """Add the parameters that a driver needs before it connects.
 
-    Whatever the operator's URL says already stays.
+    Those in the operator's URL stay.
 
     :param connect: seconds that opening a connection may take.
     :param statement: seconds that one statement may take.
@@ -45,7 +45,7 @@ def with_timeouts(
     elif url.get_driver_name() in ('psycopg2', 'psycopg'):
         defaults = {
             'connect_timeout': _whole(connect),
-            # A cut network shows itself by bytes that nobody acknowledges.
+            # A cut network shows itself by bytes without acknowledgement.
             'tcp_user_timeout': str(int(statement * 1000)),
         }
     return url.update_query_dict(
@@ -60,12 +60,12 @@ def _whole(seconds: float) -> str:
 def prepare(
     engine: sqlalchemy.Engine, *, statement: float, idle: float
 ) -> None:
-    """Have every new connection of an engine set up.
+    """Set up every new connection of an engine.
 
-    A process that is stopped, or cut off, in the middle of a transaction
-    keeps its locks, and whoever takes over from it has to wait for them. So
-    the server ends the transaction. SQLite has no server: there only the end
-    of the process helps.
+    A process that is stopped, or cut off, within a transaction keeps its
+    locks, and the service that takes over has to wait for them. So the
+    server ends the transaction. SQLite has no server: there only the end of
+    the process frees the locks.
 
     :param statement: seconds that one statement or lock wait may take.
     :param idle: seconds that a transaction may wait for its next statement.
@@ -85,7 +85,7 @@ def prepare(
         _on_connect(
             engine,
             # Each statement sees what is committed, as on PostgreSQL, and
-            # looking for a missing row locks no gap that others insert into.
+            # selecting a missing row locks no gap against insertions.
             'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
             # The second one is MariaDB's own; MySQL skips such a comment.
             f'SET SESSION innodb_lock_wait_timeout = {_whole(statement)} '
@@ -111,10 +111,10 @@ def _prepare_sqlite(engine: sqlalchemy.Engine, patience: float) -> None:
 
     @event.listens_for(engine, 'begin')
     def begin(conn: sqlalchemy.Connection) -> None:
-        # A transaction that reads first and writes later fails at once when
-        # another writer came between, without waiting: so writers take the
-        # write lock first. oslo.db's listener has begun already, and an
-        # empty transaction costs nothing to end.
+        # A transaction that reads first and writes later fails immediately
+        # if another one has written in between: so writers take the write
+        # lock first. oslo.db's listener has begun a transaction already, and
+        # an empty one costs nothing to end.
         if conn.get_execution_options().get(WRITES):
             conn.exec_driver_sql('COMMIT')
             conn.exec_driver_sql('BEGIN IMMEDIATE')
@@ -123,8 +123,8 @@ def _prepare_sqlite(engine: sqlalchemy.Engine, patience: float) -> None:
 def _use_wal(dbapi: sqlite3.Connection, deadline: float) -> None:
     """Let readers and one writer work at the same time.
 
-    SQLite does not wait when two processes change the mode of a new file at
-    once, so we do.
+    SQLite does not wait when two processes change the mode of a new file
+    together, so this function does.
     """
     while True:
         try:

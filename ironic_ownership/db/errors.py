@@ -1,7 +1,7 @@
-"""Turn what a driver or oslo.db raises into the contracts' errors.
+"""Translate errors of SQLAlchemy, oslo.db and drivers to the contracts'.
 
 One line each, with a hint; the driver's own text is kept because it names
-the cause. Must not decide what to retry: see ``connection``.
+the cause. Must not decide about retries: see ``connection``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def translated(where: str) -> Iterator[None]:
     """Raise the contracts' errors instead of SQLAlchemy's and oslo.db's.
 
     :param where: the database as an operator knows it, without password.
-    :raises RecordsUnavailableError: for what may pass by itself.
+    :raises RecordsUnavailableError: for an error that may pass by itself.
     :raises SchemaError: if a table or a column is missing.
-    :raises RecordsError: for everything else that the database refuses.
+    :raises RecordsError: for every other error of the database.
     """
     try:
         yield
@@ -57,7 +57,7 @@ def translated(where: str) -> Iterator[None]:
 
 
 def _one_line(exc: BaseException) -> str:
-    """Return the driver's words alone: no SQL, no parameters, no link."""
+    """Return the driver's own text: no SQL, no parameters, no link."""
     cause: BaseException = exc
     while True:
         inner = getattr(cause, 'inner_exception', None) or getattr(

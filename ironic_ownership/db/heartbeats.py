@@ -1,7 +1,7 @@
-"""The members' rows: the SQL behind the ``db`` membership backend.
+"""The members' rows: the statements of the ``db`` membership backend.
 
-Alive means "not expired by the database's clock", judged inside each
-statement. Must not know why somebody joins or what a node is.
+A member is alive until it expires by the database's clock, which each
+statement reads itself. Must not know about services or nodes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ def join(
 ) -> None:
     """Write the row of a member; other processes of the host stay.
 
-    Expired rows of the host go, so that they do not pile up with every
-    start. They go first: while they are looked for, this transaction holds
-    no row that another one that joins would wait for.
+    Expired rows of the host are deleted, so that they do not pile up. They
+    are deleted first: at that time this transaction holds no row for which
+    another one that joins would wait.
 
     :param ttl: seconds until the member expires without a beat.
     """
-    mine = (_members.host == host) & (_members.incarnation == incarnation)
 
     def work(conn: sa.Connection) -> None:
         now = clock.EpochSeconds()
@@ -40,7 +39,9 @@ def join(
             )
         )
         values = {'settings': settings.to_json(), 'expires_at': now + ttl}
-        renewed = conn.execute(sa.update(_table).where(mine).values(**values))
+        renewed = conn.execute(
+            sa.update(_table).where(_is(host, incarnation)).values(**values)
+        )
         if renewed.rowcount == 0:
             conn.execute(
                 sa.insert(_table).values(
@@ -57,17 +58,13 @@ def join(
 def beat(
     database: connection.Database, host: str, incarnation: str, ttl: float
 ) -> bool:
-    """Put off the expiry of a member that is still alive.
+    """Extend the life of a member that is still alive.
 
     :param ttl: seconds from now until it expires.
     :returns: whether it was alive.
     """
-    return _change(
-        database,
-        host,
-        incarnation,
-        {'expires_at': clock.EpochSeconds() + ttl},
-    )
+    expires_at = clock.EpochSeconds() + ttl
+    return _change(database, host, incarnation, expires_at=expires_at)
 
 
 def advertise(
@@ -76,26 +73,23 @@ def advertise(
     incarnation: str,
     settings: model.MemberSettings,
 ) -> bool:
-    """Replace what a member advertises.
+    """Replace the settings that a member advertises.
 
     :returns: whether it was alive.
     """
-    return _change(
-        database, host, incarnation, {'settings': settings.to_json()}
-    )
+    return _change(database, host, incarnation, settings=settings.to_json())
 
 
 def _change(
     database: connection.Database,
     host: str,
     incarnation: str,
-    values: dict[str, object],
+    **values: object,
 ) -> bool:
     statement = (
         sa.update(_table)
         .where(
-            _members.host == host,
-            _members.incarnation == incarnation,
+            _is(host, incarnation),
             _members.expires_at > clock.EpochSeconds(),
         )
         .values(**values)
@@ -105,10 +99,12 @@ def _change(
 
 def leave(database: connection.Database, host: str, incarnation: str) -> None:
     """Remove the row of this incarnation; nothing happens without one."""
-    statement = sa.delete(_table).where(
-        _members.host == host, _members.incarnation == incarnation
-    )
+    statement = sa.delete(_table).where(_is(host, incarnation))
     database.write(lambda conn: conn.execute(statement))
+
+
+def _is(host: str, incarnation: str) -> sa.ColumnElement[bool]:
+    return (_members.host == host) & (_members.incarnation == incarnation)
 
 
 def alive(database: connection.Database) -> model.View:

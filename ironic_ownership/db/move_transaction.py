@@ -1,29 +1,33 @@
 """Move a batch of nodes inside one transaction: all of it, or nothing.
 
-Lock, judge what only the locks can tell, write. Locks are taken in the order
-of ``transaction``: services by name, then compute nodes by uuid, then what
-depends on them, so that a move and a refresh rarely meet in a deadlock.
+Lock, evaluate what only the locks can decide, write. The locks are taken in
+the order of ``transaction``, so a move and a refresh rarely deadlock.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import moves, reasons
-from ironic_ownership.db import change_set, queries, tables, transaction
+from ironic_ownership.db import (
+    change_set,
+    event_log,
+    queries,
+    rows,
+    tables,
+    transaction,
+)
 
-_services = tables.services.c
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 _node_moves = tables.node_moves.c
 _reservations = tables.reservations.c
 
 DESTINATION_ENABLED = 'destination_enabled'
-"""Code of the one gate that is judged here and may be overridden."""
+"""Code of the one gate that is evaluated here and may be overridden."""
 
 PLANNED, MOVED = moves.NodeState.PLANNED, moves.NodeState.MOVED
 UNCHANGED, REFUSED = moves.NodeState.UNCHANGED, moves.NodeState.REFUSED
@@ -33,24 +37,12 @@ UNCHANGED, REFUSED = moves.NodeState.UNCHANGED, moves.NodeState.REFUSED
 class _Locked:
     """The rows that the transaction holds."""
 
-    services: Mapping[str, Any]
+    services: Mapping[str, change_set.ServiceState]
     owners: Mapping[str, str | None]
     """Owner of each node that has a record."""
     instances: Mapping[str, str]
     results: Mapping[str, moves.NodeMove]
-    """What this move has on record about each node so far."""
-
-
-def node_move(row: Any) -> moves.NodeMove:
-    """Build a node's move from a row of ``node_moves``."""
-    return moves.NodeMove(
-        uuid=row.node_uuid,
-        source=row.source,
-        source_epoch=row.source_epoch,
-        instance_uuid=row.instance_uuid,
-        state=moves.NodeState(row.state),
-        detail=row.detail,
-    )
+    """Result of each node on record for this move."""
 
 
 def carry_out(
@@ -63,7 +55,7 @@ def carry_out(
     :returns: the result of each node, in order.
     """
     locked = _lock(conn, move, nodes)
-    results = [_judge(node, move, locked) for node in nodes]
+    results = [_evaluate(node, move, locked) for node in nodes]
     done = [
         result
         for result in results
@@ -77,17 +69,11 @@ def _lock(
     conn: sa.Connection, move: moves.Move, nodes: Sequence[moves.NodeMove]
 ) -> _Locked:
     hosts = {move.destination, *(n.source for n in nodes if n.source)}
-    services = conn.execute(
-        sa.select(tables.services)
-        .where(_services.host.in_(sorted(hosts)))
-        .order_by(_services.host)
-        .with_for_update()
-    )
-    locked = _Locked({row.host: row for row in services}, {}, {}, {})
+    services = transaction.lock_services(conn, hosts)
     owners: dict[str, str | None] = {}
     instances: dict[str, str] = {}
     results: dict[str, moves.NodeMove] = {}
-    for uuids in queries.parts(sorted({node.uuid for node in nodes})):
+    for uuids in queries.chunks(sorted({node.uuid for node in nodes})):
         for uuid, owner in conn.execute(
             sa.select(_nodes.uuid, _nodes.host)
             .where(_nodes.uuid.in_(uuids), _nodes.deleted_at.is_(None))
@@ -95,23 +81,16 @@ def _lock(
             .with_for_update()
         ):
             owners[uuid] = owner
-        # An instance and a result only change under their node's lock.
-        for node_uuid, uuid in conn.execute(
-            sa.select(_instances.open_node_uuid, _instances.uuid).where(
-                _instances.open_node_uuid.in_(uuids)
-            )
-        ):
-            instances[node_uuid] = uuid
+        instances.update(transaction.open_instances(conn, uuids))
+        # Not locked: a result changes only under the lock of its node.
         for row in conn.execute(
             sa.select(tables.node_moves).where(
                 _node_moves.request_id == move.request_id,
                 _node_moves.node_uuid.in_(uuids),
             )
         ):
-            results[row.node_uuid] = node_move(row)
-    return dataclasses.replace(
-        locked, owners=owners, instances=instances, results=results
-    )
+            results[row.node_uuid] = rows.node_move(row)
+    return _Locked(services, owners, instances, results)
 
 
 def _is_planned(uuid: str, locked: _Locked) -> bool:
@@ -119,7 +98,7 @@ def _is_planned(uuid: str, locked: _Locked) -> bool:
     return result is not None and result.state is PLANNED
 
 
-def _judge(
+def _evaluate(
     node: moves.NodeMove, move: moves.Move, locked: _Locked
 ) -> moves.NodeMove:
     before = locked.results.get(node.uuid)
@@ -161,8 +140,8 @@ def _record(node: moves.NodeMove, locked: _Locked) -> str | None:
     owner = locked.owners[node.uuid]
     if owner != node.source:
         return (
-            f'owner_changed: {owner or "nobody"} owns it, and no longer '
-            f'{node.source or "nobody"}'
+            f'owner_changed: its owner is {owner or "no service"}, and no '
+            f'longer {node.source or "no service"}'
         )
     instance = locked.instances.get(node.uuid)
     if instance != node.instance_uuid:
@@ -186,8 +165,8 @@ def _source(node: moves.NodeMove, locked: _Locked) -> str | None:
             f'source_stopped: {node.source} is neither forced down nor '
             'disabled any more'
         )
-    # Whoever is disabled and not forced down has to be dead as well: it
-    # must not have registered since nobody was seen alive.
+    # A service that is only disabled has to be dead as well: it must not
+    # have registered since it was seen without a live process.
     if service.fenced or service.epoch == node.source_epoch:
         return None
     return f'source_stopped: {node.source} has registered again'
@@ -204,7 +183,7 @@ def _write(
     now = transaction.now_of(conn)
     moved = [node for node in done if node.state is MOVED]
     _fence(conn, {node.source for node in moved}, move, now, locked)
-    for uuids in queries.parts([node.uuid for node in moved]):
+    for uuids in queries.chunks([node.uuid for node in moved]):
         conn.execute(
             sa.update(tables.compute_nodes)
             .where(_nodes.uuid.in_(uuids))
@@ -232,10 +211,10 @@ def _write(
         conn.execute(
             sa.insert(tables.events),
             [
-                change_set.event(
+                event_log.row(
                     now,
                     move.actor,
-                    change_set.NODE_MOVED,
+                    event_log.NODE_MOVED,
                     node_uuid=node.uuid,
                     from_host=node.source,
                     to_host=move.destination,
@@ -256,24 +235,16 @@ def _fence(
 ) -> None:
     """Take the right to write from sources that still have it."""
     for host in sorted(filter(None, sources)):
-        if locked.services[host].fenced:
-            continue
-        conn.execute(
-            sa.update(tables.services)
-            .where(_services.host == host)
-            .values(epoch=_services.epoch + 1, fenced=True)
-        )
-        conn.execute(
-            sa.insert(tables.events).values(
-                **change_set.event(
-                    now,
-                    move.actor,
-                    change_set.SERVICE_FENCED,
-                    from_host=host,
-                    reason=move.request_id,
-                )
+        if not locked.services[host].fenced:
+            transaction.fence(conn, [host])
+            transaction.add_event(
+                conn,
+                now,
+                move.actor,
+                event_log.SERVICE_FENCED,
+                from_host=host,
+                reason=move.request_id,
             )
-        )
 
 
 def _store_results(
@@ -282,13 +253,13 @@ def _store_results(
     done: Sequence[moves.NodeMove],
     now: float,
 ) -> None:
-    """Write the results, those that are alike with one statement."""
+    """Write the results, equal ones with one statement."""
     alike: dict[tuple[str, str | None], list[str]] = {}
     for node in done:
         key = node.state.value, node.detail
         alike.setdefault(key, []).append(node.uuid)
     for (state, detail), uuids in sorted(alike.items(), key=str):
-        for some in queries.parts(uuids):
+        for some in queries.chunks(uuids):
             conn.execute(
                 sa.update(tables.node_moves)
                 .where(

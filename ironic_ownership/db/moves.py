@@ -1,7 +1,7 @@
-"""The moves on SQL: what the port asks, as transactions.
+"""The moves port on SQL: each call is one transaction.
 
-Must not judge gates: what a transaction can see changing under its locks is
-in ``move_transaction``, everything else is the engine's.
+Must not evaluate gates, except those that only the locks can decide: they
+are in ``move_transaction``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ironic_ownership.db import (
     connection,
     move_transaction,
     queries,
+    rows,
     tables,
     transaction,
 )
@@ -27,14 +28,8 @@ _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 
 
-class SqlMoves(Moves):
-    """Moves in the database of the records.
-
-    :param database: an open database with this release's schema.
-    """
-
-    def __init__(self, database: connection.Database) -> None:
-        self._database = database
+class SqlMoves(connection.Port, Moves):
+    """Moves in the database of the records."""
 
     def plan(self, move: Move, nodes: Sequence[NodeMove]) -> None:
         """Store a move and its nodes as one transaction."""
@@ -51,7 +46,7 @@ class SqlMoves(Moves):
                     created_at=now,
                 )
             )
-            rows = [
+            planned = [
                 {
                     'request_id': move.request_id,
                     'node_uuid': node.uuid,
@@ -64,8 +59,8 @@ class SqlMoves(Moves):
                 }
                 for node in nodes
             ]
-            if rows:
-                conn.execute(sa.insert(tables.node_moves), rows)
+            if planned:
+                conn.execute(sa.insert(tables.node_moves), planned)
 
         self._database.write(work)
 
@@ -128,7 +123,7 @@ class SqlMoves(Moves):
         return self._database.read(work)
 
     def find(self, request_id: str) -> Move | None:
-        """Return one move, or ``None`` if there is no such one."""
+        """Return one move, or ``None`` if it does not exist."""
         return self._database.read(lambda conn: _find(conn, request_id))
 
     def nodes(
@@ -142,13 +137,7 @@ class SqlMoves(Moves):
         )
         if state is not None:
             statement = statement.where(_node_moves.state == state.value)
-
-        def work(conn: sa.Connection) -> list[NodeMove]:
-            return list(
-                map(move_transaction.node_move, conn.execute(statement))
-            )
-
-        return self._database.read(work)
+        return self._database.select(statement, rows.node_move)
 
     def open_instances(
         self, uuids: Collection[str]
@@ -157,16 +146,15 @@ class SqlMoves(Moves):
 
         def work(conn: sa.Connection) -> dict[str, list[str]]:
             found: dict[str, list[str]] = {}
-            for some in queries.parts(uuids):
-                rows = conn.execute(
+            for some in queries.chunks(uuids):
+                for node_uuid, uuid in conn.execute(
                     sa.select(_instances.node_uuid, _instances.uuid)
                     .where(
                         _instances.node_uuid.in_(some),
                         _instances.deleted_at.is_(None),
                     )
                     .order_by(_instances.id)
-                )
-                for node_uuid, uuid in rows:
+                ):
                     found.setdefault(node_uuid, []).append(uuid)
             return found
 
@@ -183,16 +171,9 @@ class SqlMoves(Moves):
             )
             .order_by(_nodes.uuid)
         )
-
-        def work(conn: sa.Connection) -> list[str]:
-            # Compared here: in SQL nothing differs from a null.
-            return [
-                uuid
-                for uuid, owner, host in conn.execute(statement)
-                if owner != host
-            ]
-
-        return self._database.read(work)
+        found = self._database.select(statement, tuple)
+        # Compared here: in SQL nothing differs from a null.
+        return [uuid for uuid, owner, host in found if owner != host]
 
 
 def _find(conn: sa.Connection, request_id: str) -> Move | None:
@@ -203,9 +184,9 @@ def _find(conn: sa.Connection, request_id: str) -> Move | None:
     return whole[0] if whole else None
 
 
-def _with_counts(conn: sa.Connection, rows: Sequence[Any]) -> list[Move]:
+def _with_counts(conn: sa.Connection, found: Sequence[Any]) -> list[Move]:
     counts: dict[str, dict[NodeState, int]] = {}
-    for some in queries.parts([row.request_id for row in rows]):
+    for some in queries.chunks([row.request_id for row in found]):
         for request_id, state, number in conn.execute(
             sa.select(
                 _node_moves.request_id, _node_moves.state, sa.func.count()
@@ -225,5 +206,5 @@ def _with_counts(conn: sa.Connection, rows: Sequence[Any]) -> list[Move]:
             created_at=row.created_at,
             counts=counts.get(row.request_id, {}),
         )
-        for row in rows
+        for row in found
     ]

@@ -1,7 +1,4 @@
-"""The questions to the records that need more than one line of SQL.
-
-Statements only: nothing here runs one.
-"""
+"""Statements of several lines that read the records. Runs none of them."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ T = TypeVar('T')
 _nodes, _instances = tables.compute_nodes.c, tables.instances.c
 
 SERVICES = sa.select(tables.services, clock.EpochSeconds().label('now'))
-"""Every service, with the time by which it is judged to be away."""
+"""Every service, with the time that decides whether it is away."""
 
 COMPUTE_NODES = (
     sa.select(
@@ -45,17 +42,10 @@ COMPUTE_NODES = (
 """Every compute node that is not deleted, with its open instance."""
 
 COUNTS = (
-    sa.select(
+    COMPUTE_NODES.with_only_columns(
         _nodes.host, sa.func.count(), sa.func.count(_instances.open_node_uuid)
     )
-    .select_from(
-        tables.compute_nodes.outerjoin(
-            tables.instances, _instances.open_node_uuid == _nodes.uuid
-        )
-    )
-    .where(_nodes.deleted_at.is_(None))
-    .group_by(_nodes.host)
-)
+).group_by(_nodes.host)
 """Compute nodes by owner: all, and those with an instance."""
 
 _LARGEST = 500
@@ -76,8 +66,8 @@ def near(host: str, scope: model.Scope) -> sa.Select[Any]:
     return COMPUTE_NODES.where(mine | sa.and_(*filters))
 
 
-def parts(values: Collection[T]) -> Iterator[Sequence[T]]:
-    """Cut values into lists that every database takes as parameters."""
+def chunks(values: Collection[T]) -> Iterator[Sequence[T]]:
+    """Cut values into lists that every database accepts as parameters."""
     ordered = list(values)
     for start in range(0, len(ordered), _LARGEST):
         yield ordered[start : start + _LARGEST]

@@ -1,7 +1,7 @@
-"""The records on SQL: what the port asks, as transactions.
+"""The records port on SQL: each call is one transaction.
 
-Source: the promises of the port, ``contracts.records``. The rules
-of a change are in ``ledger``, its statements in ``transaction``.
+Source: the promises of the port, ``contracts.records``. The rules of a
+change are in ``change_set``, its statements in ``change_transaction``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import model, records
 from ironic_ownership.db import (
+    change_transaction,
     connection,
     queries,
     registration,
@@ -21,17 +22,9 @@ from ironic_ownership.db import (
     transaction,
 )
 
-_services = tables.services.c
 
-
-class SqlRecords(records.Records):
-    """Services, compute nodes, instances and events in one SQL database.
-
-    :param database: an open database with this release's schema.
-    """
-
-    def __init__(self, database: connection.Database) -> None:
-        self._database = database
+class SqlRecords(connection.Port, records.Records):
+    """Services, compute nodes, instances and events in one SQL database."""
 
     def register(
         self,
@@ -71,7 +64,7 @@ class SqlRecords(records.Records):
         disabled_reason: str | None = None,
         forced_down: bool | None = None,
     ) -> model.Service:
-        """Change what an operator decides about a service."""
+        """Change the settings of a service that belong to the operator."""
         return self._database.write(
             lambda conn: service_admin.change(
                 conn, host, actor, disabled, disabled_reason, forced_down
@@ -79,7 +72,7 @@ class SqlRecords(records.Records):
         )
 
     def delete_service(self, host: str, *, actor: str) -> None:
-        """Delete a service that nothing names any more."""
+        """Delete a service to which no record refers any more."""
         self._database.write(
             lambda conn: service_admin.delete(conn, host, actor)
         )
@@ -98,7 +91,7 @@ class SqlRecords(records.Records):
         view_checksum: str,
         config_error: str | None,
     ) -> None:
-        """Store what a registered service says of itself."""
+        """Store the status report of a registered service."""
         self._change_service(
             host,
             epoch,
@@ -112,35 +105,30 @@ class SqlRecords(records.Records):
         def work(conn: sa.Connection) -> None:
             service = transaction.lock_service(conn, host)
             transaction.check_right(host, epoch, service)
-            conn.execute(
-                sa.update(tables.services)
-                .where(_services.host == host)
-                .values(**values)
-            )
+            service_admin.update(conn, host, **values)
 
         self._database.write(work)
 
     def services(self) -> Sequence[model.Service]:
         """Return all services, sorted by host. One query."""
-
-        def work(conn: sa.Connection) -> list[model.Service]:
-            found = conn.execute(queries.SERVICES)
-            return [rows.service(row) for row in found]
-
+        found = self._database.select(queries.SERVICES, rows.service)
         # Databases disagree about the order of letters; Python does not.
-        return sorted(self._database.read(work), key=lambda s: s.host)
+        return sorted(found, key=lambda s: s.host)
 
     def compute_nodes(self) -> Sequence[model.ComputeNode]:
         """Return the compute nodes of all services. One query."""
-        return self._select(queries.COMPUTE_NODES)
+        return self._database.select(queries.COMPUTE_NODES, rows.compute_node)
 
     def compute_nodes_near(
         self, host: str, scope: model.Scope
     ) -> Sequence[model.ComputeNode]:
         """Return those of one host, and those last seen in a scope."""
+        found = self._database.select(
+            queries.near(host, scope), rows.compute_node
+        )
         return [
             node
-            for node in self._select(queries.near(host, scope))
+            for node in found
             # MariaDB takes 'a' and 'a ' for equal; Ironic and we do not.
             if node.host == host
             or scope.matches(node.shard, node.conductor_group)
@@ -152,30 +140,17 @@ class SqlRecords(records.Records):
         """Return those of the given uuids that exist."""
         node_uuid = tables.compute_nodes.c.uuid
         found: list[model.ComputeNode] = []
-        for some in queries.parts(uuids):
-            found += self._select(
-                queries.COMPUTE_NODES.where(node_uuid.in_(some))
+        for some in queries.chunks(uuids):
+            found += self._database.select(
+                queries.COMPUTE_NODES.where(node_uuid.in_(some)),
+                rows.compute_node,
             )
         return found
 
-    def _select(
-        self, statement: sa.Select[tuple[object, ...]]
-    ) -> list[model.ComputeNode]:
-        def work(conn: sa.Connection) -> list[model.ComputeNode]:
-            return list(map(rows.compute_node, conn.execute(statement)))
-
-        return self._database.read(work)
-
     def counts(self) -> dict[str | None, tuple[int, int]]:
         """Count compute nodes by owner: (all, those with an instance)."""
-
-        def work(
-            conn: sa.Connection,
-        ) -> dict[str | None, tuple[int, int]]:
-            found = conn.execute(queries.COUNTS)
-            return {host: (nodes, used) for host, nodes, used in found}
-
-        return self._database.read(work)
+        found = self._database.select(queries.COUNTS, tuple)
+        return {host: (nodes, used) for host, nodes, used in found}
 
     def apply(
         self,
@@ -185,10 +160,10 @@ class SqlRecords(records.Records):
         *,
         confirm: Callable[[], object] | None = None,
     ) -> records.Outcome:
-        """Carry out changes as one transaction."""
+        """Apply changes as one transaction."""
 
         def work(conn: sa.Connection) -> records.Outcome:
-            outcome = transaction.apply(conn, host, epoch, changes)
+            outcome = change_transaction.apply(conn, host, epoch, changes)
             if confirm is not None:
                 confirm()
             return outcome
@@ -203,11 +178,7 @@ class SqlRecords(records.Records):
         statement = sa.select(table).order_by(table.c.id.desc()).limit(limit)
         if node_uuid is not None:
             statement = statement.where(table.c.node_uuid == node_uuid)
-
-        def work(conn: sa.Connection) -> list[model.Event]:
-            return [rows.event(row) for row in conn.execute(statement)]
-
-        return self._database.read(work)
+        return self._database.select(statement, rows.event)
 
     def close(self) -> None:
         """Free connections. Idempotent."""

@@ -1,8 +1,8 @@
-"""Which process of a service is active: it registers, retires, is relieved.
+"""Registration of a service's processes: register, retire, fail over.
 
 Each function is the work of one transaction, with the row locked first, so
-that of two processes that register at once the second one finds the first.
-Must not judge who is alive: the caller says so.
+that of two processes that register at the same time the second one sees the
+first. Must not decide which processes are alive: the caller does.
 """
 
 from __future__ import annotations
@@ -12,12 +12,7 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.db import change_set, service_rows, tables, transaction
-
-EPOCH = 'epoch '
-"""How the event of a deletion begins to say the last epoch."""
-
-_events = tables.events.c
+from ironic_ownership.db import event_log, service_admin, tables, transaction
 
 
 def register(
@@ -36,12 +31,16 @@ def register(
     :returns: the new epoch.
     :raises StandbyError: if another one of them is active.
     """
-    before = service_rows.lock(conn, host)
+    before = service_admin.lock(conn, host)
     active = before.incarnation if before else None
     if active is not None and active != incarnation and active in alive:
         raise exceptions.StandbyError(host, active)
     now = transaction.now_of(conn)
-    epoch = 1 + (_last_epoch(conn, host) if before is None else before.epoch)
+    epoch = 1 + (
+        service_admin.last_epoch(conn, host)
+        if before is None
+        else before.epoch
+    )
     values = {
         'epoch': epoch,
         'fenced': before is not None and before.forced_down,
@@ -57,9 +56,9 @@ def register(
             )
         )
     else:
-        service_rows.update(conn, host, values)
-    service_rows.tell(
-        conn, host, change_set.SERVICE_REGISTERED, now, to_host=host
+        service_admin.update(conn, host, **values)
+    transaction.add_event(
+        conn, now, host, event_log.SERVICE_REGISTERED, to_host=host
     )
     return epoch
 
@@ -73,24 +72,22 @@ def retire(conn: sa.Connection, host: str, epoch: int, grace: float) -> None:
     :param grace: seconds for which the service is expected back.
     :raises FencedError: if the epoch is no longer the current one.
     """
-    before = service_rows.lock(conn, host)
+    before = service_admin.lock(conn, host)
     transaction.check_epoch(host, epoch, before.epoch if before else None)
     now = transaction.now_of(conn)
-    service_rows.update(
+    service_admin.update(
         conn,
         host,
-        {
-            'epoch': epoch + 1,
-            'fenced': True,
-            'incarnation': None,
-            'away_until': now + grace if grace > 0 else None,
-        },
+        epoch=epoch + 1,
+        fenced=True,
+        incarnation=None,
+        away_until=now + grace if grace > 0 else None,
     )
-    service_rows.tell(
+    transaction.add_event(
         conn,
-        host,
-        change_set.SERVICE_RETIRED,
         now,
+        host,
+        event_log.SERVICE_RETIRED,
         from_host=host,
         reason=f'restart_grace={grace:g}' if grace > 0 else None,
     )
@@ -104,43 +101,21 @@ def fail_over(
     :returns: the service as it is now.
     :raises NotFoundError: if there is no such service.
     """
-    before = service_rows.known(conn, host)
-    service_rows.update(
+    before = service_admin.lock_known(conn, host)
+    service_admin.update(
         conn,
         host,
-        {
-            'epoch': before.epoch + 1,
-            'fenced': True,
-            'incarnation': incarnation,
-        },
+        epoch=before.epoch + 1,
+        fenced=True,
+        incarnation=incarnation,
     )
-    service_rows.tell(
+    transaction.add_event(
         conn,
-        actor,
-        change_set.SERVICE_FAILED_OVER,
         transaction.now_of(conn),
+        actor,
+        event_log.SERVICE_FAILED_OVER,
         from_host=host,
         to_host=host,
         reason=f'incarnation={incarnation}',
     )
-    return service_rows.known(conn, host)
-
-
-def _last_epoch(conn: sa.Connection, host: str) -> int:
-    """Return the epoch with which a service of that host was deleted.
-
-    A process from before the deletion may still run, and must not find its
-    epoch current again.
-
-    :returns: 0 if there never was one.
-    """
-    said = conn.execute(
-        sa.select(_events.reason)
-        .where(
-            _events.kind == change_set.SERVICE_DELETED,
-            _events.from_host == host,
-        )
-        .order_by(_events.id.desc())
-        .limit(1)
-    ).scalar()
-    return int(said.removeprefix(EPOCH)) if said else 0
+    return service_admin.lock_known(conn, host)

@@ -1,7 +1,7 @@
 """Deletions of records by operators, on SQL.
 
-Must not judge gates: it only sees to it, under the locks of every other
-writer, that the record is still the one for which they were judged.
+Must not evaluate gates: it only ensures, under the locks that every writer
+takes, that the record is still the one for which they were evaluated.
 """
 
 from __future__ import annotations
@@ -9,20 +9,13 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import reasons, removals
-from ironic_ownership.db import change_set, connection, tables, transaction
+from ironic_ownership.db import connection, event_log, tables, transaction
 
 _nodes = tables.compute_nodes.c
-_instances = tables.instances.c
 
 
-class SqlRemovals(removals.Removals):
-    """Deletions in the database of the records.
-
-    :param database: an open database with this release's schema.
-    """
-
-    def __init__(self, database: connection.Database) -> None:
-        self._database = database
+class SqlRemovals(connection.Port, removals.Removals):
+    """Deletions in the database of the records."""
 
     def remove(
         self,
@@ -58,11 +51,7 @@ def _is_as_seen(conn: sa.Connection, uuid: str, host: str | None) -> bool:
     ).first()
     if found is None or found.host != host:
         return False
-    # Not locked: an instance only changes under its node's lock.
-    instance = conn.execute(
-        sa.select(_instances.uuid).where(_instances.open_node_uuid == uuid)
-    ).first()
-    return instance is None
+    return not transaction.open_instances(conn, [uuid])
 
 
 def _mark_deleted(
@@ -73,27 +62,22 @@ def _mark_deleted(
     reason: reasons.Reason,
 ) -> None:
     now = transaction.now_of(conn)
-    conn.execute(
-        sa.update(tables.compute_nodes)
-        .where(_nodes.uuid == uuid)
-        .values(
-            host=None,
-            reason=reason.value,
-            updated_at=now,
-            deleted_at=now,
-            # Its provider is gone by now.
-            placement_digest=None,
-        )
+    transaction.update_node(
+        conn,
+        uuid,
+        host=None,
+        reason=reason.value,
+        updated_at=now,
+        deleted_at=now,
+        # Its provider was deleted before.
+        placement_digest=None,
     )
-    conn.execute(
-        sa.insert(tables.events).values(
-            **change_set.event(
-                now,
-                actor,
-                change_set.NODE_FORGOTTEN,
-                node_uuid=uuid,
-                from_host=host,
-                reason=reason.value,
-            )
-        )
+    transaction.add_event(
+        conn,
+        now,
+        actor,
+        event_log.NODE_FORGOTTEN,
+        node_uuid=uuid,
+        from_host=host,
+        reason=reason.value,
     )

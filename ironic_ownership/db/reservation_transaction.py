@@ -1,8 +1,7 @@
-"""What a reservation changes on compute nodes, inside one transaction.
+"""Changes of a reservation to its compute node, inside one transaction.
 
-Locks are taken in the order of ``transaction``: services, then the compute
-node, then the reservation. Which node Ironic gave was told by the caller;
-whether the records allow it is judged here, under the locks.
+The locks are taken in the order of ``transaction``. The caller knows which
+node Ironic gave; the locked rows decide whether the records allow it.
 """
 
 from __future__ import annotations
@@ -19,15 +18,14 @@ from ironic_ownership.contracts.reservations import (
 )
 from ironic_ownership.db import (
     change_set,
-    reservation_rows,
+    event_log,
+    rows,
     tables,
     transaction,
 )
 
-_services = tables.services.c
 _nodes = tables.compute_nodes.c
-_instances = tables.instances.c
-_rows = tables.reservations.c
+_reservations = tables.reservations.c
 
 PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
 CLOSED = ReservationState.CLOSED
@@ -47,12 +45,12 @@ def locked(conn: sa.Connection, reservation_id: str) -> Reservation:
     """
     row = conn.execute(
         sa.select(tables.reservations)
-        .where(_rows.id == reservation_id)
+        .where(_reservations.id == reservation_id)
         .with_for_update()
     ).first()
     if row is None:
         raise unknown(reservation_id)
-    return reservation_rows.reservation(row)
+    return rows.reservation(row)
 
 
 def change(
@@ -61,16 +59,16 @@ def change(
     """Write columns of a reservation that is locked."""
     conn.execute(
         sa.update(tables.reservations)
-        .where(_rows.id == reservation_id)
+        .where(_reservations.id == reservation_id)
         .values(updated_at=transaction.now_of(conn), **values)
     )
 
 
 def check_writer(conn: sa.Connection, host: str, epoch: int | None) -> None:
-    """Lock a service; refuse it, if it writes itself and has no right to.
+    """Lock a service; refuse it if it writes itself without the right to.
 
-    :param epoch: ``None`` if somebody else writes.
-    :raises FencedError: saying what happened to the right to write.
+    :param epoch: ``None`` if another actor writes.
+    :raises FencedError: with the reason.
     """
     service = transaction.lock_service(conn, host)
     if epoch is not None:
@@ -92,7 +90,7 @@ def activate(
     :raises ReservationConflictError: if the records do not allow it.
     """
     _check_may_own(conn, before.host, epoch)
-    record = _lock_node(conn, node.uuid)
+    record = transaction.lock_node(conn, node.uuid)
     instance = _open_instance(conn, node.uuid)
     now = locked(conn, before.id)
     if now.state is ACTIVE and now.node_uuid == node.uuid:
@@ -121,18 +119,19 @@ def close(
 ) -> None:
     """Close a reservation, and release the node that was held for it.
 
-    The node is released from whoever owns it: an operator may have moved it.
+    The node is released from its present owner: an operator may have moved
+    it.
 
     :param before: the reservation as it was read without a lock.
-    :raises FencedError: if the service writes itself and has no right to.
+    :raises FencedError: if the service writes itself without the right to.
     """
     uuid = before.node_uuid
     # Read without a lock, because services are locked first; if the owner
-    # changes until then, the transaction begins anew.
+    # changes until then, the transaction is repeated.
     owner = None if uuid is None else _owner(conn, uuid)
     for host in sorted({before.host, *filter(None, [owner])}):
         check_writer(conn, host, epoch if host == before.host else None)
-    record = None if uuid is None else _lock_node(conn, uuid)
+    record = None if uuid is None else transaction.lock_node(conn, uuid)
     now = locked(conn, before.id)
     if now.state is CLOSED:
         return
@@ -151,31 +150,13 @@ def close(
 
 
 def _check_may_own(conn: sa.Connection, host: str, epoch: int) -> None:
-    row = conn.execute(
-        sa.select(_services.epoch, _services.fenced, _services.disabled)
-        .where(_services.host == host)
-        .with_for_update()
-    ).first()
-    state = (
-        None
-        if row is None
-        else change_set.ServiceState(row.epoch, bool(row.fenced))
-    )
-    transaction.check_right(host, epoch, state)
-    if row is not None and row.disabled:
+    service = transaction.lock_service(conn, host)
+    transaction.check_right(host, epoch, service)
+    if service is not None and service.disabled:
         raise exceptions.ServiceRefusedError(
-            f'{host} is disabled, so it is given no node',
+            f'{host} is disabled, so it gets no node',
             hint=f'Enable it: ironic-ownership service set {host} --enable',
         )
-
-
-def _lock_node(conn: sa.Connection, uuid: str) -> change_set.Row | None:
-    row = conn.execute(
-        sa.select(tables.compute_nodes)
-        .where(_nodes.uuid == uuid)
-        .with_for_update()
-    ).first()
-    return None if row is None else dict(row._mapping)
 
 
 def _owner(conn: sa.Connection, uuid: str) -> str | None:
@@ -186,11 +167,7 @@ def _owner(conn: sa.Connection, uuid: str) -> str | None:
 
 
 def _open_instance(conn: sa.Connection, uuid: str) -> str | None:
-    # Not locked: an instance only changes under its node's lock.
-    found: str | None = conn.execute(
-        sa.select(_instances.uuid).where(_instances.open_node_uuid == uuid)
-    ).scalar()
-    return found
+    return transaction.open_instances(conn, [uuid]).get(uuid)
 
 
 def _check_free(
@@ -228,10 +205,7 @@ def _take(
         'reason': reasons.Reason.RESERVED.value,
         'updated_at': now,
         'deleted_at': None,
-        'name': node.name,
-        'driver': node.driver,
-        'shard': node.shard,
-        'conductor_group': node.conductor_group,
+        **change_set.attributes(node),
     }
     if record is None:
         conn.execute(
@@ -240,11 +214,7 @@ def _take(
             )
         )
     else:
-        conn.execute(
-            sa.update(tables.compute_nodes)
-            .where(_nodes.uuid == node.uuid)
-            .values(**owned)
-        )
+        transaction.update_node(conn, node.uuid, **owned)
     if instance is None:
         conn.execute(
             sa.insert(tables.instances).values(
@@ -256,12 +226,12 @@ def _take(
                 reason=reasons.Reason.RESERVED.value,
             )
         )
-    _tell(
+    transaction.add_event(
         conn,
         now,
         actor,
-        change_set.NODE_RESERVED,
-        node.uuid,
+        event_log.NODE_RESERVED,
+        node_uuid=node.uuid,
         to_host=reservation.host,
         instance_uuid=reservation.instance_uuid,
         reason=reservation.id,
@@ -274,7 +244,7 @@ def _give_back(
     record: change_set.Row,
     actor: str,
 ) -> None:
-    """Release the node, unless it has become somebody else's."""
+    """Release the node, unless it has become another service's."""
     uuid, owner = record['uuid'], record['host']
     instance = _open_instance(conn, uuid)
     if owner is None or record['deleted_at'] is not None:
@@ -284,39 +254,21 @@ def _give_back(
     if instance not in (None, reservation.instance_uuid):
         return
     now = transaction.now_of(conn)
-    conn.execute(
-        sa.update(tables.instances)
-        .where(_instances.open_node_uuid == uuid)
-        .values(open_node_uuid=None, deleted_at=now)
+    transaction.close_instances(conn, [uuid], now)
+    transaction.update_node(
+        conn,
+        uuid,
+        host=None,
+        reason=reasons.Reason.RELEASED.value,
+        updated_at=now,
     )
-    conn.execute(
-        sa.update(tables.compute_nodes)
-        .where(_nodes.uuid == uuid)
-        .values(
-            host=None,
-            reason=reasons.Reason.RELEASED.value,
-            updated_at=now,
-        )
-    )
-    _tell(
+    transaction.add_event(
         conn,
         now,
         actor,
-        change_set.NODE_RELEASED,
-        uuid,
+        event_log.NODE_RELEASED,
+        node_uuid=uuid,
         from_host=owner,
         instance_uuid=instance,
         reason=reservation.id,
     )
-
-
-def _tell(
-    conn: sa.Connection,
-    now: float,
-    actor: str,
-    kind: str,
-    node_uuid: str,
-    **values: str | None,
-) -> None:
-    row = change_set.event(now, actor, kind, node_uuid=node_uuid, **values)
-    conn.execute(sa.insert(tables.events).values(**row))

@@ -1,7 +1,7 @@
-"""The reservations on SQL: what the port asks, as transactions.
+"""The reservations port on SQL: each call is one transaction.
 
-Must not ask Ironic: what is true there is told by whoever calls. What a
-reservation changes on compute nodes is in ``reservation_transaction``.
+Must not ask Ironic: the caller knows its state. The changes to compute nodes
+are in ``reservation_transaction``.
 """
 
 from __future__ import annotations
@@ -21,25 +21,19 @@ from ironic_ownership.contracts.reservations import (
 )
 from ironic_ownership.db import (
     connection,
-    reservation_rows,
     reservation_transaction,
+    rows,
     tables,
     transaction,
 )
 
-_rows = tables.reservations.c
+_reservations = tables.reservations.c
 
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 
-class SqlReservations(Reservations):
-    """Reservations in the database of the records.
-
-    :param database: an open database with this release's schema.
-    """
-
-    def __init__(self, database: connection.Database) -> None:
-        self._database = database
+class SqlReservations(connection.Port, Reservations):
+    """Reservations in the database of the records."""
 
     def begin(
         self, reservation: Reservation, *, lifetime: float | None = None
@@ -47,12 +41,13 @@ class SqlReservations(Reservations):
         """Store a reservation, unless its instance has an open one."""
 
         def work(conn: sa.Connection) -> Reservation:
-            # Who is slower by a moment fails to insert, and begins again.
-            there = _of_instance(conn, reservation.instance_uuid)
-            if there is not None:
-                return there
+            # If two processes get here, the insertion of one of them fails,
+            # and it is repeated from the start.
+            existing = _of_instance(conn, reservation.instance_uuid)
+            if existing is not None:
+                return existing
             now = transaction.now_of(conn)
-            row = reservation_rows.new_row(reservation, now, lifetime)
+            row = rows.new_reservation(reservation, now, lifetime)
             conn.execute(sa.insert(tables.reservations), [row])
             return dataclasses.replace(
                 reservation,
@@ -94,7 +89,7 @@ class SqlReservations(Reservations):
                 )
             if before.confirmed:
                 return before
-            return self._change(
+            return _change(
                 conn, reservation_id, confirmed=True, expires_at=None
             )
 
@@ -114,29 +109,29 @@ class SqlReservations(Reservations):
             host = _known(conn, reservation_id).host
             reservation_transaction.check_writer(conn, host, epoch)
             before = reservation_transaction.locked(conn, reservation_id)
-            if seen is not None and _change_of(seen) != _change_of(before):
+            if seen is not None and _version(seen) != _version(before):
                 raise exceptions.ReservationConflictError(
-                    f'reservation {reservation_id} is {before.state} by now, '
-                    'and was changed by somebody else in the meantime'
+                    f'reservation {reservation_id} is {before.state} by now: '
+                    'another request changed it in the meantime'
                 )
             if before.state is CLOSED or (
                 before.state is DELETING and seen is None
             ):
                 return before
-            return self._change(
+            return _change(
                 conn, reservation_id, state=DELETING.value, detail=detail
             )
 
         return self._database.write(work)
 
     def keep(self, reservation_id: str, detail: str) -> Reservation:
-        """Take a deletion back: Ironic did not let go of the node."""
+        """Take a deletion back: Ironic did not release the node."""
 
         def work(conn: sa.Connection) -> Reservation:
             before = reservation_transaction.locked(conn, reservation_id)
             if before.state is not DELETING or before.node_uuid is None:
                 return before
-            return self._change(
+            return _change(
                 conn,
                 reservation_id,
                 state=ReservationState.ACTIVE.value,
@@ -167,7 +162,7 @@ class SqlReservations(Reservations):
         return self._database.write(work)
 
     def find(self, reservation_id: str) -> Reservation | None:
-        """Return one reservation, or ``None`` if there is no such one."""
+        """Return one reservation, or ``None`` if it does not exist."""
         return self._database.read(lambda conn: _find(conn, reservation_id))
 
     def of_instance(self, instance_uuid: str) -> Reservation | None:
@@ -185,48 +180,40 @@ class SqlReservations(Reservations):
         marker: str | None = None,
     ) -> Sequence[Reservation]:
         """Return reservations, oldest first."""
+        number = _reservations.number
         statement = (
             sa.select(tables.reservations)
-            .where(_rows.state.in_(sorted(state.value for state in states)))
-            .order_by(_rows.number)
+            .where(
+                _reservations.state.in_(
+                    sorted(state.value for state in states)
+                )
+            )
+            .order_by(number)
             .limit(limit)
         )
         if host is not None:
-            statement = statement.where(_rows.host == host)
+            statement = statement.where(_reservations.host == host)
         if marker is not None:
-            after = sa.select(_rows.number).where(_rows.id == marker)
-            statement = statement.where(_rows.number > after.scalar_subquery())
-
-        def work(conn: sa.Connection) -> list[Reservation]:
-            return list(
-                map(reservation_rows.reservation, conn.execute(statement))
-            )
-
-        return self._database.read(work)
+            after = sa.select(number).where(_reservations.id == marker)
+            statement = statement.where(number > after.scalar_subquery())
+        return self._database.select(statement, rows.reservation)
 
     def now(self) -> float:
         """Return the time of the database's clock, by which they expire."""
         return self._database.read(transaction.now_of)
 
-    @staticmethod
-    def _change(
-        conn: sa.Connection, reservation_id: str, **values: Any
-    ) -> Reservation:
-        reservation_transaction.change(conn, reservation_id, values)
-        return _known(conn, reservation_id)
 
-
-def _change_of(
+def _version(
     reservation: Reservation,
 ) -> tuple[ReservationState, bool, float | None]:
     return reservation.state, reservation.confirmed, reservation.updated_at
 
 
-def _find(conn: sa.Connection, reservation_id: str) -> Reservation | None:
-    row = conn.execute(
-        sa.select(tables.reservations).where(_rows.id == reservation_id)
-    ).first()
-    return None if row is None else reservation_rows.reservation(row)
+def _change(
+    conn: sa.Connection, reservation_id: str, **values: Any
+) -> Reservation:
+    reservation_transaction.change(conn, reservation_id, values)
+    return _known(conn, reservation_id)
 
 
 def _known(conn: sa.Connection, reservation_id: str) -> Reservation:
@@ -236,12 +223,18 @@ def _known(conn: sa.Connection, reservation_id: str) -> Reservation:
     return found
 
 
+def _find(conn: sa.Connection, reservation_id: str) -> Reservation | None:
+    return _first(conn, _reservations.id == reservation_id)
+
+
 def _of_instance(
     conn: sa.Connection, instance_uuid: str
 ) -> Reservation | None:
-    row = conn.execute(
-        sa.select(tables.reservations).where(
-            _rows.open_instance_uuid == instance_uuid
-        )
-    ).first()
-    return None if row is None else reservation_rows.reservation(row)
+    return _first(conn, _reservations.open_instance_uuid == instance_uuid)
+
+
+def _first(
+    conn: sa.Connection, which: sa.ColumnElement[bool]
+) -> Reservation | None:
+    row = conn.execute(sa.select(tables.reservations).where(which)).first()
+    return None if row is None else rows.reservation(row)

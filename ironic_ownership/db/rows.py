@@ -1,15 +1,27 @@
-"""Turn rows into the contracts' values, and only that.
+"""Convert rows to the contracts' values, and reservations to rows.
 
-What another release or a hand wrote into a row must not break the reading
-of all the others: what cannot be read becomes a value that admits nothing.
+A value that another release or a person wrote into a row must not make all
+other rows unreadable: it becomes one that admits or requests nothing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
-from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts import (
+    allocations,
+    exceptions,
+    model,
+    moves,
+    reasons,
+    reservation_request,
+)
+from ironic_ownership.contracts.reservations import (
+    Reservation,
+    ReservationState,
+)
 
 UNREADABLE = model.MemberSettings(policies=(), contract_version=0)
 """Stands for settings that this release cannot read."""
@@ -40,7 +52,7 @@ def compute_node(row: Iterable[Any]) -> model.ComputeNode:
         driver,
         shard,
         group,
-        # A reason that a newer release knows: the owner is what matters.
+        # A newer release may have other reasons: the owner is what matters.
         _REASONS.get(reason, reasons.Reason.RECORD_KEEPS),
         at,
         *more,
@@ -62,7 +74,7 @@ def service(row: Any) -> model.Service:
         view_checksum=row.view_checksum,
         config_error=row.config_error,
         incarnation=row.incarnation,
-        # Whoever forces a service down waits for nobody.
+        # An operator who forces a service down does not wait for it.
         away=away and not row.forced_down,
     )
 
@@ -90,3 +102,67 @@ def event(row: Any) -> model.Event:
         instance_uuid=row.instance_uuid,
         reason=row.reason,
     )
+
+
+def node_move(row: Any) -> moves.NodeMove:
+    """Build a node's move from a row of ``node_moves``."""
+    return moves.NodeMove(
+        uuid=row.node_uuid,
+        source=row.source,
+        source_epoch=row.source_epoch,
+        instance_uuid=row.instance_uuid,
+        state=moves.NodeState(row.state),
+        detail=row.detail,
+    )
+
+
+def reservation(row: Any) -> Reservation:
+    """Build a reservation from a row of ``reservations``."""
+    return Reservation(
+        id=row.id,
+        instance_uuid=row.instance_uuid,
+        host=row.host,
+        request=_request(row),
+        method=allocations.Method(row.method),
+        state=ReservationState(row.state),
+        node_uuid=row.node_uuid,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        expires_at=row.expires_at,
+        confirmed=bool(row.confirmed),
+        detail=row.detail,
+    )
+
+
+def _request(row: Any) -> reservation_request.Request:
+    try:
+        return reservation_request.Request.from_mapping(
+            json.loads(row.request)
+        )
+    except (ValueError, exceptions.RequestError):
+        return reservation_request.Request(row.instance_uuid, row.host)
+
+
+def new_reservation(
+    reservation: Reservation, now: float, lifetime: float | None
+) -> dict[str, Any]:
+    """Return the row of a reservation that begins.
+
+    :param now: seconds since the epoch.
+    :param lifetime: seconds after which it expires; ``None`` for never.
+    """
+    return {
+        'id': reservation.id,
+        'instance_uuid': reservation.instance_uuid,
+        'open_instance_uuid': reservation.instance_uuid,
+        'host': reservation.host,
+        'node_uuid': reservation.node_uuid,
+        'state': reservation.state.value,
+        'method': reservation.method.value,
+        'request': json.dumps(reservation.request.to_mapping()),
+        'confirmed': reservation.confirmed,
+        'detail': reservation.detail,
+        'created_at': now,
+        'updated_at': now,
+        'expires_at': None if lifetime is None else now + lifetime,
+    }

@@ -1,8 +1,8 @@
-"""Bring a database to this release's schema, or say why that is not done.
+"""Create, upgrade and check the schema of a database.
 
-SQLite is created and upgraded by whoever comes first; a server database
-only by its operator. alembic is imported only when there is something to
-do: every start of a command passes through :func:`ensure`.
+An SQLite file is created and upgraded by the first process that opens it, a
+server database only by its operator. alembic is imported only when there is
+work: every start of a command calls :func:`ensure`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def _version(conn: sa.Connection) -> str | None:
 def ensure(database: connection.Database) -> None:
     """Make sure that the schema is this release's.
 
-    :raises SchemaError: if it is not, and if it is not ours to change: on a
-        server, or when a newer release made it.
+    :raises SchemaError: if it is another one on a server, or was made by a
+        newer release.
     """
     found = version(database)
     if found == HEAD:
@@ -61,9 +61,9 @@ def ensure(database: connection.Database) -> None:
 def upgrade(
     database: connection.Database, revision: str = 'head'
 ) -> str | None:
-    """Carry out the migrations up to a revision.
+    """Run the migrations up to a revision.
 
-    Several processes may do so at once: the first does the work.
+    Several processes may do so together: the first does the work.
 
     :returns: the revision afterwards.
     :raises SchemaError: if a revision is unknown, or the database holds the
@@ -73,7 +73,7 @@ def upgrade(
     def work(conn: sa.Connection) -> None:
         import alembic.command
 
-        with schema_lock.taken(conn):
+        with schema_lock.held(conn):
             found = _version(conn)
             _check_known(database, found)
             if found is None:
@@ -95,7 +95,7 @@ def stamp(database: connection.Database, revision: str = 'head') -> str | None:
     def work(conn: sa.Connection) -> None:
         import alembic.command
 
-        with schema_lock.taken(conn):
+        with schema_lock.held(conn):
             alembic.command.stamp(_config(conn), revision, purge=True)
 
     _check_target(revision)
@@ -141,10 +141,10 @@ def _check_known(database: connection.Database, found: str | None) -> None:
 
 
 def _check_empty(database: connection.Database, conn: sa.Connection) -> None:
-    strangers = set(sa.inspect(conn).get_table_names()) - {_VERSIONS.name}
-    if strangers:
+    foreign = set(sa.inspect(conn).get_table_names()) - {_VERSIONS.name}
+    if foreign:
         raise exceptions.SchemaError(
-            f'database {database.where} has tables of something else, such '
-            f'as {min(strangers)!r}',
+            f'database {database.where} has tables of another program, such '
+            f'as {min(foreign)!r}',
             hint='Give ironic-ownership a database of its own',
         )

@@ -1,7 +1,7 @@
-"""Change a schema one process at a time, on every kind of database.
+"""Lock that lets one process at a time change the schema.
 
-SQLite needs nothing of this: its writers come one after the other anyway.
-Where servers replicate to each other, MariaDB's lock is that of one server.
+SQLite needs none: it has one writer at a time. Where servers replicate to
+each other, MariaDB's lock is that of one server.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _PAUSE = 0.1
 
 
 @contextlib.contextmanager
-def taken(conn: sa.Connection) -> Iterator[None]:
-    """Hold the only turn to change the schema; wait for whoever has it.
+def held(conn: sa.Connection) -> Iterator[None]:
+    """Hold the lock; wait for the process that has it.
 
-    :param conn: in the transaction that changes it.
-    :raises RecordsUnavailableError: if that one is not done in ten minutes.
+    :param conn: in the transaction that changes the schema.
+    :raises RecordsUnavailableError: if the lock is not free in ten minutes.
     """
     if conn.dialect.name == POSTGRESQL:
         _take(conn, sa.func.pg_try_advisory_xact_lock(_NUMBER))
         # It ends with the transaction.
         yield
     elif conn.dialect.name in MYSQL:
-        # A change of a table ends the transaction there, so that this lock
-        # is one of the connection.
+        # Changing a table ends the transaction there, so this lock belongs
+        # to the connection.
         _take(conn, sa.func.get_lock(_NAME, 0))
         try:
             yield
@@ -49,8 +49,8 @@ def taken(conn: sa.Connection) -> Iterator[None]:
 
 
 def _take(conn: sa.Connection, lock: sa.ColumnElement[bool]) -> None:
-    # Asked again and again: a wait inside of the server would end with the
-    # time-out of a statement, and an upgrade may take longer.
+    # Polled: a wait inside the server would end with the time-out of the
+    # statement, and an upgrade may take longer.
     deadline = time.monotonic() + _PATIENCE
     while not conn.execute(sa.select(lock)).scalar():
         if time.monotonic() > deadline:

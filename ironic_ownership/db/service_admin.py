@@ -1,30 +1,57 @@
-"""What operators change about a service.
+"""The row of one service: locked, updated, and changed by operators.
 
-Each function is the work of one transaction, with the row locked first, so
-that a host that writes and an operator who stops it come one after the
-other. A service that is forced down is fenced for as long as it is.
+Each change is the work of one transaction, with the row locked first, so
+that a host that writes and an operator who stops it wait for each other. A
+service that is forced down stays fenced.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.db import (
-    change_set,
-    registration,
-    service_rows,
-    tables,
-    transaction,
-)
+from ironic_ownership.db import event_log, queries, rows, tables, transaction
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
+_events = tables.events.c
 
-_TOLD = ('disabled', 'forced_down', 'disabled_reason')
-_DECIDED = (*_TOLD, 'epoch', 'fenced')
+_IN_EVENT = ('disabled', 'forced_down', 'disabled_reason')
+_SETTABLE = (*_IN_EVENT, 'epoch', 'fenced')
 _LONGEST_REASON = 255
+_EPOCH = 'epoch '
+"""Start of the reason of a deletion, before the last epoch."""
+
+
+def lock(conn: sa.Connection, host: str) -> model.Service | None:
+    """Lock the row of a service, and return the service if it exists."""
+    found = conn.execute(
+        queries.SERVICES.where(_services.host == host).with_for_update()
+    ).first()
+    return None if found is None else rows.service(found)
+
+
+def lock_known(conn: sa.Connection, host: str) -> model.Service:
+    """Lock the row of a service that has to exist.
+
+    :raises NotFoundError: if there is no such service.
+    """
+    found = lock(conn, host)
+    if found is None:
+        raise exceptions.NotFoundError(f'service {host!r} is not known')
+    return found
+
+
+def update(conn: sa.Connection, host: str, **values: Any) -> None:
+    """Write columns of the row, which is locked."""
+    conn.execute(
+        sa.update(tables.services)
+        .where(_services.host == host)
+        .values(**values)
+    )
 
 
 def change(
@@ -35,49 +62,45 @@ def change(
     disabled_reason: str | None,
     forced_down: bool | None,
 ) -> model.Service:
-    """Change what an operator decides about a service.
+    """Change the settings of a service that belong to the operator.
 
     :returns: the service as it is now.
     :raises NotFoundError: if there is no such service.
     """
-    before = service_rows.known(conn, host)
+    before = lock_known(conn, host)
     after = before.decided(disabled, disabled_reason, forced_down)
     changed = {
         name: getattr(after, name)
-        for name in _DECIDED
+        for name in _SETTABLE
         if getattr(after, name) != getattr(before, name)
     }
     if not changed:
         return before
+    update(conn, host, **changed)
     what = ', '.join(
-        f'{name}={changed[name]}' for name in _TOLD if name in changed
+        f'{name}={changed[name]}' for name in _IN_EVENT if name in changed
     )
-    stopped = changed.get('forced_down')
-    kind = (
-        change_set.SERVICE_FORCED_DOWN
-        if stopped
-        else change_set.SERVICE_CHANGED
-    )
-    service_rows.update(conn, host, changed)
-    service_rows.tell(
+    transaction.add_event(
         conn,
-        actor,
-        kind,
         transaction.now_of(conn),
+        actor,
+        event_log.SERVICE_FORCED_DOWN
+        if changed.get('forced_down')
+        else event_log.SERVICE_CHANGED,
         from_host=host,
         reason=what[:_LONGEST_REASON],
     )
-    return service_rows.known(conn, host)
+    return lock_known(conn, host)
 
 
 def delete(conn: sa.Connection, host: str, actor: str) -> None:
-    """Delete the row of a service that nothing names any more.
+    """Delete the row of a service to which no record refers any more.
 
     :raises NotFoundError: if there is no such service.
     :raises ServiceInUseError: if a compute node or an open instance names
         it.
     """
-    before = service_rows.known(conn, host)
+    before = lock_known(conn, host)
     nodes = _count(conn, (_nodes.host == host) & _nodes.deleted_at.is_(None))
     instances = _count(
         conn,
@@ -86,15 +109,35 @@ def delete(conn: sa.Connection, host: str, actor: str) -> None:
     if nodes or instances:
         raise exceptions.ServiceInUseError(host, nodes, instances)
     conn.execute(sa.delete(tables.services).where(_services.host == host))
-    service_rows.tell(
+    transaction.add_event(
         conn,
-        actor,
-        change_set.SERVICE_DELETED,
         transaction.now_of(conn),
+        actor,
+        event_log.SERVICE_DELETED,
         from_host=host,
-        reason=f'{registration.EPOCH}{before.epoch}',
+        reason=f'{_EPOCH}{before.epoch}',
     )
 
 
 def _count(conn: sa.Connection, which: sa.ColumnElement[bool]) -> int:
     return conn.execute(sa.select(sa.func.count()).where(which)).scalar_one()
+
+
+def last_epoch(conn: sa.Connection, host: str) -> int:
+    """Return the epoch with which a service of that host was deleted.
+
+    A process from before the deletion may still run, and must not find its
+    epoch current again.
+
+    :returns: 0 if there never was one.
+    """
+    reason = conn.execute(
+        sa.select(_events.reason)
+        .where(
+            _events.kind == event_log.SERVICE_DELETED,
+            _events.from_host == host,
+        )
+        .order_by(_events.id.desc())
+        .limit(1)
+    ).scalar()
+    return int(reason.removeprefix(_EPOCH)) if reason else 0

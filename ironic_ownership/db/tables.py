@@ -1,4 +1,4 @@
-"""The tables as this release uses them; their history is in ``migrations``.
+"""The tables of this release; their history is in ``migrations``.
 
 Timestamps are seconds since the epoch by the database server's clock. A
 unit test compares these tables with what the migrations make.
@@ -47,8 +47,8 @@ services = sa.Table(
 compute_nodes = sa.Table(
     'compute_nodes',
     metadata,
-    # Ironic's uuid of the node, for ever: whoever owns it, and even when
-    # it comes back after it was forgotten.
+    # Ironic's uuid of the node. It never changes: not with the owner, and
+    # not when the node returns after its record was deleted.
     sa.Column('uuid', _UUID, primary_key=True),
     sa.Column('host', _HOST),
     sa.Column('name', sa.String(255)),
@@ -59,7 +59,7 @@ compute_nodes = sa.Table(
     sa.Column('created_at', sa.Double, nullable=False),
     sa.Column('updated_at', sa.Double, nullable=False),
     sa.Column('deleted_at', sa.Double),
-    # Why nothing can be scheduled to it, as its owner last judged.
+    # The reason why nothing can be scheduled to it, as last evaluated.
     sa.Column('unavailable', _SHORT),
     sa.Column('unavailable_since', sa.Double),
     # Of what Placement accepted.
@@ -171,7 +171,7 @@ reservations = sa.Table(
     sa.Column('node_uuid', _UUID),
     sa.Column('state', _SHORT, nullable=False),
     sa.Column('method', _SHORT, nullable=False),
-    # As JSON, in the form in which it was asked.
+    # As JSON, in the form of the request.
     sa.Column('request', sa.Text, nullable=False),
     sa.Column('confirmed', sa.Boolean, nullable=False),
     sa.Column('detail', sa.Text),

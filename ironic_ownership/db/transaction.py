@@ -1,53 +1,71 @@
-"""Carry out a batch of changes inside one transaction.
+"""Steps that the transactions share: locks, checks of the writer, events.
 
-Lock, let the ledger decide, write: a handful of statements, however many
-changes. Rows are always locked in the same order, services first, so that
-two writers rarely meet in a deadlock. Must not decide anything itself.
+Every transaction locks in the same order, so that two of them rarely
+deadlock: services by host, compute nodes by uuid, then all other rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection
+from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import exceptions, records
-from ironic_ownership.db import change_set, clock, queries, tables
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.db import change_set, clock, event_log, queries, tables
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 
 
-def apply(
-    conn: sa.Connection,
-    host: str,
-    epoch: int,
-    changes: Sequence[records.Change],
-) -> records.Outcome:
-    """Make the changes that still fit the records.
+def now_of(conn: sa.Connection) -> float:
+    """Return the database's clock, in seconds since the epoch."""
+    return float(conn.execute(sa.select(clock.EpochSeconds())).scalar_one())
 
-    :raises FencedError: if the host may not write any more.
-    """
-    applied: list[records.Change] = []
-    refused: list[records.Change] = []
-    for batch in _without_repeats(changes):
-        owners = {c.seen_host for c in batch if isinstance(c, records.Claim)}
-        services = _lock_services(conn, {host, *owners} - {None})
-        check_right(host, epoch, services.get(host))
-        book = _open_ledger(conn, host, services, batch)
-        for change in batch:
-            (applied if book.accept(change) else refused).append(change)
-        _write(conn, book)
-    return records.Outcome(tuple(applied), tuple(refused))
+
+def lock_services(
+    conn: sa.Connection, hosts: Collection[str]
+) -> dict[str, change_set.ServiceState]:
+    """Lock the rows of services until the end of the transaction."""
+    found = conn.execute(
+        sa.select(
+            _services.host,
+            _services.epoch,
+            _services.fenced,
+            _services.disabled,
+            _services.forced_down,
+            _services.away_until,
+        )
+        .where(_services.host.in_(sorted(hosts)))
+        .order_by(_services.host)
+        .with_for_update()
+    )
+    return {
+        row.host: change_set.ServiceState(
+            row.epoch,
+            fenced=bool(row.fenced),
+            disabled=bool(row.disabled),
+            forced_down=bool(row.forced_down),
+            away_until=row.away_until,
+        )
+        for row in found
+    }
+
+
+def lock_service(
+    conn: sa.Connection, host: str
+) -> change_set.ServiceState | None:
+    """Lock the row of one service until the end of the transaction."""
+    return lock_services(conn, {host}).get(host)
 
 
 def check_right(
     host: str, epoch: int, service: change_set.ServiceState | None
 ) -> None:
-    """Refuse a writer that is not the last one registered for its host.
+    """Refuse a writer that is fenced or not the last one registered.
 
-    :raises FencedError: saying what happened to the right to write.
+    :raises FencedError: with the reason.
     """
     check_epoch(host, epoch, service.epoch if service else None)
     if service and service.fenced:
@@ -55,10 +73,10 @@ def check_right(
 
 
 def check_epoch(host: str, epoch: int, current: int | None) -> None:
-    """Refuse whoever is not the last one registered for its host.
+    """Refuse a writer that is not the last one registered for its host.
 
     :param current: the epoch on record; ``None`` without a service.
-    :raises FencedError: saying what happened to the right to write.
+    :raises FencedError: with the reason.
     """
     if current is None:
         raise _fenced(host, 'its service is not registered')
@@ -73,117 +91,72 @@ def _fenced(host: str, what: str) -> exceptions.FencedError:
     )
 
 
-def lock_service(
-    conn: sa.Connection, host: str
-) -> change_set.ServiceState | None:
-    """Lock the row of one service until the end of the transaction."""
-    return _lock_services(conn, {host}).get(host)
-
-
-def _without_repeats(
-    changes: Iterable[records.Change],
-) -> Iterable[Sequence[records.Change]]:
-    """Cut changes into batches that name every node once, in order."""
-    batches: list[dict[str, records.Change]] = []
-    times: dict[str, int] = {}
-    for change in changes:
-        place = times.get(change.uuid, 0)
-        times[change.uuid] = place + 1
-        if place == len(batches):
-            batches.append({})
-        batches[place][change.uuid] = change
-    return [list(batch.values()) for batch in batches or [{}]]
-
-
-def _lock_services(
-    conn: sa.Connection, hosts: Collection[str | None]
-) -> dict[str, change_set.ServiceState]:
-    found = conn.execute(
-        sa.select(
-            _services.host,
-            _services.epoch,
-            _services.fenced,
-            _services.forced_down,
-            _services.away_until,
-        )
-        .where(_services.host.in_(sorted(map(str, hosts))))
-        .order_by(_services.host)
-        .with_for_update()
-    )
-    return {
-        row.host: change_set.ServiceState(
-            row.epoch, bool(row.fenced), bool(row.forced_down), row.away_until
-        )
-        for row in found
-    }
-
-
-def _open_ledger(
-    conn: sa.Connection,
-    host: str,
-    services: Mapping[str, change_set.ServiceState],
-    batch: Sequence[records.Change],
-) -> change_set.Ledger:
-    nodes: dict[str, change_set.Row] = {}
-    open_instances: dict[str, str] = {}
-    for uuids in queries.parts(sorted(change.uuid for change in batch)):
-        rows = conn.execute(
-            sa.select(tables.compute_nodes)
-            .where(_nodes.uuid.in_(uuids))
-            .order_by(_nodes.uuid)
-            .with_for_update()
-        )
-        nodes.update((row.uuid, dict(row._mapping)) for row in rows)
-        # Not locked: an instance only changes under its node's lock.
-        for node_uuid, uuid in conn.execute(
-            sa.select(_instances.open_node_uuid, _instances.uuid).where(
-                _instances.open_node_uuid.in_(uuids)
-            )
-        ):
-            open_instances[node_uuid] = uuid
-    now = now_of(conn)
-    return change_set.Ledger(host, now, services, nodes, open_instances)
-
-
-def now_of(conn: sa.Connection) -> float:
-    """Return the database's clock, in seconds since the epoch."""
-    return float(conn.execute(sa.select(clock.EpochSeconds())).scalar_one())
-
-
-def _write(conn: sa.Connection, book: change_set.Ledger) -> None:
-    writes, now = book.writes, book.now
-    for hosts in queries.parts(writes.fenced):
+def fence(conn: sa.Connection, hosts: Collection[str]) -> None:
+    """Take the right to write from services, whose rows are locked."""
+    for some in queries.chunks(hosts):
         conn.execute(
             sa.update(tables.services)
-            .where(_services.host.in_(hosts))
+            .where(_services.host.in_(some))
             .values(epoch=_services.epoch + 1, fenced=True)
         )
-    if writes.new_nodes:
-        conn.execute(sa.insert(tables.compute_nodes), writes.new_nodes)
-    for values, uuids in book.rewritten():
-        for some in queries.parts(uuids):
-            conn.execute(
-                sa.update(tables.compute_nodes)
-                .where(_nodes.uuid.in_(some))
-                .values(values)
-            )
-    for uuids in queries.parts(writes.closed_on):
-        conn.execute(
-            sa.update(tables.instances)
-            .where(_instances.open_node_uuid.in_(uuids))
-            .values(open_node_uuid=None, deleted_at=now)
+
+
+def lock_node(conn: sa.Connection, uuid: str) -> change_set.Row | None:
+    """Lock the record of one node, deleted or not."""
+    row = conn.execute(
+        sa.select(tables.compute_nodes)
+        .where(_nodes.uuid == uuid)
+        .with_for_update()
+    ).first()
+    return None if row is None else dict(row._mapping)
+
+
+def update_node(conn: sa.Connection, uuid: str, **values: Any) -> None:
+    """Write columns of one node, whose record is locked."""
+    conn.execute(
+        sa.update(tables.compute_nodes)
+        .where(_nodes.uuid == uuid)
+        .values(**values)
+    )
+
+
+def open_instances(
+    conn: sa.Connection, uuids: Collection[str]
+) -> dict[str, str]:
+    """Return the open instances of some nodes, by the node's uuid.
+
+    Not locked: an instance changes only under the lock of its node.
+
+    :param uuids: not more than one chunk.
+    """
+    found = conn.execute(
+        sa.select(_instances.open_node_uuid, _instances.uuid).where(
+            _instances.open_node_uuid.in_(uuids)
         )
-    for uuids in queries.parts(writes.moved_on):
-        conn.execute(
-            sa.update(tables.instances)
-            .where(_instances.open_node_uuid.in_(uuids))
-            .values(
-                host=sa.select(_nodes.host)
-                .where(_nodes.uuid == _instances.node_uuid)
-                .scalar_subquery()
-            )
+    )
+    return {row.open_node_uuid: row.uuid for row in found}
+
+
+def close_instances(
+    conn: sa.Connection, uuids: Collection[str], now: float
+) -> None:
+    """Close the open instances of some nodes, whose records are locked.
+
+    :param uuids: not more than one chunk.
+    """
+    conn.execute(
+        sa.update(tables.instances)
+        .where(_instances.open_node_uuid.in_(uuids))
+        .values(open_node_uuid=None, deleted_at=now)
+    )
+
+
+def add_event(
+    conn: sa.Connection, at: float, actor: str, kind: str, **values: Any
+) -> None:
+    """Insert one event; the parameters are those of ``event_log.row``."""
+    conn.execute(
+        sa.insert(tables.events).values(
+            **event_log.row(at, actor, kind, **values)
         )
-    if writes.new_instances:
-        conn.execute(sa.insert(tables.instances), writes.new_instances)
-    if writes.events:
-        conn.execute(sa.insert(tables.events), writes.events)
+    )

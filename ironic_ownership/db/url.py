@@ -1,7 +1,7 @@
-"""Judge a database URL before anything connects to it.
+"""Check of a database URL before anything connects to it.
 
-The driver's own errors for a mistyped path or a file of another kind are
-late and hard to read. Must not open a connection, and must never put a
+The driver's own errors for a mistyped path or a file of another kind come
+late and are hard to read. Must not open a connection, and must never put a
 password into a message.
 """
 
@@ -61,7 +61,7 @@ def read_url(connection: str) -> sqlalchemy.URL:
 
 
 def is_file(connection: str) -> bool:
-    """Tell whether a URL names an SQLite file; nothing else is judged."""
+    """Tell whether a URL names an SQLite file. No other check is made."""
     return connection.partition(':')[0].partition('+')[0] == SQLITE
 
 
@@ -114,12 +114,12 @@ def _check_content(path: pathlib.Path) -> None:
         raise _file_error(
             path, 'it is not an SQLite database', 'Name another file'
         )
-    # Even a reader writes: into the index of the log beside the file.
+    # Even a reader writes: to the index of the log next to the file.
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         raise _file_error(
             path,
             'this user may not write to it and to its directory',
-            'Grant that, or run as the user who may',
+            'Grant that, or run as a user with that access',
         )
 
 

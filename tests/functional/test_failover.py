@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection
 
-from ironic_ownership.db import change_set, schema
+from ironic_ownership.db import event_log, schema
 from ironic_ownership.policies import ring
 from tests.functional import test_dbsync
 from tests.functional.support import databases, hosts, member_expiry
@@ -90,7 +90,7 @@ class _Sharing(hosts.HostsTestCase):
                 (event.from_host, event.to_host)
                 for event in self.deployment.events()
                 if event.node_uuid == uuid
-                and event.kind == change_set.OWNER_CHANGED
+                and event.kind == event_log.OWNER_CHANGED
             ]
             self.assertEqual(
                 [
@@ -144,7 +144,7 @@ class TestFailover(_Sharing):
             {
                 (event.from_host, event.to_host)
                 for event in after
-                if event.kind == change_set.OWNER_CHANGED
+                if event.kind == event_log.OWNER_CHANGED
             },
         )
 
@@ -176,19 +176,19 @@ class TestFailover(_Sharing):
             for event in self.deployment.events()
             if event.id > frozen_until and event.actor == 'host1'
         )
-        self.assertEqual(change_set.SERVICE_REGISTERED, first.kind)
+        self.assertEqual(event_log.SERVICE_REGISTERED, first.kind)
         self.assert_silent_while_fenced('host1')
 
     def assert_silent_while_fenced(self, host: str) -> None:
         events = self.deployment.events()
         fenced = itertools.dropwhile(
             lambda e: (
-                (e.kind, e.from_host) != (change_set.SERVICE_FENCED, host)
+                (e.kind, e.from_host) != (event_log.SERVICE_FENCED, host)
             ),
             events,
         )
         own = [event.kind for event in fenced if event.actor == host]
-        self.assertEqual(change_set.SERVICE_REGISTERED, own[0])
+        self.assertEqual(event_log.SERVICE_REGISTERED, own[0])
 
     def epoch(self, host: str) -> int:
         services = self.deployment.records.services()

@@ -7,7 +7,7 @@ import http.server
 import json
 import threading
 
-from ironic_ownership.db import change_set
+from ironic_ownership.db import event_log
 from tests.functional.support import hosts, ironics
 
 
@@ -141,5 +141,5 @@ class TestLifecycle(hosts.HostsTestCase):
             f'node {e.node_uuid}: owner {e.from_host or "nobody"} -> '
             f'{e.to_host or "nobody"}, reason {e.reason}'
             for e in self.deployment.events()
-            if e.kind == change_set.OWNER_CHANGED and e.actor == host
+            if e.kind == event_log.OWNER_CHANGED and e.actor == host
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ironic_ownership.db import change_set
+from ironic_ownership.db import event_log
 from tests.functional.support import hosts, member_expiry
 
 
@@ -81,9 +81,9 @@ class TestNodes(hosts.HostsTestCase):
         self.assertEqual(created, self.created_at(uuid))
         self.assertEqual(
             [
-                change_set.OWNER_CHANGED,
-                change_set.NODE_FORGOTTEN,
-                change_set.OWNER_CHANGED,
+                event_log.OWNER_CHANGED,
+                event_log.NODE_FORGOTTEN,
+                event_log.OWNER_CHANGED,
             ],
             [kind for kind, _ in self.story(uuid)],
         )
@@ -115,11 +115,11 @@ class TestNodes(hosts.HostsTestCase):
             )
         self.assertEqual(
             [
-                (change_set.OWNER_CHANGED, None),
-                (change_set.INSTANCE_OPENED, 'first'),
-                (change_set.INSTANCE_CLOSED, 'first'),
-                (change_set.INSTANCE_OPENED, 'second'),
-                (change_set.INSTANCE_CLOSED, 'second'),
+                (event_log.OWNER_CHANGED, None),
+                (event_log.INSTANCE_OPENED, 'first'),
+                (event_log.INSTANCE_CLOSED, 'first'),
+                (event_log.INSTANCE_OPENED, 'second'),
+                (event_log.INSTANCE_CLOSED, 'second'),
             ],
             self.story(uuid),
         )

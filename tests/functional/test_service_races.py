@@ -14,11 +14,11 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import (
+    change_transaction,
     connection,
     records,
     schema,
     service_admin,
-    transaction,
 )
 from tests.contract.suites import records as samples
 from tests.functional.support import databases
@@ -61,7 +61,7 @@ class _Races:
             return self.database.write(work)
 
     def claim(self, conn: sa.Connection) -> None:
-        transaction.apply(conn, 'host1', self.epoch, [samples.claim(1)])
+        change_transaction.apply(conn, 'host1', self.epoch, [samples.claim(1)])
 
     def late_claim(self) -> object:
         return self.records.apply('host1', self.epoch, [samples.claim(1)])

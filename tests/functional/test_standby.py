@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ironic_ownership.db import change_set
+from ironic_ownership.db import event_log
 from tests.functional import test_failover
 from tests.functional.support import command_line, hosts, member_expiry
 
@@ -34,7 +34,7 @@ class _Case(hosts.HostsTestCase):
         return [
             str(event.node_uuid)
             for event in self.deployment.events()
-            if event.kind == change_set.OWNER_CHANGED
+            if event.kind == event_log.OWNER_CHANGED
         ]
 
     def wait_for_active(self, *others: str | None) -> str:
@@ -128,7 +128,7 @@ class TestStandby(_TwoProcesses):
         registered = [
             event
             for event in self.deployment.events()
-            if event.kind == change_set.SERVICE_REGISTERED
+            if event.kind == event_log.SERVICE_REGISTERED
         ]
         self.assertEqual(3, len(registered))
 

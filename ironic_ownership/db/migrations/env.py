@@ -1,7 +1,7 @@
-"""What alembic runs: the migrations, on the connection it is given.
+"""Entry point of alembic: runs the migrations on the caller's connection.
 
-The transaction is the caller's: on SQLite and PostgreSQL all steps happen,
-or none.
+The transaction is the caller's as well: on SQLite and PostgreSQL all steps
+take effect, or none.
 """
 
 from __future__ import annotations

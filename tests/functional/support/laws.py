@@ -12,16 +12,16 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
 from ironic_ownership.contracts import model, records
-from ironic_ownership.db import change_set
+from ironic_ownership.db import event_log
 
 _BY_OPERATORS = (
-    change_set.SERVICE_CHANGED,
-    change_set.SERVICE_FORCED_DOWN,
-    change_set.SERVICE_DELETED,
-    change_set.NODE_MOVED,
-    change_set.SERVICE_FAILED_OVER,
+    event_log.SERVICE_CHANGED,
+    event_log.SERVICE_FORCED_DOWN,
+    event_log.SERVICE_DELETED,
+    event_log.NODE_MOVED,
+    event_log.SERVICE_FAILED_OVER,
 )
-_RESERVATIONS = (change_set.NODE_RESERVED, change_set.NODE_RELEASED)
+_RESERVATIONS = (event_log.NODE_RESERVED, event_log.NODE_RELEASED)
 _GRACE = 'restart_grace='
 
 RINGS = frozenset({'peer_list'})
@@ -86,16 +86,16 @@ class _Replay:
         """Take one event into account."""
         while self._lapses and self._lapses[-1].event_id < event.id:
             self._lapsed.add(self._lapses.pop().host)
-        if event.kind == change_set.SERVICE_REGISTERED:
+        if event.kind == event_log.SERVICE_REGISTERED:
             self._follow_registration(event)
             return
         if event.kind in _BY_OPERATORS or (
-            event.kind == change_set.SERVICE_FENCED and event.reason
+            event.kind == event_log.SERVICE_FENCED and event.reason
         ):
             self._follow_operator(event)
             return
         if (
-            event.kind == change_set.NODE_FORGOTTEN
+            event.kind == event_log.NODE_FORGOTTEN
             and event.actor not in self._settings
         ):
             self._follow_removal(event)
@@ -105,16 +105,16 @@ class _Replay:
             return
         self._check_writer(event)
         match event.kind:
-            case change_set.SERVICE_RETIRED:
+            case event_log.SERVICE_RETIRED:
                 self._follow_retirement(event)
-            case change_set.SERVICE_FENCED:
+            case event_log.SERVICE_FENCED:
                 self._may_write.discard(str(event.from_host))
-            case change_set.OWNER_CHANGED | change_set.NODE_FORGOTTEN:
+            case event_log.OWNER_CHANGED | event_log.NODE_FORGOTTEN:
                 self._follow_owner(event)
             case (
-                change_set.INSTANCE_OPENED
-                | change_set.INSTANCE_CLOSED
-                | change_set.AVAILABILITY_CHANGED
+                event_log.INSTANCE_OPENED
+                | event_log.INSTANCE_CLOSED
+                | event_log.AVAILABILITY_CHANGED
             ):
                 self._follow_instance(event)
             case _:
@@ -123,7 +123,7 @@ class _Replay:
     def _check_writer(self, event: model.Event) -> None:
         """See that a service writes only with a right that it has now."""
         retires_down = (
-            event.kind == change_set.SERVICE_RETIRED
+            event.kind == event_log.SERVICE_RETIRED
             and event.actor in self._forced_down
         )
         self._check(
@@ -162,17 +162,17 @@ class _Replay:
     def _follow_operator(self, event: model.Event) -> None:
         host = str(event.from_host)
         match event.kind:
-            case change_set.SERVICE_FENCED | change_set.SERVICE_FAILED_OVER:
+            case event_log.SERVICE_FENCED | event_log.SERVICE_FAILED_OVER:
                 self._may_write.discard(host)
-            case change_set.SERVICE_FORCED_DOWN:
+            case event_log.SERVICE_FORCED_DOWN:
                 self._may_write.discard(host)
                 self._forced_down.add(host)
                 self._away_until.pop(host, None)
-            case change_set.SERVICE_CHANGED:
+            case event_log.SERVICE_CHANGED:
                 told = str(event.reason).partition('disabled_reason=')[0]
                 if 'forced_down=False' in told:
                     self._forced_down.discard(host)
-            case change_set.SERVICE_DELETED:
+            case event_log.SERVICE_DELETED:
                 self._check(
                     host not in self._owner.values(),
                     event,
@@ -180,7 +180,7 @@ class _Replay:
                 )
                 self._may_write.discard(host)
                 self._forced_down.discard(host)
-            case change_set.NODE_MOVED:
+            case event_log.NODE_MOVED:
                 self._follow_move(event)
 
     def _follow_move(self, event: model.Event) -> None:
@@ -218,7 +218,7 @@ class _Replay:
         """Follow what a service, or another for it, did to one node."""
         if event.actor in self._settings:
             self._check_writer(event)
-        if event.kind == change_set.NODE_RELEASED:
+        if event.kind == event_log.NODE_RELEASED:
             self._follow_end_of_reservation(event)
             return
         node, host = event.node_uuid, event.to_host
@@ -269,7 +269,7 @@ class _Replay:
                 event,
                 'taken from a service that is expected back',
             )
-        if event.kind == change_set.OWNER_CHANGED and before is not None:
+        if event.kind == event_log.OWNER_CHANGED and before is not None:
             sharing = self._shares(before) and (
                 after is None or self._shares(after)
             )
@@ -279,13 +279,13 @@ class _Replay:
 
     def _follow_instance(self, event: model.Event) -> None:
         node, instance = event.node_uuid, event.instance_uuid
-        opened = event.kind == change_set.INSTANCE_OPENED
+        opened = event.kind == event_log.INSTANCE_OPENED
         self._check(
             self._owner.get(node) == event.actor,
             event,
             'law 1: instance of another service, or its availability',
         )
-        if event.kind == change_set.AVAILABILITY_CHANGED:
+        if event.kind == event_log.AVAILABILITY_CHANGED:
             return
         self._check(
             self._instance.get(node) == (None if opened else instance),

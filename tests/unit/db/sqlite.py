@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import shutil
+import sqlite3
 import tempfile
 import unittest
 from typing import Any
@@ -14,7 +15,7 @@ from ironic_ownership.db import connection, schema
 
 
 class SqliteCase(unittest.TestCase):
-    """Has ``url``, a file that does not exist yet, and ``open``."""
+    """Prepares ``url``, a file that does not exist yet, and ``open``."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -28,11 +29,16 @@ class SqliteCase(unittest.TestCase):
         return database
 
     def open_with_schema(self) -> connection.Database:
-        database = self.open()
+        """Open it with the schema, and without waiting for the disk."""
+        database = self.open(sqlite_synchronous=False)
         schema.ensure(database)
+        # SQLite copies its log when the last connection to a file ends.
+        other = sqlite3.connect(self.directory / 'records.sqlite')
+        self.addCleanup(other.close)
+        other.execute('SELECT * FROM services').fetchall()
         return database
 
 
 def run_sql(database: connection.Database, text: str) -> None:
-    """Do what no code of ours does: change rows by hand."""
+    """Run a statement that the package itself never runs."""
     database.write(lambda conn: conn.execute(sa.text(text)))

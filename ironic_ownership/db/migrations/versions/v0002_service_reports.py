@@ -1,4 +1,4 @@
-"""What services say of themselves: their view, a refused configuration.
+"""Status reports of services: their view, a refused configuration.
 
 Revision ID: 0002
 """

@@ -1,4 +1,4 @@
-"""Members are processes; services name the active one, and may be away.
+"""Processes: each is a member; a service has an active one, and may be away.
 
 Revision ID: 0004
 """
@@ -23,10 +23,10 @@ _EXACT: dict[str, Any] = {
 
 
 def upgrade() -> None:
-    """Add two columns to the services; make the members' table anew.
+    """Add two columns to the services; replace the members' table.
 
-    No row of the members outlives a time to live, and whoever is alive
-    joins again by itself.
+    No row of it outlives a time to live, and every live process joins
+    again.
     """
     op.add_column('services', sa.Column('incarnation', sa.String(64)))
     op.add_column('services', sa.Column('away_until', sa.Double()))

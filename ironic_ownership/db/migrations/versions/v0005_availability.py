@@ -1,4 +1,4 @@
-"""Compute nodes say why nothing can be scheduled to them.
+"""Availability: the reason why nothing can be scheduled to a node.
 
 Revision ID: 0005
 """
@@ -15,6 +15,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add two columns: until its owner judges it, a node is available."""
+    """Add two columns: until its owner evaluates it, a node is available."""
     op.add_column('compute_nodes', sa.Column('unavailable', sa.String(64)))
     op.add_column('compute_nodes', sa.Column('unavailable_since', sa.Double()))

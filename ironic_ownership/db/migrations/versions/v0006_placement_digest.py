@@ -1,4 +1,4 @@
-"""Compute nodes remember what Placement was told of them.
+"""Digest of the provider that Placement accepted for a node.
 
 Revision ID: 0006
 """
@@ -15,7 +15,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add a column: what it does not know is reported once more."""
+    """Add a column: a provider without a digest is reported again."""
     op.add_column(
         'compute_nodes', sa.Column('placement_digest', sa.String(64))
     )

@@ -14,7 +14,7 @@ import sys
 from ironic_ownership.backends import db
 from ironic_ownership.cmd import host
 from ironic_ownership.contracts import model
-from ironic_ownership.db import transaction
+from ironic_ownership.db import change_transaction
 from ironic_ownership.engine.host import refresh
 from ironic_ownership.engine.membership import fence, local_member
 
@@ -53,7 +53,7 @@ def _be_blind() -> None:
 
 
 def _ignore_epochs() -> None:
-    transaction.check_right = _nothing
+    change_transaction.check_right = _nothing
     refresh._check_right = _nothing
 
 

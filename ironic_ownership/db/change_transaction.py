@@ -1,0 +1,108 @@
+"""Apply a batch of changes to the records inside one transaction.
+
+Lock the rows, let the change set decide, write: a handful of statements,
+regardless of the number of changes. Must not decide anything itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import records
+from ironic_ownership.db import change_set, queries, tables, transaction
+
+_nodes = tables.compute_nodes.c
+_instances = tables.instances.c
+
+
+def apply(
+    conn: sa.Connection,
+    host: str,
+    epoch: int,
+    changes: Sequence[records.Change],
+) -> records.Outcome:
+    """Make the changes that still fit the records.
+
+    :raises FencedError: if the host may not write any more.
+    """
+    applied: list[records.Change] = []
+    refused: list[records.Change] = []
+    for batch in _without_repeats(changes):
+        owners = {c.seen_host for c in batch if isinstance(c, records.Claim)}
+        services = transaction.lock_services(
+            conn, {host, *filter(None, owners)}
+        )
+        transaction.check_right(host, epoch, services.get(host))
+        decided = _lock(conn, host, services, batch)
+        for change in batch:
+            (applied if decided.accept(change) else refused).append(change)
+        _write(conn, decided)
+    return records.Outcome(tuple(applied), tuple(refused))
+
+
+def _without_repeats(
+    changes: Iterable[records.Change],
+) -> Iterable[Sequence[records.Change]]:
+    """Cut changes into batches that name every node once, in order."""
+    batches: list[dict[str, records.Change]] = []
+    times: dict[str, int] = {}
+    for change in changes:
+        place = times.get(change.uuid, 0)
+        times[change.uuid] = place + 1
+        if place == len(batches):
+            batches.append({})
+        batches[place][change.uuid] = change
+    return [list(batch.values()) for batch in batches or [{}]]
+
+
+def _lock(
+    conn: sa.Connection,
+    host: str,
+    services: Mapping[str, change_set.ServiceState],
+    batch: Sequence[records.Change],
+) -> change_set.ChangeSet:
+    nodes: dict[str, change_set.Row] = {}
+    open_instances: dict[str, str] = {}
+    for uuids in queries.chunks(sorted(change.uuid for change in batch)):
+        rows = conn.execute(
+            sa.select(tables.compute_nodes)
+            .where(_nodes.uuid.in_(uuids))
+            .order_by(_nodes.uuid)
+            .with_for_update()
+        )
+        nodes.update((row.uuid, dict(row._mapping)) for row in rows)
+        open_instances.update(transaction.open_instances(conn, uuids))
+    now = transaction.now_of(conn)
+    return change_set.ChangeSet(host, now, services, nodes, open_instances)
+
+
+def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
+    writes = decided.writes
+    transaction.fence(conn, writes.fenced)
+    if writes.new_nodes:
+        conn.execute(sa.insert(tables.compute_nodes), writes.new_nodes)
+    for values, uuids in decided.node_updates():
+        for some in queries.chunks(uuids):
+            conn.execute(
+                sa.update(tables.compute_nodes)
+                .where(_nodes.uuid.in_(some))
+                .values(values)
+            )
+    for some in queries.chunks(writes.closed_on):
+        transaction.close_instances(conn, some, decided.now)
+    for some in queries.chunks(writes.moved_on):
+        conn.execute(
+            sa.update(tables.instances)
+            .where(_instances.open_node_uuid.in_(some))
+            .values(
+                host=sa.select(_nodes.host)
+                .where(_nodes.uuid == _instances.node_uuid)
+                .scalar_subquery()
+            )
+        )
+    if writes.new_instances:
+        conn.execute(sa.insert(tables.instances), writes.new_instances)
+    if writes.events:
+        conn.execute(sa.insert(tables.events), writes.events)
