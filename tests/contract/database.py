@@ -68,8 +68,10 @@ class InterruptedDatabase(BackendOnDatabase):
 
 
 class InterruptedFile(InterruptedDatabase):
-    """An SQLite file that somebody keeps locked, against readers too."""
+    """An SQLite file that stays locked, against readers too."""
 
+    # Nothing but SQLite itself has to answer in time.
+    call_timeout = 0.9
     _lock: sqlite3.Connection | None = None
 
     def interrupt(self) -> None:

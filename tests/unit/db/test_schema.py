@@ -41,7 +41,7 @@ class TestSchema(sqlite.SqliteCase):
         schema.ensure(database)
         self.assertEqual(schema.HEAD, schema.version(database))
 
-    def test_failed_migration_leaves_nothing_behind(self) -> None:
+    def test_failed_migration_leaves_no_table(self) -> None:
         database = self.open()
 
         def work(conn: sa.Connection) -> None:

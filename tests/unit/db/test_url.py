@@ -8,7 +8,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.url import read_url
 from tests.unit.db import sqlite
 
-_NOBODY = 65534
+_UNPRIVILEGED = 65534
 
 
 def _refusal(url: str) -> str | None:
@@ -19,16 +19,16 @@ def _refusal(url: str) -> str | None:
     return None
 
 
-def _as_nobody(url: str) -> str | None:
+def _as_unprivileged(url: str) -> str | None:
     if os.geteuid() == 0:
-        os.setuid(_NOBODY)
+        os.setuid(_UNPRIVILEGED)
     return _refusal(url)
 
 
 class TestFiles(sqlite.SqliteCase):
-    def refused_to_nobody(self) -> str | None:
+    def refused_without_privileges(self) -> str | None:
         with multiprocessing.get_context('fork').Pool(1) as pool:
-            return pool.apply(_as_nobody, (self.url,))
+            return pool.apply(_as_unprivileged, (self.url,))
 
     def make_file(self, mode: int) -> None:
         file = self.directory / 'records.sqlite'
@@ -48,17 +48,17 @@ class TestFiles(sqlite.SqliteCase):
     def test_file_that_cannot_be_read(self) -> None:
         self.make_file(0o000)
         self.directory.chmod(0o755)
-        self.assertIn('cannot be read', self.refused_to_nobody())
+        self.assertIn('cannot be read', self.refused_without_privileges())
 
     def test_file_that_cannot_be_written(self) -> None:
         self.make_file(0o444)
         self.directory.chmod(0o755)
-        self.assertIn('may not write', self.refused_to_nobody())
+        self.assertIn('may not write', self.refused_without_privileges())
 
     def test_directory_that_cannot_be_written(self) -> None:
         self.directory.chmod(0o555)
         self.addCleanup(self.directory.chmod, 0o755)
-        self.assertIn('not writable', self.refused_to_nobody())
+        self.assertIn('not writable', self.refused_without_privileges())
 
     def test_directory_that_is_missing(self) -> None:
         text = _refusal(f'sqlite:///{self.directory}/none/a.sqlite')
