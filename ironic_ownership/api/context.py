@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING
 from ironic_ownership.contracts import inventory, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.moves import Moves
+from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Records
+from ironic_ownership.contracts.removals import Removals
 from ironic_ownership.contracts.reservations import Reservations
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.ports import Ports
 
 if TYPE_CHECKING:
     from ironic_ownership.api.metrics_cache import Gauges
+    from ironic_ownership.engine.deletion.missing_nodes import Limits
     from ironic_ownership.engine.queries import deployment_snapshot
     from ironic_ownership.engine.reservations.reserver import Reserver
     from ironic_ownership.wiring import Wiring
@@ -62,6 +65,12 @@ class RequestContext:
         """The moves in the same database."""
         with self._building:
             return self.wired.ready_moves()
+
+    @property
+    def removals(self) -> Removals:
+        """The deletions by operators, in the same database."""
+        with self._building:
+            return self.wired.ready_removals()
 
     @property
     def reservations(self) -> Reservations:
@@ -109,6 +118,12 @@ class RequestContext:
             return self.wired.scope
 
     @property
+    def limits(self) -> Limits:
+        """The configured limits of a plausible loss of nodes."""
+        with self._building:
+            return self.wired.limits
+
+    @property
     def sharded(self) -> bool:
         """Whether nodes may be listed by shard only: law 4."""
         return self.scope.shard is not None
@@ -124,6 +139,14 @@ class RequestContext:
         with self._building:
             source = self.wired.inventory_of(request_id)
         return Ports(self.records, source, self.backend, self.interpret)
+
+    def placement_of(self, request_id: str) -> Placement | None:
+        """Return a client that sends the request id to Placement.
+
+        :returns: ``None`` where the deployment does not use Placement.
+        """
+        with self._building:
+            return self.wired.placement_of(request_id)
 
     def overview(
         self, *, reservations: bool = True

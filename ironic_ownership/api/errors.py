@@ -9,15 +9,22 @@ from ironic_ownership.contracts import exceptions
 
 
 class GatesFailedError(exceptions.OwnershipError):
-    """A gate refuses what was asked for.
+    """A gate refuses the operation, and nothing was changed.
 
-    :param nodes: each node that is refused, with its failed gates.
+    :param nodes: each node that is refused.
+    :param gates: the gates of a service, or of all these nodes.
     """
 
     code = 'gates_failed'
 
     def __init__(
-        self, message: str, nodes: Sequence[Mapping[str, Any]], *, hint: str
+        self,
+        message: str,
+        nodes: Sequence[Mapping[str, Any]] = (),
+        *,
+        gates: Sequence[Mapping[str, Any]] = (),
+        hint: str,
     ) -> None:
         self.nodes = nodes
+        self.gates = gates
         super().__init__(message, hint=hint)

@@ -62,7 +62,7 @@ STATUSES: Mapping[str, int] = {
 """The status of each reason code; public, as the codes are."""
 
 DETAILS: Mapping[str, tuple[str, ...]] = {
-    'gates_failed': ('nodes',),
+    'gates_failed': ('nodes', 'gates'),
     'no_match': ('nodes', 'removed'),
     'out_of_service': ('uuid', 'driver', 'conductor_group', 'needed'),
     'reservation_unfinished': ('reservation_id',),
@@ -116,7 +116,7 @@ SCHEMA: Mapping[str, Any] = {
                 'details': {
                     'type': 'object',
                     'description': 'What some codes say for programs: '
-                    'gates_failed the "nodes" with their gates, no_match how '
+                    'gates_failed the "nodes" and the "gates", no_match how '
                     'many nodes each condition "removed", out_of_service the '
                     '"needed" conductors.',
                 },

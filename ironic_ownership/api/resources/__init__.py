@@ -7,30 +7,38 @@ from collections.abc import Mapping, Sequence
 
 from ironic_ownership.api.operation import Operation
 
-MODULES: Mapping[str, str] = {
-    'compute_node': 'compute_nodes',
-    'service': 'services',
-    'member': 'members',
-    'move': 'moves',
-    'reservation': 'reservations',
-    'check': 'check',
+MODULES: Mapping[str, Sequence[str]] = {
+    'compute_node': ('compute_nodes', 'compute_node_deletion'),
+    'service': ('services', 'service_changes'),
+    'member': ('members',),
+    'move': ('moves',),
+    'reservation': ('reservations',),
+    'check': ('check',),
 }
-"""The module of each noun, in the order of the documentation."""
+"""The modules of each noun, in the order of the documentation."""
 
 
 def find(name: str) -> Operation:
-    """Return an operation; only the module that has it is imported.
+    """Return an operation; imports no module after the one that has it.
 
     :param name: ``noun:verb``.
     :raises KeyError: if there is none.
     """
-    noun = name.partition(':')[0]
-    return {one.name: one for one in _operations(MODULES[noun])}[name]
+    for module in MODULES[name.partition(':')[0]]:
+        for one in _operations(module):
+            if one.name == name:
+                return one
+    raise KeyError(name)
 
 
 def operations() -> list[Operation]:
     """Return all of them, in the order of the documentation."""
-    return [one for name in MODULES.values() for one in _operations(name)]
+    return [
+        one
+        for modules in MODULES.values()
+        for module in modules
+        for one in _operations(module)
+    ]
 
 
 def _operations(module: str) -> Sequence[Operation]:

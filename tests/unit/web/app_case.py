@@ -13,7 +13,9 @@ from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.db.reservations import SqlReservations
+from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.reservations import (
     reserver as reservations_reserver,
 )
@@ -35,6 +37,8 @@ class Wired:
         self.scope = model.Scope()
         self.service = 'here'
         self.placement = None
+        self.reports_inventory = False
+        self.limits = Limits(0.0, 0.25, 3)
         self.request_ids: list[str] = []
         self.allocations = fake_allocations.FakeAllocations(source.nodes)
 
@@ -46,6 +50,9 @@ class Wired:
 
     def ready_reservations(self):
         return SqlReservations(self._database)
+
+    def ready_removals(self):
+        return SqlRemovals(self._database)
 
     def reserver(self):
         return reservations_reserver.build(

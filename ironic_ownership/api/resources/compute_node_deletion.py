@@ -1,0 +1,241 @@
+"""``/v1/compute-nodes``: deletion of nodes that Ironic does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ironic_ownership.api import errors, schemas
+from ironic_ownership.api.operation import Access, Operation, Parameter
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.engine.deletion.gates import Gate
+from ironic_ownership.engine.gates import Outcome
+from ironic_ownership.engine.operations.delete_nodes import (
+    DeleteNodes,
+    Deletion,
+    NodeDeletion,
+    Result,
+)
+from ironic_ownership.observe import deletion as shown
+
+_MAX_NODES = 10_000
+
+_UUID = Parameter('uuid', 'Of the node.', schemas.UUID)
+_DRY_RUN = {
+    'type': 'boolean',
+    'description': 'Only return the proposal, and change nothing.',
+}
+_TYPES: schemas.Types = {
+    'uuid': schemas.TEXT,
+    'name': schemas.TEXT_OR_NULL,
+    'service': schemas.TEXT_OR_NULL,
+    'gate': {'type': 'string', 'enum': [gate.value for gate in Gate]},
+    shown.OUTCOME: {
+        'type': 'string',
+        'enum': [outcome.value for outcome in Outcome],
+    },
+    'evidence': schemas.TEXT_OR_NULL,
+    'result': {'type': 'string', 'enum': [result.value for result in Result]},
+    'provider_deleted': schemas.FLAG,
+    'failed_gates': schemas.TEXTS,
+}
+_GATES = {'type': 'array', 'items': schemas.thing(shown.GATES, _TYPES)}
+_NODES = {
+    'uuids': {
+        'type': 'array',
+        'minItems': 1,
+        'maxItems': _MAX_NODES,
+        'items': schemas.UUID,
+    },
+    'names': {
+        'type': 'array',
+        'minItems': 1,
+        'maxItems': _MAX_NODES,
+        'items': schemas.NAME,
+        'description': 'Names of nodes as on record.',
+    },
+}
+_RULES = (
+    'A gate that cannot be evaluated has failed, and no gate can be '
+    'overridden. The gates are those of "ironic-ownership compute node '
+    'delete".'
+)
+
+
+def _body(**more: Any) -> dict[str, Any]:
+    return {
+        'description': 'names nodes by "uuids", by "names", or by both',
+        'anyOf': [
+            {
+                'type': 'object',
+                'required': [name],
+                'additionalProperties': False,
+                'properties': {**_NODES, **more},
+            }
+            for name in _NODES
+        ],
+    }
+
+
+def _operation(request: Request) -> DeleteNodes:
+    context = request.context
+    ports = context.ports_of(request.request_id)
+    return DeleteNodes(
+        ports.records,
+        ports.source,
+        context.placement_of(request.request_id),
+        context.limits,
+        context.scope,
+    )
+
+
+def _named(request: Request) -> list[str]:
+    return [*request.body.get('uuids', ()), *request.body.get('names', ())]
+
+
+def _check_one(request: Request) -> Answer:
+    return _checked(request, [request.path['uuid']])
+
+
+def _check_many(request: Request) -> Answer:
+    return _checked(request, _named(request))
+
+
+def _checked(request: Request, named: Sequence[str]) -> Answer:
+    return Answer({'gates': _gates(_operation(request).propose(named).nodes)})
+
+
+def _delete_one(request: Request) -> Answer:
+    dry_run = request.query.get('dry_run', False)
+    return _deleted(request, [request.path['uuid']], dry_run)
+
+
+def _delete_many(request: Request) -> Answer:
+    return _deleted(
+        request, _named(request), request.body.get('dry_run', False)
+    )
+
+
+def _deleted(request: Request, named: Sequence[str], dry_run: bool) -> Answer:
+    operation = _operation(request)
+    deletion = operation.propose(named)
+    if not dry_run:
+        deletion = operation.execute(
+            deletion,
+            request.context.removals,
+            actor=request.actor,
+            progress=request.progress,
+            stopping=request.stopping,
+        )
+        _check(deletion)
+    return Answer(
+        {
+            'nodes': _rows(deletion.nodes),
+            'gates': _gates(deletion.nodes),
+            'dry_run': dry_run,
+            'request_id': request.request_id,
+        }
+    )
+
+
+def _check(deletion: Deletion) -> None:
+    """Report a request of which every node was refused as an error.
+
+    :raises GatesFailedError: with the nodes and their gates.
+    """
+    refused = deletion.refused
+    if len(refused) < len(deletion.nodes):
+        return
+    names = sorted({gate.gate for node in refused for gate in node.refused})
+    raise errors.GatesFailedError(
+        f'{len(refused)} of {len(deletion.nodes)} nodes are refused by a '
+        f'gate, nothing was deleted: {", ".join(names)}',
+        _rows(refused),
+        gates=_gates(refused),
+        hint='Correct the causes; no gate can be overridden',
+    )
+
+
+def _rows(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
+    return [schemas.cells(shown.RESULTS, node) for node in nodes]
+
+
+def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
+    return [
+        schemas.cells(shown.GATES, gate)
+        for node in nodes
+        for gate in shown.gates_of(node)
+    ]
+
+
+_CHECKED = {200: ('Every gate.', schemas.thing((), {}, gates=_GATES))}
+_DELETED = {
+    200: (
+        'The result for each node; or the proposal, for dry_run.',
+        schemas.thing(
+            (),
+            {},
+            nodes={
+                'type': 'array',
+                'items': schemas.thing(shown.RESULTS, _TYPES),
+            },
+            gates=_GATES,
+            dry_run=schemas.FLAG,
+            request_id=schemas.REQUEST_ID,
+        ),
+    )
+}
+
+OPERATIONS = (
+    Operation(
+        'compute_node:check_delete',
+        'GET',
+        '/v1/compute-nodes/{uuid}/check-delete',
+        'Evaluate every gate of the deletion of a node; nothing is changed.',
+        _check_one,
+        Access.READ,
+        _CHECKED,
+        description=_RULES,
+        parameters=(_UUID,),
+        errors=(404, 502, 503),
+    ),
+    Operation(
+        'compute_node:bulk_check_delete',
+        'POST',
+        '/v1/compute-nodes/check-delete',
+        'Evaluate every gate of the deletion of nodes; nothing is changed.',
+        _check_many,
+        Access.READ,
+        _CHECKED,
+        description=_RULES,
+        body=_body(),
+        errors=(404, 502, 503),
+    ),
+    Operation(
+        'compute_node:delete',
+        'DELETE',
+        '/v1/compute-nodes/{uuid}',
+        'Delete the record and the provider of a node that is gone.',
+        _delete_one,
+        Access.ADMIN,
+        _DELETED,
+        description=f'{_RULES} 409 lists them if one fails.',
+        parameters=(_UUID,),
+        query=(Parameter('dry_run', _DRY_RUN['description'], schemas.FLAG),),
+        errors=(404, 409, 502, 503),
+    ),
+    Operation(
+        'compute_node:bulk_delete',
+        'POST',
+        '/v1/compute-nodes/delete',
+        'Delete the records and the providers of nodes that are gone.',
+        _delete_many,
+        Access.ADMIN,
+        _DELETED,
+        description=f'{_RULES} A mass loss is evaluated once for all nodes '
+        'of a service. Nodes that a gate refuses keep their records, and the '
+        'others are deleted; 409 lists the gates if every node is refused.',
+        body=_body(dry_run=_DRY_RUN),
+        errors=(404, 409, 502, 503),
+    ),
+)

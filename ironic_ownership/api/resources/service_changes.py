@@ -1,0 +1,288 @@
+"""``/v1/services/{host}``: set, delete and fail over a service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ironic_ownership.api import errors, schemas
+from ironic_ownership.api.operation import Access, Operation, Parameter
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.engine.gates import GateResult
+from ironic_ownership.engine.operations.fail_over_service import (
+    Failover,
+    FailOverService,
+)
+from ironic_ownership.engine.operations.set_service import (
+    SetService,
+    Settings,
+)
+from ironic_ownership.observe import columns
+from ironic_ownership.observe import service_change as shown
+
+_HOST = Parameter(
+    'host',
+    'Host name of the service; case does not count.',
+    schemas.HOST,
+    example='rack1',
+)
+_DRY_RUN = {
+    'type': 'boolean',
+    'description': 'Only return the proposal, and change nothing.',
+}
+_TYPES: schemas.Types = {
+    'host': schemas.TEXT,
+    'status': {'type': 'string', 'enum': ['enabled', 'disabled']},
+    'disabled_reason': schemas.TEXT_OR_NULL,
+    'forced_down': schemas.FLAG,
+    'fenced': schemas.FLAG,
+    'epoch': schemas.NUMBER,
+    'changed': {
+        **schemas.TEXTS,
+        'description': 'The names of the settings that are not as before.',
+    },
+    'from_incarnation': schemas.TEXT_OR_NULL,
+    'to_incarnation': schemas.TEXT_OR_NULL,
+    'done': {
+        'type': 'boolean',
+        'description': 'Whether the standby is the active process.',
+    },
+    'gate': {'type': 'string', 'description': 'A code, stable.'},
+    'passed': schemas.FLAG,
+    'left': schemas.NUMBER,
+    'examples': schemas.TEXTS,
+    'detail': schemas.TEXT,
+}
+_TAIL = {'dry_run': schemas.FLAG, 'request_id': schemas.REQUEST_ID}
+
+
+def _gates(of: Sequence[columns.Column[GateResult]]) -> dict[str, Any]:
+    return {'type': 'array', 'items': schemas.thing(of, _TYPES)}
+
+
+def _settings(
+    required: str, disabled: Sequence[bool], *names: str
+) -> dict[str, Any]:
+    properties = {
+        'disabled': {'enum': list(disabled)},
+        'disabled_reason': schemas.WORDS,
+        'forced_down': schemas.FLAG,
+        'dry_run': _DRY_RUN,
+    }
+    return {
+        'type': 'object',
+        'required': [required],
+        'additionalProperties': False,
+        'properties': {name: properties[name] for name in names},
+    }
+
+
+_SET = {
+    'description': 'sets "disabled", "forced_down", or both; with '
+    '"disabled": true also a "disabled_reason"',
+    'anyOf': [
+        _settings(
+            'disabled',
+            [True],
+            *('disabled', 'disabled_reason', 'forced_down', 'dry_run'),
+        ),
+        _settings(
+            'disabled', [False], *('disabled', 'forced_down', 'dry_run')
+        ),
+        _settings('forced_down', (), 'forced_down', 'dry_run'),
+    ],
+}
+
+
+def _set(request: Request) -> Answer:
+    body = request.body
+    dry_run = body.get('dry_run', False)
+    operation = SetService(request.context.records)
+    change = operation.propose(
+        request.path['host'],
+        Settings(
+            body.get('disabled'),
+            body.get('disabled_reason'),
+            body.get('forced_down'),
+        ),
+    )
+    if not dry_run:
+        change = operation.execute(change, actor=request.actor)
+    return Answer(
+        schemas.cells(shown.CHANGE, change)
+        | {'dry_run': dry_run, 'request_id': request.request_id}
+    )
+
+
+def _delete(request: Request) -> Answer:
+    from ironic_ownership.engine.operations.delete_service import DeleteService
+
+    context = request.context
+
+    def open_placement() -> Placement | None:
+        if not context.wired.reports_inventory:
+            return None
+        return context.placement_of(request.request_id)
+
+    dry_run = request.query.get('dry_run', False)
+    operation = DeleteService(context.records, context.backend, open_placement)
+    proposal = operation.propose(request.path['host'])
+    gates = [schemas.cells(shown.GATES, gate) for gate in proposal.gates]
+    if not dry_run:
+        _check(
+            f'service {proposal.host} is not deleted', proposal.refused, gates
+        )
+        operation.execute(proposal, actor=request.actor)
+    return Answer(
+        {
+            'host': proposal.host,
+            'gates': gates,
+            'dry_run': dry_run,
+            'request_id': request.request_id,
+            'warnings': list(proposal.warnings),
+        }
+    )
+
+
+def _fail_over(request: Request) -> Answer:
+    dry_run = request.body.get('dry_run', False)
+    operation = FailOverService(
+        request.context.records, request.context.backend
+    )
+    failover = operation.propose(request.path['host'], request.body.get('to'))
+    gates = [
+        schemas.cells(shown.FAILOVER_GATES, gate) for gate in failover.gates
+    ]
+    warnings = []
+    if not dry_run:
+        host = failover.before.host
+        _check(f'service {host} is not failed over', failover.refused, gates)
+        failover = operation.execute(failover, actor=request.actor)
+        if not failover.done:
+            warnings.append(_not_done(failover))
+    return Answer(
+        schemas.cells(shown.FAILOVER, failover)
+        | {
+            'dry_run': dry_run,
+            'request_id': request.request_id,
+            'gates': gates,
+            'warnings': warnings,
+        }
+    )
+
+
+def _not_done(failover: Failover) -> str:
+    after = failover.after
+    active = 'no process yet' if after.fenced else after.incarnation
+    return (
+        f'{failover.target} did not take over: {after.host} is served by '
+        f'{active}'
+    )
+
+
+def _check(
+    what: str,
+    refused: Sequence[GateResult],
+    gates: Sequence[dict[str, Any]],
+) -> None:
+    """Refuse to execute a proposal with failed gates.
+
+    :raises GatesFailedError: with all gates.
+    """
+    if refused:
+        names = ', '.join(result.gate for result in refused)
+        raise errors.GatesFailedError(
+            f'{what}, refused by: {names}',
+            gates=gates,
+            hint='Correct the causes, and send the request again',
+        )
+
+
+OPERATIONS = (
+    Operation(
+        'service:set',
+        'PATCH',
+        '/v1/services/{host}',
+        'Enable or disable a service, or force it down.',
+        _set,
+        Access.ADMIN,
+        {
+            200: (
+                'The service as it is now, or would be.',
+                schemas.thing(shown.CHANGE, _TYPES, **_TAIL),
+            )
+        },
+        description='A disabled service is given no nodes and keeps those '
+        'that it has. A forced-down service loses its right to write '
+        'immediately; when that is taken back, it registers again by itself. '
+        'A repeated request changes nothing.',
+        parameters=(_HOST,),
+        body=_SET,
+        errors=(404, 503),
+    ),
+    Operation(
+        'service:delete',
+        'DELETE',
+        '/v1/services/{host}',
+        'Delete a service that owns nothing and does not run.',
+        _delete,
+        Access.ADMIN,
+        {
+            200: (
+                'The service was deleted; or the proposal, for dry_run.',
+                schemas.thing(
+                    (),
+                    {},
+                    host=schemas.TEXT,
+                    gates=_gates(shown.GATES),
+                    **_TAIL,
+                    warnings=schemas.WARNINGS,
+                ),
+            )
+        },
+        description='The gates are those of "ironic-ownership service '
+        'delete"; 409 lists them if one fails.',
+        parameters=(_HOST,),
+        query=(Parameter('dry_run', _DRY_RUN['description'], schemas.FLAG),),
+        errors=(404, 409, 502, 503),
+    ),
+    Operation(
+        'service:failover',
+        'POST',
+        '/v1/services/{host}/failover',
+        'Make a standby the active process of its service.',
+        _fail_over,
+        Access.ADMIN,
+        {
+            200: (
+                'The service after the failover, or the proposal.',
+                schemas.thing(
+                    shown.FAILOVER,
+                    _TYPES,
+                    **_TAIL,
+                    gates=_gates(shown.FAILOVER_GATES),
+                    warnings=schemas.WARNINGS,
+                ),
+            )
+        },
+        description='The active process loses its right to write '
+        'immediately. No node changes owner. The answer waits up to half a '
+        'minute until the standby has taken over; "done" tells whether it '
+        'has. 409 lists the gates if one fails.',
+        parameters=(_HOST,),
+        body={
+            'type': 'object',
+            'additionalProperties': False,
+            'properties': {
+                'to': {
+                    **schemas.NAME,
+                    'description': 'The incarnation of the standby, or a '
+                    'prefix of it; needed if there are several.',
+                },
+                'dry_run': _DRY_RUN,
+            },
+        },
+        errors=(404, 409, 503),
+    ),
+)

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.engine.placement import inventory_diff
+from ironic_ownership.observe import columns
+from ironic_ownership.observe import service_change as shown
+from tests.contract.suites import placement
+from tests.unit.engine import world
+from tests.unit.web import app_case, test_policies
+
+TAIL = ['dry_run', 'request_id']
+
+
+class ChangesCase(app_case.SiteCase):
+    """``idle`` is stopped and owns nothing."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.records.register('idle', world.ALL)
+
+    def state(self) -> tuple[object, ...]:
+        return self.records.services(), self.records.events()
+
+    def hosts(self) -> list[str]:
+        return [row.host for row in self.records.services()]
+
+    def gates(self, gates: list[dict[str, object]]) -> dict[str, object]:
+        return {str(gate['gate']): gate['passed'] for gate in gates}
+
+
+class SetServiceTest(ChangesCase):
+    def test_service_is_set_for_the_client(self) -> None:
+        answer = self.client.patch(
+            '/v1/services/NEW',
+            json={'disabled': True, 'disabled_reason': 'new fans'},
+        )
+        self.assertEqual(200, answer.status_code, answer.text)
+        row = answer.get_json()
+        self.assertEqual([*columns.keys(shown.CHANGE), *TAIL], list(row))
+        self.assertEqual(
+            ('new', 'disabled', 'new fans', ['disabled', 'disabled_reason']),
+            tuple(
+                row[key]
+                for key in ('host', 'status', 'disabled_reason', 'changed')
+            ),
+        )
+        self.assertEqual(
+            answer.headers['x-openstack-request-id'], row['request_id']
+        )
+        event = self.records.events(limit=1)[0]
+        self.assertEqual('api@local', event.actor)
+
+    def test_dry_run_changes_nothing(self) -> None:
+        before = self.state()
+        row = self.ask(
+            *('PATCH', '/v1/services/new'),
+            json={'forced_down': True, 'dry_run': True},
+        )
+        self.assertTrue(
+            row['forced_down'] and row['fenced'] and row['dry_run']
+        )
+        self.assertEqual(before, self.state())
+
+    def test_invalid_settings_are_refused(self) -> None:
+        before = self.state()
+        for body in (
+            {},
+            {'dry_run': True},
+            {'disabled_reason': 'x'},
+            {'disabled': False, 'disabled_reason': 'x'},
+            {'disabled': True, 'disabled_reason': ' '},
+            {'disabled': True, 'disabled_reason': 'x' * 256},
+            {'disabled': 'yes'},
+            {'forced_down': True, 'epoch': 1},
+        ):
+            self.refused('PATCH', '/v1/services/new', 400, json=body)
+        self.assertEqual(before, self.state())
+
+    def test_unknown_service_has_a_hint(self) -> None:
+        error = self.refused(
+            'PATCH', '/v1/services/odl', 404, json={'disabled': True}
+        )
+        self.assertIn('Did you mean old', error['hint'])
+
+
+class DeleteServiceTest(ChangesCase):
+    def test_idle_service_is_deleted(self) -> None:
+        done = self.ask('DELETE', '/v1/services/IDLE')
+        self.assertEqual(('idle', False), (done['host'], done['dry_run']))
+        for gate in done['gates']:
+            self.assertEqual(list(columns.keys(shown.GATES)), list(gate))
+            self.assertTrue(gate['passed'])
+        self.assertNotIn('idle', self.hosts())
+
+    def test_dry_run_shows_every_gate_and_changes_nothing(self) -> None:
+        before = self.state()
+        for host, expected in (('idle', True), ('old', False)):
+            found = self.ask('DELETE', f'/v1/services/{host}?dry_run=true')
+            self.assertEqual(
+                {
+                    'no_compute_nodes': expected,
+                    'no_instances': True,
+                    'not_alive': True,
+                },
+                self.gates(found['gates']),
+            )
+        self.assertEqual(before, self.state())
+
+    def test_refusal_lists_the_gates_and_changes_nothing(self) -> None:
+        before = self.state()
+        error = self.refused('DELETE', '/v1/services/old', 409)
+        self.assertEqual('gates_failed', error['code'])
+        self.assertIn('refused by: no_compute_nodes', error['message'])
+        left, *_ = error['details']['gates']
+        self.assertEqual((False, 6), (left['passed'], left['left']))
+        self.assertEqual(5, len(left['examples']))
+        self.assertEqual(before, self.state())
+
+    def test_unknown_members_refuse_with_a_warning(self) -> None:
+        self.backend.view = _fail
+        found = self.ask('DELETE', '/v1/services/idle?dry_run=true')
+        self.assertFalse(self.gates(found['gates'])['not_alive'])
+        self.assertIn('the live members are unknown', found['warnings'][0])
+        self.refused('DELETE', '/v1/services/idle', 409)
+
+    def test_provider_of_the_service_goes_first(self) -> None:
+        provider = inventory_diff.service_uuid('idle')
+        self.wired.placement = placement.FakePlacement([provider])
+        self.wired.reports_inventory = True
+        consumers = self.wired.placement.providers[provider].consumers
+        consumers.add('consumer')
+        error = self.refused('DELETE', '/v1/services/idle', 409)
+        self.assertEqual('provider_in_use', error['code'])
+        self.assertIn('idle', self.hosts())
+        consumers.clear()
+        self.ask('DELETE', '/v1/services/idle')
+        self.assertEqual({}, self.wired.placement.providers)
+
+
+class FailoverTest(ChangesCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.backend.join('new', 'two', world.ALL)
+        self.path = '/v1/services/NEW/failover'
+
+    def test_dry_run_names_the_standby_and_changes_nothing(self) -> None:
+        before = self.state()
+        row = self.ask('POST', self.path, json={'dry_run': True})
+        self.assertEqual(
+            [*columns.keys(shown.FAILOVER), *TAIL, 'gates', 'warnings'],
+            list(row),
+        )
+        self.assertEqual(
+            ('new', 'one', 'two', False),
+            tuple(
+                row[key]
+                for key in (
+                    *('host', 'from_incarnation', 'to_incarnation'),
+                    'done',
+                )
+            ),
+        )
+        self.assertEqual(
+            {'not_forced_down': True, 'standby_alive': True},
+            self.gates(row['gates']),
+        )
+        self.assertEqual(before, self.state())
+
+    def fail_over(self, registers: str) -> dict[str, Any]:
+        """Fail over to ``two`` while this process registers."""
+        fail_over = SqlRecords.fail_over
+
+        def registering(records: SqlRecords, host: str, **more: str) -> None:
+            fail_over(records, host, **more)
+            if registers != 'two':
+                self.backend.leave()
+            records.register(host, world.ALL, incarnation=registers)
+
+        with mock.patch.object(SqlRecords, 'fail_over', registering):
+            return self.ask('POST', self.path, json={'to': 'tw'})
+
+    def test_standby_takes_over(self) -> None:
+        row = self.fail_over('two')
+        self.assertEqual((True, []), (row['done'], row['warnings']))
+
+    def test_failover_to_another_process_is_a_warning(self) -> None:
+        row = self.fail_over('three')
+        self.assertEqual(
+            (False, ['two did not take over: new is served by three']),
+            (row['done'], row['warnings']),
+        )
+
+    def test_refusal_lists_the_gates_and_changes_nothing(self) -> None:
+        self.records.set_service('new', actor='test', forced_down=True)
+        before = self.state()
+        error = self.refused('POST', self.path, 409, json={'to': 'three'})
+        self.assertEqual('gates_failed', error['code'])
+        self.assertEqual(
+            {'not_forced_down': False, 'standby_alive': False},
+            self.gates(error['details']['gates']),
+        )
+        self.assertEqual(before, self.state())
+
+
+class AccessTest(test_policies.KeystoneCase):
+    def test_only_administrators_change_services(self) -> None:
+        for headers, status in (
+            (self.token('reader', system=True), 403),
+            (self.token('service'), 403),
+            (self.token('admin'), 404),
+        ):
+            for method, path, body in (
+                ('PATCH', '/v1/services/none', {'disabled': True}),
+                ('DELETE', '/v1/services/none?dry_run=true', None),
+                ('POST', '/v1/services/none/failover', {'dry_run': True}),
+            ):
+                more = {} if body is None else {'json': body}
+                self.refused(method, path, status, headers=headers, **more)
+
+
+def _fail() -> None:
+    raise exceptions.BackendUnavailableError('the store is down')
