@@ -113,7 +113,7 @@ class Service:
         """Report a refresh."""
         return timed(
             self._log,
-            lambda: process.tell(
+            lambda: process.report(
                 refresh_result.RefreshResult(nodes), lambda: False
             ),
         )

@@ -125,7 +125,7 @@ class ReportTest(_Reporting):
         (new,) = self.enrolment.enrol(1)
         self.wait_for_report([new])
         self.assert_only_these_were_written([new], len(before))
-        self.assertEqual([], again.lines('Placement is not told'))
+        self.assertEqual([], again.lines('Placement is not updated'))
 
     def test_new_owner_writes_nothing_again(self) -> None:
         self.assertEqual(0, self.host.terminate())
@@ -140,7 +140,7 @@ class ReportTest(_Reporting):
         self.wait_for_report(new)
         self.assert_only_these_were_written(new, len(before))
         for host in sharing:
-            self.assertEqual([], host.lines('Placement is not told'))
+            self.assertEqual([], host.lines('Placement is not updated'))
 
     def assert_only_these_were_written(
         self, new: Collection[str], since: int
@@ -195,7 +195,7 @@ class ReportTest(_Reporting):
             json=[{'op': 'add', 'path': '/resource_class', 'value': 'other'}],
         )
         self.deployment.wait_until(
-            lambda: self.host.lines('Placement refuses what 1 nodes'),
+            lambda: self.host.lines('Placement refuses the reports of 1 node'),
             'a word about it',
         )
         self.next_refresh()
@@ -221,7 +221,7 @@ class OutageTest(_Reporting):
         nodes = self.enrolment.enrol(3)
         host = self.start()
         self.deployment.wait_until(
-            lambda: host.lines('Placement is not told of'), 'a warning'
+            lambda: host.lines('Placement is not updated'), 'a warning'
         )
         nodes += self.enrolment.enrol(3)
         self.deployment.wait_for_owners(dict.fromkeys(nodes, 'host1'))
@@ -235,7 +235,7 @@ class OutageTest(_Reporting):
         ]
         # Its text may change once: with the number of nodes.
         self.assertLessEqual(len(warned), 2, warned)
-        self.assertTrue(host.lines('Placement is told of all again'))
+        self.assertTrue(host.lines('Placement is updated again'))
 
     def context(self, host: hosts.Host) -> set[str]:
         """Return the nodes that "check" says Placement does not know."""
@@ -276,7 +276,7 @@ class OutageTest(_Reporting):
             lambda: self.is_unavailable(known[1]), 'verdict'
         )
         self.deployment.wait_until(
-            lambda: host.lines('Placement is not told of'), 'a warning'
+            lambda: host.lines('Placement is not updated'), 'a warning'
         )
         before = len(self.writes())
         self.placement_server.start()

@@ -22,15 +22,15 @@ from ironic_ownership.engine.placement import inventory_diff
 
 def behind(facts: Facts) -> Iterator[Problem]:
     """Find nodes whose latest state Placement has not accepted yet."""
-    for host, made in _plans(facts):
-        if made.steps:
-            nodes = suggestions.counted(len(made.steps), 'node')
+    for host, diff in _diffs(facts):
+        if diff.steps:
+            nodes = suggestions.counted(len(diff.steps), 'node')
             yield Problem(
                 'placement_behind',
                 Severity.WARNING,
                 f'Placement is out of date for {nodes} owned by {host}',
                 Kind.NODE,
-                tuple(sorted(step.uuid for step in made.steps)),
+                tuple(sorted(step.uuid for step in diff.steps)),
                 (host,),
                 'Normal for a moment after a change, and for minutes when '
                 'many nodes are new; if it lasts, the log of the service '
@@ -40,23 +40,23 @@ def behind(facts: Facts) -> Iterator[Problem]:
 
 def without_class(facts: Facts) -> Iterator[Problem]:
     """Find nodes without a resource class, which Placement needs."""
-    for host, made in _plans(facts):
-        if made.without_class:
-            nodes = suggestions.counted(len(made.without_class), 'node')
+    for host, diff in _diffs(facts):
+        if diff.without_class:
+            nodes = suggestions.counted(len(diff.without_class), 'node')
             yield Problem(
                 'no_resource_class',
                 Severity.WARNING,
                 f'{nodes} owned by {host} without a resource class: not '
                 'reported to Placement',
                 Kind.NODE,
-                tuple(sorted(made.without_class)),
+                tuple(sorted(diff.without_class)),
                 (host,),
                 'openstack baremetal node set UUID --resource-class CLASS',
             )
 
 
-def _plans(facts: Facts) -> Iterator[tuple[str, inventory_diff.Plan]]:
-    """Yield the plan of each live owner that reports single nodes."""
+def _diffs(facts: Facts) -> Iterator[tuple[str, inventory_diff.Diff]]:
+    """Yield the diff of each live owner that reports single nodes."""
     if not facts.reports:
         return
     owned: dict[str, dict[str, model.ComputeNode]] = collections.defaultdict(
@@ -68,4 +68,4 @@ def _plans(facts: Facts) -> Iterator[tuple[str, inventory_diff.Plan]]:
     for host in sorted(owned):
         policies = facts.peer_groups.policies.get(host)
         if policies is None or not policies.releases_free:
-            yield host, inventory_diff.plan(facts.nodes.listed, owned[host])
+            yield host, inventory_diff.compare(facts.nodes.listed, owned[host])

@@ -87,6 +87,6 @@ class DeleteService:
         # First: while the service exists, the operation can be repeated.
         placement = self._open_placement()
         if placement is not None:
-            capacity_report.take_away(placement, proposed.host)
+            capacity_report.delete_provider(placement, proposed.host)
         self._records.delete_service(proposed.host, actor=actor)
         return True

@@ -1,1 +1,1 @@
-"""What Placement is told of nodes, beside the refreshes."""
+"""Reports of nodes to Placement, in the background of the refreshes."""

@@ -1,6 +1,6 @@
-"""The nodes of which Placement refuses something: tried again, but seldom.
+"""Exponential backoff for nodes whose report Placement refuses.
 
-Say it once, and never let these nodes stand in the way of others.
+Logged once; refused nodes never delay the reports of others.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.placement import inventory_diff
+from ironic_ownership.engine.suggestions import counted
 
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 3600.0
-"""Seconds until a node is tried again; twice as long after each refusal."""
+"""Seconds until a node is retried; doubled after each refusal."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,11 +23,11 @@ class _Refusal:
     digest: str
     why: str
     times: int
-    again_at: float
+    retry_at: float
 
 
 class Backoff:
-    """What was refused, of which node, and when it is tried again.
+    """The refused nodes, and when each of them is retried.
 
     Threading: one thread at a time.
     """
@@ -41,24 +42,24 @@ class Backoff:
         self._refused: dict[str, _Refusal] = {}
         self._without_class: list[str] = []
 
-    def keep_only(self, made: inventory_diff.Plan) -> None:
-        """Forget the nodes that are not behind any more."""
-        context = {step.uuid for step in made.steps}
-        for uuid in self._refused.keys() - context:
+    def keep_only(self, diff: inventory_diff.Diff) -> None:
+        """Forget the nodes that no longer differ."""
+        behind = {step.uuid for step in diff.steps}
+        for uuid in self._refused.keys() - behind:
             del self._refused[uuid]
-        self._without_class = made.without_class
+        self._without_class = diff.without_class
 
     def due(
         self, steps: Iterable[inventory_diff.Step]
     ) -> list[inventory_diff.Step]:
-        """Return what is to be tried now, in the same order."""
+        """Return the steps to try now, in the same order."""
         now = self._clock()
         return [
             step
             for step in steps
             if (known := self._refused.get(step.uuid)) is None
             or known.digest != step.wanted.digest
-            or known.again_at <= now
+            or known.retry_at <= now
         ]
 
     def refused(
@@ -74,39 +75,37 @@ class Backoff:
         )
 
     def accepted(self, step: inventory_diff.Step) -> None:
-        """Forget what was refused of a node before."""
+        """Forget the refusals of a node."""
         self._refused.pop(step.uuid, None)
 
-    def say(self) -> int:
-        """Tell the operator, once.
+    def report(self) -> int:
+        """Update the conditions, which log each change once.
 
-        :returns: the number of nodes of which something is refused.
+        :returns: the number of refused nodes.
         """
         count = len(self._refused)
         if count:
             one = min(self._refused)
             self._conditions.report(
                 'placement refuses',
-                f'Placement refuses what {count} nodes report, as '
-                f'{one}: {self._refused[one].why}',
+                f'Placement refuses the reports of {counted(count, "node")}, '
+                f'such as {one}: {self._refused[one].why}',
             )
         else:
             self._conditions.clear(
-                'placement refuses', 'Placement accepts every report again'
+                'placement refuses', 'Placement accepts all reports again'
             )
-        self._say_without_class()
-        return count
-
-    def _say_without_class(self) -> None:
         if self._without_class:
             one = min(self._without_class)
             self._conditions.report(
                 'without class',
-                f'{len(self._without_class)} nodes have no resource class '
-                f'and so nothing in Placement, as {one}. Set it: openstack '
-                f'baremetal node set {one} --resource-class CLASS',
+                f'{counted(len(self._without_class), "node")} not reported '
+                f'to Placement without a resource class, such as {one}. Set '
+                f'it: openstack baremetal node set {one} --resource-class '
+                'CLASS',
             )
         else:
             self._conditions.clear(
                 'without class', 'every node has a resource class'
             )
+        return count

@@ -1,8 +1,8 @@
-"""Tell Placement how much one service could be given, where nobody owns nodes.
+"""Report of a service's capacity to Placement, while free nodes are unowned.
 
-Under an assigner that gives free nodes to nobody every service may be given
-every node, so each keeps a provider of its own, with the sums of the nodes
-that it admits. Of single nodes nothing is reported.
+Under an assigner that leaves free nodes unowned, any service may get any node.
+So each service has its own provider with the sums of the nodes that it
+admits, and single nodes are not reported.
 
 Source: multiple-compute-hosts, "Proposed change" and "Alternatives".
 """
@@ -35,8 +35,8 @@ class CapacityReport:
 
     Threading: one thread.
 
-    :param placement_: a client that no other thread uses.
-    :ivar counts: how it stands; of one provider.
+    :param placement: a client that no other thread uses.
+    :ivar counts: its progress, of one provider.
     """
 
     def __init__(
@@ -53,28 +53,28 @@ class CapacityReport:
         self._placement = placement
         self._fence = fence
         self._conditions = conditions
-        self._told: inventory_diff.Resources | None = None
+        self._reported: inventory_diff.Resources | None = None
         self.counts = loop.Counts()
 
     def withdraw(self, uuid: str) -> None:
-        """Do nothing: no provider here is that of a node."""
+        """Do nothing: the provider is not that of a node."""
 
-    def tell(
+    def report(
         self,
         seen: refresh_result.RefreshResult,
         interrupted: Callable[[], bool],
     ) -> None:
         """Report the sums, if they have changed.
 
-        :raises FencedError: if this service may not act, or no longer.
-        :raises PlacementError: if Placement does not answer, or to nobody.
+        :raises FencedError: if this service may not act.
+        :raises PlacementError: if Placement does not answer any request.
         :raises RecordsError: if the records can't be read.
         :raises PluginFaultError: if a policy fails.
         """
-        # By the records, too: the fence of this process may not know yet.
+        # Also checks the fence in the records, which may be newer.
         self._records.apply(self._host, self._fence.epoch(), ())
         wanted = self._totals(seen)
-        if wanted == self._told:
+        if wanted == self._reported:
             return
         self.counts.pending = 1
         try:
@@ -83,13 +83,13 @@ class CapacityReport:
             self.counts.refused = 1
             self._conditions.report(
                 'placement refuses',
-                f'Placement refuses what {self._host} reports: {exc}',
+                f'Placement refuses the capacity of {self._host}: {exc}',
             )
             return
         self._conditions.clear(
-            'placement refuses', 'Placement accepts every report again'
+            'placement refuses', 'Placement accepts all reports again'
         )
-        self._told = wanted
+        self._reported = wanted
         self.counts.refused = self.counts.pending = 0
         self.counts.written += 1
         LOG.info(
@@ -101,15 +101,13 @@ class CapacityReport:
             or 'none',
         )
 
-    def forget(self) -> None:
-        """Delete what was reported, for a service that owns its nodes now.
+    def delete(self) -> None:
+        """Delete the provider, if there is one.
 
-        Asks first, and writes only if there is something to delete.
-
-        :raises PlacementError: if Placement does not answer, or somebody
-            uses the provider.
+        :raises PlacementError: if Placement does not answer, or the provider
+            is in use.
         """
-        self._told = None
+        self._reported = None
         if self._placement.has_provider(self._uuid):
             self._fence.epoch()
             self._placement.delete_provider(self._uuid)
@@ -117,7 +115,7 @@ class CapacityReport:
     def _write(self, wanted: inventory_diff.Resources) -> None:
         confirm = self._fence.epoch
         generation: int | None = None
-        if self._told is None and self._placement.put_provider(
+        if self._reported is None and self._placement.put_provider(
             self._uuid, self._host, confirm=confirm
         ):
             generation = FIRST_GENERATION
@@ -126,8 +124,8 @@ class CapacityReport:
                 self._uuid, wanted, generation=generation, confirm=confirm
             )
         except exceptions.NoProviderError:
-            # Somebody deleted it: it is made anew when this is tried again.
-            self._told = None
+            # Deleted by another client: the retry creates it again.
+            self._reported = None
             raise
 
     def _totals(
@@ -151,10 +149,10 @@ class CapacityReport:
         )
 
 
-def take_away(placement: Placement, host: str) -> None:
-    """Delete what a service reported that is about to be deleted itself.
+def delete_provider(placement: Placement, host: str) -> None:
+    """Delete the provider of a service that is about to be deleted.
 
-    :raises ProviderInUseError: if somebody uses it; it stays.
+    :raises ProviderInUseError: if it is in use; it stays.
     :raises PlacementError: if Placement does not answer.
     """
     placement.delete_provider(inventory_diff.service_uuid(host))
@@ -165,7 +163,7 @@ def _why(
     record: model.ComputeNode | None,
     fleet: evaluation.Fleet | None,
 ) -> str | None:
-    """Return why a node is unavailable; its owner knows best."""
+    """Return why a node is unavailable, by its owner's record if it has one."""
     if record is not None and record.host is not None:
         return record.unavailable
     code = evaluation.evaluate(node, fleet).code

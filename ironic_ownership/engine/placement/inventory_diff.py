@@ -1,9 +1,9 @@
-"""What Placement should say of each node, and which nodes are behind. Pure.
+"""Difference between nodes and their providers in Placement. Pure.
 
-A node is one unit of its resource class, all of it reserved while nothing can
-be scheduled to it, with the traits that it has in Ironic. Of what Placement
-accepted the record keeps a digest, in two parts: a node whose digest is as it
-should be is never written again, whoever owns it.
+A node is one unit of its resource class, reserved while nothing can be
+scheduled to it, with its traits in Ironic. The record keeps a digest of what
+Placement accepted, in two parts: a node whose digest matches is never written
+again, regardless of its owner.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Resources = Mapping[str, placement.Resource]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a provider should have.
+    """Wanted state of a provider.
 
     :param inventory_part: of the digest.
     :param traits_part: of the digest.
@@ -45,16 +45,16 @@ class Wanted:
 
     @property
     def digest(self) -> str:
-        """What the record keeps once Placement has accepted all of it."""
+        """The digest to record once Placement has accepted all of it."""
         return joined(self.inventory_part, self.traits_part) or ''
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """One node that is behind, or may be.
+    """One node whose provider is, or may be, out of date.
 
     :param known: digest on record; ``None`` if nothing was ever reported.
-    :param compares: whether it is only to be compared.
+    :param compares: whether it is only compared.
     """
 
     uuid: str
@@ -76,7 +76,7 @@ class Step:
 
     @property
     def reserves(self) -> bool:
-        """Whether it takes a node out of scheduling: that can't wait."""
+        """Whether it takes a node out of scheduling, which is urgent."""
         return (
             self.known is not None
             and self.inventory
@@ -85,13 +85,13 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
-    """What is to be done about the nodes of one service.
+class Diff:
+    """Steps for the nodes of one service.
 
-    :param steps: the nodes that are behind, the most urgent first.
-    :param comparisons: steps for nodes that should not be, and are compared.
-    :param without_class: nodes that have no resource class: nothing is
-        reported of them.
+    :param steps: for nodes that are out of date, the most urgent first.
+    :param comparisons: for nodes that should be up to date.
+    :param without_class: nodes without a resource class, which are not
+        reported.
     """
 
     steps: list[Step] = dataclasses.field(default_factory=list)
@@ -102,15 +102,15 @@ class Plan:
 def class_name(resource_class: str) -> str:
     """Return Placement's name of a resource class of Ironic.
 
-    Source: Nova and Ironic spell it so; a flavor asks for it by this name.
+    Source: the convention of Nova and Ironic, which flavors use.
     """
     return flavor_specs.normalised(resource_class)
 
 
 def wanted(node: model.Node, unavailable: str | None) -> Wanted:
-    """Return what Placement should say of a node.
+    """Return the wanted provider of a node.
 
-    :param unavailable: why nothing can be scheduled to it, if so.
+    :param unavailable: the reason why nothing can be scheduled to it.
     """
     resources, inventory_part = _resources(
         node.resource_class, unavailable is not None
@@ -119,35 +119,36 @@ def wanted(node: model.Node, unavailable: str | None) -> Wanted:
     return Wanted(resources, traits, inventory_part, traits_part)
 
 
-def plan(
+def compare(
     nodes: Iterable[model.Node],
     records: Mapping[str, model.ComputeNode],
     to_compare: Collection[str] = frozenset(),
-) -> Plan:
-    """Find the nodes that Placement does not know as they are.
+) -> Diff:
+    """Find the nodes whose provider is out of date.
 
     :param nodes: as they were listed.
     :param records: those of one service, by uuid; other nodes are left out.
-    :param to_compare: uuids of those that somebody else may have changed.
+    :param to_compare: uuids of nodes whose provider another client may have
+        changed.
     """
-    made = Plan()
+    diff = Diff()
     for node in nodes:
         record = records.get(node.uuid)
         if record is None:
             continue
         if not node.resource_class:
-            made.without_class.append(node.uuid)
+            diff.without_class.append(node.uuid)
             if record.placement_digest is None:
                 continue
         should = wanted(node, record.unavailable)
         if should.digest != record.placement_digest:
-            made.steps.append(Step(node.uuid, should, record.placement_digest))
+            diff.steps.append(Step(node.uuid, should, record.placement_digest))
         elif node.uuid in to_compare:
-            made.comparisons.append(
+            diff.comparisons.append(
                 Step(node.uuid, should, should.digest, compares=True)
             )
-    made.steps.sort(key=_urgency)
-    return made
+    diff.steps.sort(key=_urgency)
+    return diff
 
 
 def _urgency(step: Step) -> int:
@@ -157,13 +158,13 @@ def _urgency(step: Step) -> int:
 
 
 def parts(digest: str | None) -> tuple[str, str]:
-    """Return what the inventory and the traits were; empty if unknown."""
+    """Return the digest's parts of inventory and traits; empty if unknown."""
     inventory, _, traits = (digest or '').partition(_SEPARATOR)
     return inventory, traits
 
 
 def traits_part(names: Iterable[str]) -> str:
-    """Return what a digest has of these traits."""
+    """Return the digest's part of some traits."""
     return _traits(tuple(sorted(names)))[1]
 
 
@@ -180,17 +181,17 @@ def totals(
     owners: Mapping[str, str | None],
     unavailable: Mapping[str, str | None],
 ) -> Resources:
-    """Add up what one service could be given, for a provider of its own.
+    """Return the capacity of one service, for its own provider.
 
-    The total is that of all nodes in its scope, in service or not. Reserved
-    is what it could not get: nodes that are unavailable, but for those with
-    an instance of its own, whose allocations Placement counts itself.
+    The total is of all nodes in its scope, in service or not. Unavailable
+    nodes are reserved, except for those with its own instances, whose
+    allocations Placement counts itself.
 
     Source: multiple-compute-hosts, "Alternatives": each compute host reports
     the total capacity.
 
     :param owners: of the nodes that have one, by uuid.
-    :param unavailable: why, by uuid; ``None`` for what can be scheduled to.
+    :param unavailable: reasons by uuid; ``None`` for available nodes.
     """
     total: collections.Counter[str] = collections.Counter()
     reserved: collections.Counter[str] = collections.Counter()
@@ -210,7 +211,7 @@ def totals(
 
 
 def service_uuid(host: str) -> str:
-    """Return the uuid of the provider of a whole service, for ever."""
+    """Return the stable uuid of the provider of a whole service."""
     return str(uuid_.uuid5(_SERVICES, host))
 
 

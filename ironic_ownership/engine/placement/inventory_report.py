@@ -1,8 +1,8 @@
-"""Tell Placement what has changed of the own nodes.
+"""Report of changed nodes to Placement, for the service that owns them.
 
-Nothing is written without the right to, nor of a node whose record does not
-name this service, and what Placement accepted is put on record at once: who
-comes next goes on from there. A node that Placement refuses holds up no other.
+Writes only with a valid fence, and only nodes whose record names this
+service. What Placement accepted is recorded immediately, so that the next
+process continues from there. A refused node does not delay others.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from ironic_ownership.engine.placement import (
 LOG = log.getLogger(__name__)
 
 BATCH = 50
-"""Nodes between two looks at the records: few, so that what was accepted is
-soon on record, and a node that went elsewhere is soon left alone."""
+"""Nodes between two reads of the records: few, so that accepted reports are
+recorded soon, and nodes that changed owner are no longer written."""
 
 PROGRESS = 1000
-"""Nodes between two lines about a long report."""
+"""Nodes between two log lines about a long report."""
 
 _NOTHING = model.Scope(nothing=True)
 
@@ -44,10 +44,10 @@ class InventoryReport:
 
     Threading: :meth:`withdraw` from any thread, the rest from one.
 
-    :param placement_: a client that no other thread uses.
-    :param compare_interval: seconds after which each provider is compared
-        with what it should be, in turn; 0 for never.
-    :ivar counts: how it stands.
+    :param placement: a client that no other thread uses.
+    :param compare_interval: seconds between two comparisons of one provider
+        with its wanted state; 0 for never.
+    :ivar counts: its progress.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class InventoryReport:
         self._records = records
         self._fence = fence
         self._provider = provider_writer.ProviderWriter(placement, fence.epoch)
-        self._refusals = backoff.Backoff(conditions, clock)
-        self._turns = staggered_schedule.StaggeredSchedule(
+        self._backoff = backoff.Backoff(conditions, clock)
+        self._schedule = staggered_schedule.StaggeredSchedule(
             compare_interval, clock
         )
         self._lock = threading.Lock()
@@ -75,38 +75,38 @@ class InventoryReport:
         self.counts = loop.Counts()
 
     def withdraw(self, uuid: str) -> None:
-        """Report a node no more until a refresh lists it again.
+        """Stop reporting a node until a refresh lists it again.
 
-        Waits for the report of one node, if that is being written; its
-        provider may be deleted afterwards, and is not made anew.
+        Waits for a write in progress. Its provider can be deleted afterwards
+        and is not created again.
         """
         with self._lock:
             self._withdrawn.add(uuid)
         with self._writing:
-            return  # nothing of it is on its way any more
+            return  # no write of it is in progress
 
-    def tell(
+    def report(
         self,
         seen: refresh_result.RefreshResult,
         interrupted: Callable[[], bool],
     ) -> None:
-        """Report what is behind, or a part of it if something newer is there.
+        """Report the nodes that are out of date, until interrupted.
 
-        :raises FencedError: if this service may not act, or no longer.
-        :raises PlacementError: if Placement does not answer, or to nobody.
+        :raises FencedError: if this service may not act.
+        :raises PlacementError: if Placement does not answer any request.
         :raises RecordsError: if the records can't be read or written.
         """
         with self._lock:
             self._withdrawn.difference_update(n.uuid for n in seen.nodes)
         records = self._own_records()
-        made = inventory_diff.plan(
-            seen.nodes, records, self._turns.due(records)
+        diff = inventory_diff.compare(
+            seen.nodes, records, self._schedule.due(records)
         )
-        self._refusals.keep_only(made)
-        steps = self._refusals.due(made.steps)
+        self._backoff.keep_only(diff)
+        steps = self._backoff.due(diff.steps)
         written = 0
-        self.counts.pending = len(made.steps)
-        for batch in _batches([*steps, *made.comparisons]):
+        self.counts.pending = len(diff.steps)
+        for batch in _batches([*steps, *diff.comparisons]):
             accepted = self._write(batch)
             written += accepted
             if written % PROGRESS < accepted and written < len(steps):
@@ -114,11 +114,11 @@ class InventoryReport:
                     'Placement: %s of %s nodes reported', written, len(steps)
                 )
             if interrupted():
-                break  # something may be more urgent now
-        self.counts.refused = self._refusals.say()
+                break  # a newer refresh may have more urgent changes
+        self.counts.refused = self._backoff.report()
         if written:
             LOG.info(
-                'Placement: %s nodes reported, %s to go',
+                'Placement: %s nodes reported, %s remaining',
                 written,
                 self.counts.pending,
             )
@@ -133,18 +133,18 @@ class InventoryReport:
         }
 
     def _write(self, batch: Sequence[inventory_diff.Step]) -> int:
-        """Report some nodes, and put on record what was accepted.
+        """Report some nodes, and record what was accepted.
 
-        :returns: the number of nodes that were behind and are not any more.
+        :returns: the number of nodes that are up to date now.
         """
-        # By the records, too: the fence of this process may not know yet.
+        # Also checks the fence in the records, which may be newer.
         self._records.apply(self._host, self._fence.epoch(), ())
         found = self._records.compute_nodes_by_uuid([s.uuid for s in batch])
         own = {record.uuid for record in found if record.host == self._host}
         accepted: list[Change] = []
         created: set[str] = set()
         complete = 0
-        trouble: exceptions.OwnershipError | None = None
+        error: exceptions.OwnershipError | None = None
         for step in batch:
             if step.uuid not in own:
                 continue
@@ -154,26 +154,26 @@ class InventoryReport:
                 exceptions.PlacementError,
                 exceptions.FencedError,
             ) as exc:
-                trouble = exc
+                error = exc
                 break
             if result is None:
                 continue
-            self._turns.over(step.uuid)
+            self._schedule.done(step.uuid)
             if result.created:
                 created.add(step.uuid)
             if result.digest != step.known:
                 accepted.append(Report(step.uuid, result.digest))
             if result.refusal is not None:
-                self._refusals.refused(step, result.refusal)
+                self._backoff.refused(step, result.refusal)
             else:
-                self._refusals.accepted(step)
+                self._backoff.accepted(step)
                 complete += not step.compares
         if accepted:
             self._remember(accepted, created)
         self.counts.written += complete
         self.counts.pending -= complete
-        if trouble is not None:
-            raise trouble
+        if error is not None:
+            raise error
         return complete
 
     def _write_one(
@@ -188,9 +188,9 @@ class InventoryReport:
     def _remember(
         self, accepted: Sequence[Change], created: Collection[str]
     ) -> None:
-        """Put on record what was accepted; undo what nobody wants any more.
+        """Record what was accepted; delete new providers without a record.
 
-        An operator may have deleted a record, and its provider, meanwhile.
+        An operator may have deleted record and provider in the meantime.
         """
         outcome = self._records.apply(
             self._host,

@@ -1,8 +1,8 @@
-"""The thread that talks to Placement: when it does, and what if it can't.
+"""Background thread that reports each refresh to Placement.
 
-Claims never wait for it, however slow Placement is. That it does not answer
-is said once and waited out, ever longer, and needs no refresh to be over.
-What is said to Placement is not known here.
+Claims never wait for it, regardless of how slow Placement is. An outage is
+logged once and retried with growing pauses, without waiting for a refresh.
+The content of the reports is not known here.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from ironic_ownership.engine.host import refresh_result
 LOG = log.getLogger(__name__)
 
 LONGEST_PAUSE = 60.0
-"""Seconds after which Placement is asked again, when it did not answer."""
+"""Longest pause between retries, in seconds, while Placement is down."""
 
 
 @dataclasses.dataclass
 class Counts:
-    """How the reports stand, for whoever measures them; read by any thread.
+    """Progress of the reports, for metrics; read by any thread.
 
     :ivar written: reports that Placement accepted, since the start.
-    :ivar refused: providers of which it last refused something.
-    :ivar pending: providers of which it does not know the latest.
+    :ivar refused: providers whose last report it refused.
+    :ivar pending: providers that are out of date.
     """
 
     written: int = 0
@@ -39,34 +39,34 @@ class Counts:
 
 
 class Reporter(Protocol):
-    """What is told of a refresh."""
+    """Reports one refresh."""
 
     counts: Counts
 
-    def tell(
+    def report(
         self,
         seen: refresh_result.RefreshResult,
         interrupted: Callable[[], bool],
     ) -> None:
-        """Tell Placement what it does not know yet.
+        """Report what has changed.
 
-        :param interrupted: whether something newer is there to be told.
-        :raises PlacementError: if Placement does not answer, or to nobody.
-        :raises OwnershipError: if something else is in the way.
+        :param interrupted: whether a newer refresh waits to be reported.
+        :raises PlacementError: if Placement does not answer any request.
+        :raises OwnershipError: if another part fails.
         """
 
     def withdraw(self, uuid: str) -> None:
-        """Tell nothing of a node any more, from this moment on."""
+        """Stop reporting a node."""
 
 
 class PlacementLoop:
-    """Has Placement told of each refresh.
+    """Reports each refresh.
 
     Threading: :meth:`run` in a thread of its own, the rest from any.
     """
 
-    def __init__(self, teller: Reporter, conditions: Conditions) -> None:
-        self._teller = teller
+    def __init__(self, reporter: Reporter, conditions: Conditions) -> None:
+        self._reporter = reporter
         self._conditions = conditions
         self._seen: refresh_result.RefreshResult | None = None
         self._wanted = threading.Event()
@@ -74,17 +74,17 @@ class PlacementLoop:
 
     @property
     def counts(self) -> Counts:
-        """How the reports stand."""
-        return self._teller.counts
+        """Progress of the reports."""
+        return self._reporter.counts
 
     def refreshed(self, seen: refresh_result.RefreshResult) -> None:
-        """Have it told what a refresh saw, after what that wrote."""
+        """Schedule the report of a refresh whose changes are written."""
         self._seen = seen
         self._wanted.set()
 
     def withdraw(self, uuid: str) -> None:
-        """Tell nothing more of a node, whose provider is to be deleted."""
-        self._teller.withdraw(uuid)
+        """Stop reporting a node whose provider is to be deleted."""
+        self._reporter.withdraw(uuid)
 
     def stop(self) -> None:
         """Make :meth:`run` return soon."""
@@ -92,7 +92,7 @@ class PlacementLoop:
         self._wanted.set()
 
     def run(self) -> None:
-        """Tell Placement after each refresh, until :meth:`stop` is called."""
+        """Report after each refresh, until :meth:`stop` is called."""
         failures = 0
         while True:
             self._wanted.wait()
@@ -108,35 +108,33 @@ class PlacementLoop:
             self._wanted.set()
 
     def attempt(self) -> bool:
-        """Tell Placement once what the last refresh saw.
+        """Report the last refresh once.
 
-        :returns: whether it answered.
+        :returns: whether Placement answered.
         """
         seen = self._seen
         if seen is None:
             return True
         try:
-            self._teller.tell(seen, self._wanted.is_set)
+            self._reporter.report(seen, self._wanted.is_set)
         except exceptions.FencedError as exc:
-            LOG.debug('Placement is told nothing: %s', exc)
+            LOG.debug('nothing is reported to Placement: %s', exc)
         except exceptions.PlacementError as exc:
             if not self._stopping.is_set():
                 self._conditions.report('placement', self._trouble(exc))
             return False
         except exceptions.OwnershipError as exc:
-            # The next refresh finds the same, says so, and comes here.
-            LOG.debug('Placement is told nothing: %s', exc)
-        except Exception:  # the next refresh must find this thread alive
-            LOG.exception('a report failed in a way nobody foresaw')
+            # The next refresh has the same error and logs it.
+            LOG.debug('nothing is reported to Placement: %s', exc)
+        except Exception:  # this thread has to survive
+            LOG.exception('unexpected error in a report to Placement')
         else:
-            self._conditions.clear(
-                'placement', 'Placement is told of all again'
-            )
+            self._conditions.clear('placement', 'Placement is updated again')
         return True
 
     def _trouble(self, exc: exceptions.PlacementError) -> str:
-        # Without the number of those that wait: that would be news each time.
+        # Without the number of pending nodes, which would be logged each time.
         return (
-            f'Placement is not told of changes: {exc}. All else goes on, and '
-            'it is tried again'
+            f'Placement is not updated: {exc}. All other work continues, and '
+            'the report is retried'
         )

@@ -1,7 +1,7 @@
-"""Write one node's provider: as few requests as Placement's API allows.
+"""Writer of one node's provider, with as few requests as possible.
 
-What Placement refuses of one node is an answer; only what would hold for every
-node is an error. Decides nothing, and keeps nothing.
+A refusal of one node is a result; only a failure that concerns every node is
+an error. Stateless.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _REFUSALS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one step.
+    """Result of one step.
 
-    :param digest: of what Placement knows now; ``None`` for nothing.
-    :param refusal: why that is not all of it.
-    :param created: whether there was no provider before.
+    :param digest: of what Placement has accepted; ``None`` for nothing.
+    :param refusal: the reason if that is not all of it.
+    :param created: whether the provider is new.
     """
 
     digest: str | None
@@ -51,18 +51,18 @@ class ProviderWriter:
         self._confirm = confirm
 
     def write(self, step: inventory_diff.Step) -> Result:
-        """Make the provider of a node what it should be.
+        """Bring the provider of a node up to date.
 
-        :raises PlacementError: if Placement refuses to work at all.
+        :raises PlacementError: if Placement does not answer any request.
         :raises FencedError: if the right to write was lost.
         """
         try:
             return self._write(step)
         except exceptions.NoProviderError:
-            # Somebody deleted it, with all that it had.
-            anew = dataclasses.replace(step, known=None)
+            # Deleted by another client, with its inventory and traits.
+            step = dataclasses.replace(step, known=None)
         try:
-            return self._write(anew)
+            return self._write(step)
         except exceptions.NoProviderError as exc:
             return Result(None, exc)
 
@@ -107,7 +107,7 @@ class ProviderWriter:
     def undo(self, uuid: str) -> None:
         """Delete a provider that was created for a record that is gone.
 
-        :raises PlacementError: if Placement does not answer, or somebody
-            uses it already.
+        :raises PlacementError: if Placement does not answer, or the provider
+            is in use already.
         """
         self._placement.delete_provider(uuid)

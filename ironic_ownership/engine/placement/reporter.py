@@ -1,7 +1,7 @@
-"""Tell Placement of nodes or of sums, as the policies of the moment want it.
+"""Choice between reports of nodes and of sums, by the current policies.
 
-Policies change without a restart. Whoever owns its nodes again takes back the
-sums, so that nothing is offered twice.
+Policies change without a restart. A service that owns its nodes again deletes
+its sums, so that no capacity is offered twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ironic_ownership.engine.placement import (
 
 
 class PlacementReport:
-    """Chooses what is reported.
+    """Reports nodes or sums.
 
     Threading: :meth:`withdraw` from any thread, the rest from one.
     """
@@ -37,37 +37,39 @@ class PlacementReport:
         self.counts: loop.Counts = nodes.counts
 
     def withdraw(self, uuid: str) -> None:
-        """Tell nothing of a node any more, from this moment on."""
+        """Stop reporting a node."""
         self._nodes.withdraw(uuid)
 
-    def tell(
+    def report(
         self,
         seen: refresh_result.RefreshResult,
         interrupted: Callable[[], bool],
     ) -> None:
-        """Tell Placement what it does not know yet.
+        """Report what has changed.
 
-        :raises PlacementError: if Placement does not answer, or to nobody.
-        :raises OwnershipError: if something else is in the way.
+        :raises PlacementError: if Placement does not answer any request.
+        :raises OwnershipError: if another part fails.
         """
         if seen.policies.releases_free:
             self._sums_are_gone = False
             self.counts = self._sums.counts
-            self._sums.tell(seen, interrupted)
+            self._sums.report(seen, interrupted)
             return
         self.counts = self._nodes.counts
-        self._nodes.tell(seen, interrupted)
+        self._nodes.report(seen, interrupted)
         if not self._sums_are_gone and not interrupted():
-            self._take_back()
+            self._delete_sums()
 
-    def _take_back(self) -> None:
+    def _delete_sums(self) -> None:
         try:
-            self._sums.forget()
+            self._sums.delete()
         except exceptions.ProviderInUseError as exc:
             self._conditions.report(
                 'capacity',
-                f'the capacity reported before stays in Placement: {exc}',
+                f'the capacity reported earlier stays in Placement: {exc}',
             )
             return
         self._sums_are_gone = True
-        self._conditions.clear('capacity', 'no capacity is reported any more')
+        self._conditions.clear(
+            'capacity', 'the capacity reported earlier is deleted'
+        )

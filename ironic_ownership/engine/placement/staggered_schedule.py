@@ -1,7 +1,7 @@
-"""Whose turn it is: everybody's once in an interval, never all at once.
+"""Staggered periodic re-checks: each uuid is due once per interval.
 
-Keeps no time for each: the turn follows from the uuid, so that it is the same
-in every process, and nothing is due only because a process has started.
+No state for each uuid: the due time follows from the uuid, so that it is the
+same in every process, and the start of a process makes nothing due.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _PHASES = 2**32
 
 
 class StaggeredSchedule:
-    """Gives each uuid a turn.
+    """Schedule of one check of each uuid per interval.
 
     Threading: one thread at a time.
 
-    :param interval: seconds between two turns of one uuid; 0 for never.
+    :param interval: seconds between two checks of one uuid; 0 for never.
     """
 
     def __init__(
@@ -31,9 +31,9 @@ class StaggeredSchedule:
         self._due: set[str] = set()
 
     def due(self, uuids: Iterable[str]) -> frozenset[str]:
-        """Return whose turn has come and is not over yet.
+        """Return the uuids that are due and not done yet.
 
-        :param uuids: all that there are now.
+        :param uuids: all existing ones.
         """
         if self._interval <= 0:
             return frozenset()
@@ -44,14 +44,14 @@ class StaggeredSchedule:
         self._due |= {
             uuid
             for uuid in known
-            if self._number(uuid, now) > self._number(uuid, before)
+            if self._round(uuid, now) > self._round(uuid, before)
         }
         return frozenset(self._due)
 
-    def over(self, uuid: str) -> None:
-        """End a turn."""
+    def done(self, uuid: str) -> None:
+        """Mark a uuid as checked."""
         self._due.discard(uuid)
 
-    def _number(self, uuid: str, now: float) -> float:
+    def _round(self, uuid: str, now: float) -> float:
         phase = zlib.crc32(uuid.encode()) / _PHASES
         return (now / self._interval - phase) // 1

@@ -43,10 +43,12 @@ class CapacityCase(service.ServiceCase):
             self.host.conditions,
         )
 
-    def tell(self, settings: model.MemberSettings | None = None) -> None:
+    def report_to_placement(
+        self, settings: model.MemberSettings | None = None
+    ) -> None:
         policies = world.interpret(settings or self.settings)
         assert policies is not None
-        self.report.tell(
+        self.report.report(
             refresh_result.RefreshResult(
                 list(self.ironic.nodes.values()), policies, FLEET
             ),
@@ -81,90 +83,92 @@ class CapacityCase(service.ServiceCase):
 
 class TestCapacity(CapacityCase):
     def test_service_has_one_provider_with_the_sums(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.assertEqual([SERVICE], list(self.placement.providers))
         self.assertEqual('host1', self.placement.providers[SERVICE].name)
         self.assertEqual(Resource(3), self.known())
 
     def test_nothing_changed_asks_and_writes_nothing(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.placement.calls.clear()
-        self.tell()
+        self.report_to_placement()
         self.assertEqual([], self.placement.calls)
 
     def test_restarted_service_writes_nothing_again(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.placement.writes.clear()
-        self.sums._told = None
-        self.tell()
+        self.sums._reported = None
+        self.report_to_placement()
         self.assertEqual([], self.placement.writes)
 
     def test_reserved_is_what_it_could_not_get(self) -> None:
         self.ironic.put(node(9, driver='gone'), node(8, maintenance=True))
         self.claim(1, 'host1', 'mine')
         self.claim(2, 'host2', 'of another')
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(Resource(5, reserved=3), self.known())
 
     def test_only_admitted_nodes_count(self) -> None:
         self.ironic.put(node(9, driver='d1', shard='s'))
-        self.tell(world.runs(reservation=None, shard_key='s'))
+        self.report_to_placement(world.runs(reservation=None, shard_key='s'))
         self.assertEqual(Resource(1), self.known())
 
     def test_provider_that_somebody_deleted_is_made_anew(self) -> None:
-        self.tell()
+        self.report_to_placement()
         del self.placement.providers[SERVICE]
         self.ironic.put(node(4, driver='d1'))
-        self.assertRaises(exceptions.NoProviderError, self.tell)
-        self.tell()
+        self.assertRaises(exceptions.NoProviderError, self.report_to_placement)
+        self.report_to_placement()
         self.assertEqual(Resource(4), self.known())
 
     def test_class_that_goes_while_in_use_is_said(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.placement.providers[SERVICE].consumers.add('an instance')
         self.ironic.nodes.clear()
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:
-            self.tell()
-            self.tell()
+            self.report_to_placement()
+            self.report_to_placement()
         self.assertEqual(1, len(logs.output))
         self.assertEqual(1, self.sums.counts.refused)
 
     def test_nothing_is_written_behind_the_fence(self) -> None:
         self.operator("UPDATE services SET epoch = 99 WHERE host = 'host1'")
-        self.assertRaises(exceptions.FencedError, self.tell)
+        self.assertRaises(exceptions.FencedError, self.report_to_placement)
         self.host.fence.drop()
-        self.assertRaises(exceptions.FencedError, self.tell)
+        self.assertRaises(exceptions.FencedError, self.report_to_placement)
         self.assertEqual([], self.placement.calls)
 
 
 class TestChangeOfPolicies(CapacityCase):
     def test_sums_go_when_the_service_owns_its_nodes_again(self) -> None:
-        self.tell()
-        self.tell(world.ALL)
+        self.report_to_placement()
+        self.report_to_placement(world.ALL)
         self.assertEqual({}, self.placement.providers)
         self.placement.calls.clear()
-        self.tell(world.ALL)
+        self.report_to_placement(world.ALL)
         self.assertEqual([], self.placement.calls)
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(Resource(3), self.known())
 
     def test_sums_in_use_stay_and_that_is_said_once(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.placement.providers[SERVICE].consumers.add('an instance')
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:
-            self.tell(world.ALL)
-            self.tell(world.ALL)
+            self.report_to_placement(world.ALL)
+            self.report_to_placement(world.ALL)
         self.assertEqual(1, len(logs.output))
         self.placement.providers[SERVICE].consumers.clear()
-        self.tell(world.ALL)
+        self.report_to_placement(world.ALL)
         self.assertEqual({}, self.placement.providers)
 
     def test_outage_takes_nothing_for_gone(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.placement.fail_with = DOWN
         self.assertRaises(
-            exceptions.PlacementUnavailableError, self.tell, world.ALL
+            exceptions.PlacementUnavailableError,
+            self.report_to_placement,
+            world.ALL,
         )
         self.placement.fail_with = None
-        self.tell(world.ALL)
+        self.report_to_placement(world.ALL)
         self.assertEqual({}, self.placement.providers)

@@ -31,9 +31,9 @@ def node(number: int, **values: object) -> model.Node:
 
 def planned(
     *nodes: model.Node, records: Mapping[int, tuple[str | None, str | None]]
-) -> inventory_diff.Plan:
+) -> inventory_diff.Diff:
     """Plan for records given as (unavailable, digest) by number."""
-    return inventory_diff.plan(
+    return inventory_diff.compare(
         nodes,
         {
             world.uuid(number): world.record(

@@ -55,11 +55,11 @@ class ReportCase(service.ServiceCase):
             compare_interval=COMPARE,
         )
 
-    def tell(
+    def report_to_placement(
         self, report: inventory_report.InventoryReport | None = None
     ) -> None:
         """Report what Ironic has, as after a refresh."""
-        (report or self.report).tell(self.seen(), lambda: False)
+        (report or self.report).report(self.seen(), lambda: False)
 
     def seen(self, *without: int) -> refresh_result.RefreshResult:
         """Return what a refresh saw, but for these nodes."""
@@ -103,7 +103,7 @@ class ReportCase(service.ServiceCase):
 class TestReport(ReportCase):
     def test_every_own_node_gets_a_provider_of_its_uuid(self) -> None:
         self.ironic.put(node(2, traits=('CUSTOM_A',)))
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(
             {world.uuid(n) for n in (1, 2, 3)}, self.placement.providers.keys()
         )
@@ -113,14 +113,14 @@ class TestReport(ReportCase):
         self.assertEqual((3, 0), (self.report.counts.written, 0))
 
     def test_what_placement_knows_is_never_written_again(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.placement.calls.clear()
-        self.tell()
-        self.tell(self.reporter(self.host))
+        self.report_to_placement()
+        self.report_to_placement(self.reporter(self.host))
         self.assertEqual([], self.placement.calls)
 
     def test_new_owner_writes_nothing_again(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.placement.calls.clear()
         self.host.fence.drop()
         epoch = self.records.register('host2', world.ALL)
@@ -132,14 +132,14 @@ class TestReport(ReportCase):
             (), self.records.apply('host2', epoch, claims).refused
         )
         other = self.start('host2')
-        self.tell(self.reporter(other))
+        self.report_to_placement(self.reporter(other))
         self.assertEqual([], self.placement.calls)
 
     def test_node_that_becomes_unavailable_is_reserved(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.placement.writes.clear()
         self.judge(2, availability.Unavailable.OUT_OF_SERVICE)
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(RESERVED, self.known(2).resources)
         self.assertEqual(
             [('put_inventory', world.uuid(2))], self.placement.writes
@@ -147,10 +147,10 @@ class TestReport(ReportCase):
 
     def test_provider_that_somebody_deleted_is_made_anew(self) -> None:
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
-        self.tell()
+        self.report_to_placement()
         self.placement.delete_provider(world.uuid(1))
         self.judge(1, availability.Unavailable.MAINTENANCE)
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(RESERVED, self.known(1).resources)
         self.assertEqual({'CUSTOM_A'}, self.known(1).traits)
 
@@ -158,14 +158,14 @@ class TestReport(ReportCase):
         self.placement.providers[world.uuid(1)] = placement.FakeProvider(
             'other', resources=dict(FREE), traits=frozenset({'CUSTOM_OLD'})
         )
-        self.tell()
+        self.report_to_placement()
         self.assertEqual('other', self.known(1).name)
         self.assertEqual(frozenset(), self.known(1).traits)
 
     def test_node_of_another_service_is_left_alone(self) -> None:
         epoch = self.host.fence.epoch()
         self.records.apply('host1', epoch, [Release(world.uuid(1))])
-        self.tell()
+        self.report_to_placement()
         self.assertNotIn(world.uuid(1), self.placement.providers)
 
     def test_node_that_goes_elsewhere_meanwhile_is_left_alone(self) -> None:
@@ -176,14 +176,14 @@ class TestReport(ReportCase):
 
         with unittest.mock.patch.object(inventory_report, 'BATCH', 1):
             self.before_write(world.uuid(1), release)
-            self.tell()
+            self.report_to_placement()
         self.assertIn(world.uuid(2), self.placement.providers)
         self.assertNotIn(world.uuid(3), self.placement.providers)
 
     def test_something_newer_interrupts_between_two_batches(self) -> None:
         with unittest.mock.patch.object(inventory_report, 'BATCH', 1):
             for told in (1, 2, 3):
-                self.report.tell(self.seen(), lambda: True)
+                self.report.report(self.seen(), lambda: True)
                 self.assertEqual(told, len(self.placement.providers))
                 self.assertEqual(3 - told, self.report.counts.pending)
 
@@ -197,11 +197,11 @@ class TestComparison(ReportCase):
             seconds -= service.TTL / 5
 
     def test_each_provider_is_compared_once_in_an_interval(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.placement.calls.clear()
         for _ in range(6):
             self.wait(COMPARE / 6)
-            self.tell()
+            self.report_to_placement()
         wanted = [
             (method, world.uuid(n))
             for n in (1, 2, 3)
@@ -212,12 +212,12 @@ class TestComparison(ReportCase):
         self.assertEqual(3, self.report.counts.written)
 
     def test_comparison_writes_only_what_differs(self) -> None:
-        self.tell()
+        self.report_to_placement()
         del self.placement.providers[world.uuid(1)]
         self.known(2).resources.clear()
         self.placement.writes.clear()
         self.wait(COMPARE)
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(FREE, self.known(1).resources)
         self.assertEqual(FREE, self.known(2).resources)
         self.assertEqual(
@@ -230,22 +230,24 @@ class TestComparison(ReportCase):
         )
 
     def test_comparison_that_fails_is_made_up_for(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.wait(COMPARE)
         self.placement.fail_with = DOWN
-        self.assertRaises(exceptions.PlacementUnavailableError, self.tell)
+        self.assertRaises(
+            exceptions.PlacementUnavailableError, self.report_to_placement
+        )
         self.placement.fail_with = None
         self.placement.calls.clear()
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(3, len({uuid for _, uuid in self.placement.calls}))
 
     def test_comparison_that_is_refused_leaves_what_is_on_record(self) -> None:
-        self.tell()
+        self.report_to_placement()
         before = self.digests()
         self.wait(COMPARE)
         self.placement.failures['put_inventory'] = REFUSED
         with self.assertLogs(service.LOGGER, 'WARNING'):
-            self.tell()
+            self.report_to_placement()
         self.assertEqual(before, self.digests())
         del self.placement.providers[world.uuid(1)]
         self.wait(COMPARE)
@@ -253,18 +255,18 @@ class TestComparison(ReportCase):
             self.placement.failures, {'put_traits': REFUSED}
         ):
             del self.placement.failures['put_inventory']
-            self.tell()
+            self.report_to_placement()
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
-        self.tell()
+        self.report_to_placement()
         self.assertEqual({'CUSTOM_A'}, self.known(1).traits)
         self.assertEqual(FREE, self.known(1).resources)
 
     def test_what_is_behind_comes_before_comparisons(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.wait(COMPARE)
         self.judge(3, availability.Unavailable.RETIRED)
         self.placement.calls.clear()
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(world.uuid(3), self.placement.calls[0][1])
 
 
@@ -274,10 +276,10 @@ class TestWithdrawn(ReportCase):
             self.before_write(
                 world.uuid(1), lambda: self.withdraw_in_another_thread(2)
             )
-            self.tell()
-        self.report.tell(self.seen(2), lambda: False)
+            self.report_to_placement()
+        self.report.report(self.seen(2), lambda: False)
         self.assertNotIn(world.uuid(2), self.placement.providers)
-        self.tell()
+        self.report_to_placement()
         self.assertIn(world.uuid(2), self.placement.providers)
 
     def withdraw_in_another_thread(self, number: int) -> None:
@@ -307,7 +309,7 @@ class TestWithdrawn(ReportCase):
             order.append('written')
 
         self.before_write(world.uuid(2), slowly)
-        self.tell()
+        self.report_to_placement()
         thread.join(PATIENCE)
         self.assertEqual(['written', 'withdrawn'], order)
 
@@ -319,7 +321,7 @@ class TestWithdrawn(ReportCase):
                 'host1', epoch, [Forget(world.uuid(2))]
             ),
         )
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(
             {world.uuid(1), world.uuid(3)}, self.placement.providers.keys()
         )
@@ -334,7 +336,7 @@ class TestWithdrawn(ReportCase):
                 'host1', epoch, [Release(world.uuid(2))]
             ),
         )
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(3, len(self.placement.providers))
         self.assertIsNone(self.digests()[2])
 
@@ -342,17 +344,17 @@ class TestWithdrawn(ReportCase):
 class TestRight(ReportCase):
     def test_nothing_is_written_behind_the_fence(self) -> None:
         self.host.fence.drop()
-        self.assertRaises(exceptions.FencedError, self.tell)
+        self.assertRaises(exceptions.FencedError, self.report_to_placement)
         self.assertEqual([], self.placement.calls)
 
     def test_fence_in_the_middle_ends_it_at_once(self) -> None:
         self.before_write(world.uuid(2), self.host.fence.drop)
-        self.assertRaises(exceptions.FencedError, self.tell)
+        self.assertRaises(exceptions.FencedError, self.report_to_placement)
         self.assertEqual([world.uuid(1)], list(self.placement.providers))
 
     def test_fenced_by_the_records_alone_writes_nothing(self) -> None:
         self.operator("UPDATE services SET epoch = 99 WHERE host = 'host1'")
-        self.assertRaises(exceptions.FencedError, self.tell)
+        self.assertRaises(exceptions.FencedError, self.report_to_placement)
         self.assertEqual([], self.placement.calls)
 
 
@@ -361,21 +363,23 @@ class TestTrouble(ReportCase):
         self.before_write(
             world.uuid(3), lambda: setattr(self.placement, 'fail_with', DOWN)
         )
-        self.assertRaises(exceptions.PlacementUnavailableError, self.tell)
+        self.assertRaises(
+            exceptions.PlacementUnavailableError, self.report_to_placement
+        )
         self.assertEqual(1, self.report.counts.pending)
         known = self.digests()
         self.assertIsNone(known[3])
         self.assertIsNotNone(known[1])
         self.placement.fail_with = None
         self.placement.calls.clear()
-        self.tell(self.reporter(self.host))
+        self.report_to_placement(self.reporter(self.host))
         self.assertEqual({world.uuid(3)}, {u for _, u in self.placement.calls})
 
     def test_refused_node_holds_up_no_other(self) -> None:
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.placement.failures['put_traits'] = REFUSED
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:
-            self.tell()
+            self.report_to_placement()
         (line,) = [record.getMessage() for record in logs.records]
         self.assertIn('no such trait', line)
         self.assertIn(world.uuid(1), line)
@@ -387,15 +391,15 @@ class TestTrouble(ReportCase):
     def test_refused_part_alone_is_tried_again_and_not_at_once(self) -> None:
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.placement.failures['put_traits'] = REFUSED
-        self.tell()
+        self.report_to_placement()
         self.placement.calls.clear()
-        self.tell()
+        self.report_to_placement()
         self.assertEqual([], self.placement.calls)
         for _ in range(int(backoff.FIRST_PAUSE / service.TTL) + 1):
             self.settle(self.host)
         del self.placement.failures['put_traits']
         with self.assertLogs(service.LOGGER, 'INFO') as logs:
-            self.tell()
+            self.report_to_placement()
         self.assertEqual([('put_traits', world.uuid(1))], self.placement.calls)
         self.assertIn('again', logs.output[0])
         self.assertEqual(0, self.report.counts.pending)
@@ -403,17 +407,17 @@ class TestTrouble(ReportCase):
     def test_node_that_changes_is_not_kept_waiting_by_a_refusal(self) -> None:
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.placement.failures['put_traits'] = REFUSED
-        self.tell()
+        self.report_to_placement()
         self.judge(1, availability.Unavailable.RETIRED)
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(RESERVED, self.known(1).resources)
 
     def test_inventory_in_use_is_kept_and_said(self) -> None:
-        self.tell()
+        self.report_to_placement()
         self.known(1).consumers.add('an instance')
         self.ironic.put(node(1, resource_class='other'))
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:
-            self.tell()
+            self.report_to_placement()
         self.assertIn('has allocations', logs.output[0])
         self.assertEqual(FREE, self.known(1).resources)
 
@@ -422,15 +426,15 @@ class TestTrouble(ReportCase):
         self.placement.failures['put_traits'] = exceptions.ProviderBusyError(
             'others changed it'
         )
-        self.tell()
+        self.report_to_placement()
         self.assertEqual(3, len(self.placement.providers))
         self.assertEqual(1, self.report.counts.refused)
 
     def test_nodes_without_a_class_are_said_once(self) -> None:
         self.ironic.put(node(2, resource_class=None))
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:
-            self.tell()
-            self.tell()
+            self.report_to_placement()
+            self.report_to_placement()
         (line,) = logs.output
         self.assertIn(world.uuid(2), line)
         self.assertNotIn(world.uuid(2), self.placement.providers)

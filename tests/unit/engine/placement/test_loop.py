@@ -15,23 +15,23 @@ DOWN = exceptions.PlacementUnavailableError('down')
 
 
 class Reporter:
-    """Answers one after the other, the last one for ever."""
+    """Answers one after the other, the last one forever."""
 
     def __init__(self) -> None:
         self.counts = loop.Counts()
         self.answers: list[Exception | None] = [None]
-        self.told: list[refresh_result.RefreshResult] = []
+        self.reports: list[refresh_result.RefreshResult] = []
         self.done = threading.Semaphore(0)
         self.interruptions: list[bool] = []
         self.meanwhile: Callable[[], object] = lambda: None
         self.withdrawn: list[str] = []
 
-    def tell(
+    def report(
         self,
         seen: refresh_result.RefreshResult,
         interrupted: Callable[[], bool],
     ) -> None:
-        self.told.append(seen)
+        self.reports.append(seen)
         self.meanwhile()
         self.interruptions.append(interrupted())
         first = self.answers[0]
@@ -44,8 +44,8 @@ class Reporter:
         self.withdrawn.append(uuid)
 
 
-class Impatient(threading.Event):
-    """Notes how long somebody would wait, and lets nobody wait."""
+class RecordingEvent(threading.Event):
+    """Records the time-outs and returns immediately."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,9 +59,9 @@ class Impatient(threading.Event):
 class TestLoop(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.teller = Reporter()
+        self.reporter = Reporter()
         self.conditions = conditions.Conditions()
-        self.loop = loop.PlacementLoop(self.teller, self.conditions)
+        self.loop = loop.PlacementLoop(self.reporter, self.conditions)
         self.seen = refresh_result.RefreshResult([])
 
     def run_loop(self) -> threading.Thread:
@@ -71,40 +71,40 @@ class TestLoop(unittest.TestCase):
         self.addCleanup(self.loop.stop)
         return thread
 
-    def wait_for_tells(self, number: int) -> None:
+    def wait_for_reports(self, number: int) -> None:
         for _ in range(number):
-            self.assertTrue(self.teller.done.acquire(timeout=PATIENCE))
+            self.assertTrue(self.reporter.done.acquire(timeout=PATIENCE))
 
-    def test_tells_of_each_refresh_until_it_is_stopped(self) -> None:
+    def test_each_refresh_is_reported_until_it_is_stopped(self) -> None:
         thread = self.run_loop()
         for _ in range(2):
             self.loop.refreshed(self.seen)
-            self.wait_for_tells(1)
+            self.wait_for_reports(1)
         self.loop.stop()
         thread.join(PATIENCE)
         self.assertFalse(thread.is_alive())
-        self.assertEqual([self.seen] * 2, self.teller.told)
+        self.assertEqual([self.seen] * 2, self.reporter.reports)
 
-    def test_nothing_is_told_before_the_first_refresh(self) -> None:
+    def test_nothing_is_reported_before_the_first_refresh(self) -> None:
         self.assertTrue(self.loop.attempt())
-        self.assertEqual([], self.teller.told)
+        self.assertEqual([], self.reporter.reports)
 
     def test_newer_refresh_interrupts_an_older_one(self) -> None:
         self.loop._seen = self.seen
         self.loop.attempt()
-        self.teller.meanwhile = lambda: self.loop.refreshed(self.seen)
+        self.reporter.meanwhile = lambda: self.loop.refreshed(self.seen)
         self.loop.attempt()
-        self.assertEqual([False, True], self.teller.interruptions)
+        self.assertEqual([False, True], self.reporter.interruptions)
 
-    def test_outage_is_said_once_and_waited_out_without_a_refresh(
+    def test_outage_is_logged_once_and_retried_without_a_refresh(
         self,
     ) -> None:
-        self.teller.answers = [DOWN] * 9 + [None]
-        waiting = self.loop._stopping = Impatient()
+        self.reporter.answers = [DOWN] * 9 + [None]
+        waiting = self.loop._stopping = RecordingEvent()
         with self.assertLogs(LOGGER, 'INFO') as logs:
             thread = self.run_loop()
             self.loop.refreshed(self.seen)
-            self.wait_for_tells(10)
+            self.wait_for_reports(10)
             self.loop.stop()
             thread.join(PATIENCE)
         self.assertEqual(
@@ -116,13 +116,13 @@ class TestLoop(unittest.TestCase):
         )
 
     def test_pause_is_short_again_after_a_success(self) -> None:
-        self.teller.answers = [DOWN, DOWN, None, DOWN, None]
-        waiting = self.loop._stopping = Impatient()
+        self.reporter.answers = [DOWN, DOWN, None, DOWN, None]
+        waiting = self.loop._stopping = RecordingEvent()
         self.run_loop()
         self.loop.refreshed(self.seen)
-        self.wait_for_tells(3)
+        self.wait_for_reports(3)
         self.loop.refreshed(self.seen)
-        self.wait_for_tells(2)
+        self.wait_for_reports(2)
         self.assertEqual([1.0, 2.0, 1.0], waiting.waits)
 
     def test_lost_right_and_silent_records_wait_for_a_refresh(self) -> None:
@@ -130,17 +130,17 @@ class TestLoop(unittest.TestCase):
             exceptions.FencedError('fenced'),
             exceptions.RecordsUnavailableError('down'),
         ):
-            self.teller.answers = [error]
+            self.reporter.answers = [error]
             self.loop._seen = self.seen
             with self.assertNoLogs(LOGGER, 'INFO'):
                 self.assertTrue(self.loop.attempt())
 
-    def test_what_nobody_foresaw_does_not_end_it(self) -> None:
-        self.teller.answers = [RuntimeError('a bug')]
+    def test_unexpected_error_does_not_end_it(self) -> None:
+        self.reporter.answers = [RuntimeError('a bug')]
         self.loop._seen = self.seen
         with self.assertLogs(LOGGER, 'ERROR'):
             self.assertTrue(self.loop.attempt())
 
     def test_withdrawal_is_handed_on_at_once(self) -> None:
         self.loop.withdraw('a node')
-        self.assertEqual(['a node'], self.teller.withdrawn)
+        self.assertEqual(['a node'], self.reporter.withdrawn)

@@ -13,17 +13,17 @@ from tests.unit.engine import clock
 UUIDS = [str(uuid_.UUID(int=number)) for number in range(1000)]
 
 
-class TestTurns(unittest.TestCase):
+class TestStaggeredSchedule(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.clock = clock.Clock()
-        self.turns = staggered_schedule.StaggeredSchedule(600.0, self.clock)
+        self.schedule = staggered_schedule.StaggeredSchedule(600.0, self.clock)
 
     @hypothesis.given(
         st.lists(st.floats(0.5, 250), min_size=1, max_size=30),
         st.floats(0, 1e6),
     )
-    def test_everybody_has_one_turn_in_each_interval(
+    def test_each_uuid_is_due_once_per_interval(
         self, pauses: list[float], start: float
     ) -> None:
         now = clock.Clock(start)
@@ -33,30 +33,30 @@ class TestTurns(unittest.TestCase):
             now.elapse(pause)
             for uuid in chosen.due(UUIDS[:20]):
                 counted[uuid] += 1
-                chosen.over(uuid)
+                chosen.done(uuid)
         whole = sum(pauses) // 600
         for uuid in UUIDS[:20]:
             self.assertIn(counted[uuid], (whole, whole + 1))
 
-    def test_turns_are_spread_over_the_interval(self) -> None:
+    def test_due_times_are_spread_over_the_interval(self) -> None:
         for _ in range(10):
             self.clock.elapse(60.0)
-            due = self.turns.due(UUIDS)
+            due = self.schedule.due(UUIDS)
             self.assertTrue(60 < len(due) < 140, len(due))
             for uuid in due:
-                self.turns.over(uuid)
+                self.schedule.done(uuid)
 
     def test_start_makes_nothing_due(self) -> None:
-        self.assertEqual(frozenset(), self.turns.due(UUIDS))
+        self.assertEqual(frozenset(), self.schedule.due(UUIDS))
 
-    def test_turn_stays_due_until_it_is_over(self) -> None:
+    def test_uuid_stays_due_until_it_is_done(self) -> None:
         self.clock.elapse(600.0)
-        self.assertEqual({'a', 'b'}, self.turns.due(['a', 'b']))
-        self.turns.over('a')
-        self.assertEqual({'b'}, self.turns.due(['a', 'b']))
-        self.assertEqual(frozenset(), self.turns.due(['a']))
+        self.assertEqual({'a', 'b'}, self.schedule.due(['a', 'b']))
+        self.schedule.done('a')
+        self.assertEqual({'b'}, self.schedule.due(['a', 'b']))
+        self.assertEqual(frozenset(), self.schedule.due(['a']))
 
-    def test_nobody_has_a_turn_without_an_interval(self) -> None:
+    def test_nothing_is_due_without_an_interval(self) -> None:
         never = staggered_schedule.StaggeredSchedule(0.0, self.clock)
         self.clock.elapse(1e9)
         self.assertEqual(frozenset(), never.due(UUIDS))
