@@ -163,7 +163,7 @@ def _why(
     record: model.ComputeNode | None,
     fleet: evaluation.Fleet | None,
 ) -> str | None:
-    """Return why a node is unavailable, by its owner's record if it has one."""
+    """Return why a node is unavailable, by its record if it is owned."""
     if record is not None and record.host is not None:
         return record.unavailable
     code = evaluation.evaluate(node, fleet).code
