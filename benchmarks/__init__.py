@@ -1,6 +1,5 @@
-"""What the performance figures come from: each beside its peer's, same run.
+"""Performance figures, each next to that of a peer in the same run.
 
-Not shipped, and no test: a figure depends on the machine. Each module runs
-alone, ``python -m benchmarks.startup``, or all one after the other,
-``python -m benchmarks``.
+Not shipped, and no tests: a figure depends on the machine. Run one module,
+``python -m benchmarks.startup``, or all of them, ``python -m benchmarks``.
 """

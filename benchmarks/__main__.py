@@ -1,6 +1,6 @@
-"""Run every benchmark, each in a process of its own.
+"""Run every benchmark, each in its own process.
 
-Of its own, because memory and imports of one would show in the next.
+Memory and imports of one benchmark would distort the next.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Decide many nodes over many members: the engine beside tooz's ring.
+"""Decisions for many nodes and members: the engine against tooz's ring.
 
-The peer is a loop over ``HashRing.get_nodes``, as Nova has it; its ring is
-built before its clock starts, ours is built while ours runs. Both get the
-same nodes, in turn, in one process. What counts is CPU time. Measured are
-the first decision, without a record, and the steady state, where each node
-has its record. Every owner has to be the same.
+The peer is a loop over ``HashRing.get_nodes``, as in Nova. Its ring is built
+before the measurement, ours during it. Both get the same nodes, in turn, in
+one process. The figure is CPU time, for the first decision, without records,
+and for the steady state, with a record for each node. Every owner has to be
+the same.
 
     python -m benchmarks.decide [--nodes 100000] [--members 100] [--rounds 5]
 """

@@ -1,14 +1,14 @@
-"""Report many nodes to a real Placement, against the bare requests for it.
+"""Reports of many nodes to a real Placement, against plain requests.
 
-Both write the same to a Placement of their own: a provider, its inventory and
-its traits for each node, which are three requests and cannot be fewer. Ours
-is all that a service does beside: the plan, the look at the records before
-each batch, and the digests on record after it. They take turns, a tenth of
-the nodes each, because Placement, and whatever else runs, shares the machine.
+Both write the same to their own Placement: a provider, its inventory and its
+traits for each node, with three requests, the minimum. Ours includes all other
+work of a service: the plan, the read of the records before each batch, and the
+digests on record after it. They take turns, a tenth of the nodes each, because
+all processes share the machine.
 
-Then what a refresh costs when nothing has changed, which must be no request
-at all, for the owner and for a successor; and a refresh in which ten nodes
-leave scheduling, against the bare reads and writes of those.
+Then a refresh without a change, which must send no request, for the owner and
+for a successor; and a refresh in which ten nodes become unavailable, against
+the plain reads and writes for those.
 
     python -m benchmarks.inventory [--nodes 10000]
 """
@@ -48,14 +48,14 @@ _TURNS = 10
 
 @dataclasses.dataclass(frozen=True)
 class Took:
-    """Seconds, and requests that Placement saw."""
+    """Seconds, and the number of requests that Placement logged."""
 
     wall: float
     cpu: float
     requests: int
 
     def __add__(self, other: Took) -> Took:
-        """Return what both took."""
+        """Return the sum of both."""
         return Took(
             self.wall + other.wall,
             self.cpu + other.cpu,
@@ -84,10 +84,10 @@ class Service:
         """Put nodes on record."""
         self._apply([Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes])
 
-    def judge(self, nodes: Sequence[model.Node]) -> None:
-        """Let nodes leave scheduling."""
-        verdict = availability.Verdict(availability.Unavailable.MAINTENANCE)
-        self._apply([Update(node, verdict) for node in nodes])
+    def make_unavailable(self, nodes: Sequence[model.Node]) -> None:
+        """Record that nodes cannot be scheduled to."""
+        change = availability.Verdict(availability.Unavailable.MAINTENANCE)
+        self._apply([Update(node, change) for node in nodes])
 
     def _apply(self, changes: Sequence[Change]) -> None:
         for start in range(0, len(changes), _BATCH):
@@ -96,7 +96,7 @@ class Service:
             )
 
     def process(self) -> inventory_report.InventoryReport:
-        """Return what a process that has just started reports with."""
+        """Return the reporter of a process that has just started."""
         return inventory_report.InventoryReport(
             HOST,
             self._records,
@@ -124,7 +124,7 @@ class Service:
 
 
 def timed(log: pathlib.Path, work: Callable[[], object]) -> Took:
-    """Do something, and say what it took."""
+    """Run some work, and return its cost."""
     before = _requests(log)
     wall, cpu = time.perf_counter(), time.process_time()
     work()
@@ -175,7 +175,7 @@ def bare_names(server: placement.Placement, node: model.Node) -> None:
 def bare_report(
     server: placement.Placement, nodes: Sequence[model.Node]
 ) -> None:
-    """Send the requests that are needed at the least."""
+    """Send the minimal requests."""
     wanted = inventory_diff.wanted(nodes[0], None)
     (name,) = wanted.resources
     inventories = {name: dataclasses.asdict(wanted.resources[name])}
@@ -270,7 +270,7 @@ def _compare(
     steady = service.tell(process, nodes)
     successor = service.process()
     taken_over = service.tell(successor, nodes)
-    service.judge(leaving)
+    service.make_unavailable(leaving)
     change = service.tell(successor, nodes)
     code = table.show(
         f'Reports of {len(nodes)} nodes to a real Placement, against the '

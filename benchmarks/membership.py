@@ -1,14 +1,14 @@
-"""What members cost their store, and how many of them one etcd holds.
+"""Load of members on their store, and the capacity of one etcd.
 
-Requests: 100 members beat and look as a host process does at the default
-intervals; what the server counts is divided by the time. The peer does the
-same with what tooz offers: its heartbeat, and at each look the members and
-the data of each. Nodes are in no request, so their number does not matter.
+Requests: 100 members beat and poll like host processes at the default
+intervals; the count of the server is divided by the time. The peer does the
+same with tooz's own calls: its heartbeat, and in each poll the members and the
+data of each. No request depends on the number of nodes.
 
-Members on etcd: a thousand of them beat and watch at the default intervals,
-all on this machine, beside the server; the longest time between two beats of
-any of them is compared with the time to live. Their own processes would be
-on other machines, so this is the worse case.
+Capacity: a thousand members beat and watch one etcd at the default intervals,
+all on the machine of the server. The longest time between two beats of any
+member is compared with the time to live. In a deployment the members are on
+other machines, so this is the worst case.
 
     python -m benchmarks.membership [--backend etcd ...] [--members 1000]
 """
@@ -57,12 +57,12 @@ SETTINGS = model.MemberSettings(
 Counter = Callable[[], float]
 
 
-class Beating(threading.Thread):
-    """One member, as the heartbeat thread of a host process keeps it.
+class BeatingMember(threading.Thread):
+    """One member, with the calls of a host process's heartbeat thread.
 
-    :param phase: seconds to wait before the first beat, so that not all
-        beat at once.
-    :ivar may_look: set when all have joined.
+    :param phase: seconds to wait before the first beat, so that the beats
+        of all members are spread.
+    :ivar may_poll: set when all have joined.
     """
 
     def __init__(
@@ -79,19 +79,19 @@ class Beating(threading.Thread):
         self._member = member
         self._phase = phase
         self._stopping = stopping
-        self.may_look = threading.Event()
+        self.may_poll = threading.Event()
         self._watches = capabilities.Capability.WATCH in member.capabilities
 
     def run(self) -> None:
-        """Beat and look until told to stop."""
+        """Beat and poll until told to stop."""
         self._stopping.wait(self._phase)
         while not self._stopping.is_set():
             started = time.monotonic()
             try:
                 self._beat(started)
-                self._look_until(started + TIMING.heartbeat_interval)
+                self._poll_until(started + TIMING.heartbeat_interval)
             except exceptions.BackendUnavailableError:
-                # As a host does: the next beat may be in time.
+                # Like a host process: the next beat may be in time.
                 self.missed += 1
             except Exception as exc:  # noqa: BLE001 - shown in the table
                 self.error = exc
@@ -102,12 +102,12 @@ class Beating(threading.Thread):
         if self._last:
             self.longest = max(self.longest, started - self._last)
         self._last = started
-        if self.may_look.is_set():
+        if self.may_poll.is_set():
             self._member.view()
 
-    def _look_until(self, ends: float) -> None:
+    def _poll_until(self, ends: float) -> None:
         while (left := ends - time.monotonic()) > 0:
-            if not self.may_look.is_set():
+            if not self.may_poll.is_set():
                 self._stopping.wait(left)
                 return
             if not self._watches:
@@ -159,9 +159,9 @@ def _database_requests(directory: pathlib.Path) -> table.Row:
             )
 
         ours = _steady(build, lambda: float(statements[0]))
-        # A member that asks for each of the others by itself.
-        looks = MEMBERS / WATCH_INTERVAL * (MEMBERS + 1)
-        peer = looks + MEMBERS / TIMING.heartbeat_interval
+        # A member that reads each of the others separately.
+        polls = MEMBERS / WATCH_INTERVAL * (MEMBERS + 1)
+        peer = polls + MEMBERS / TIMING.heartbeat_interval
         return _row('db', ours, peer)
     finally:
         server.stop()
@@ -176,12 +176,12 @@ def _row(name: str, ours: float, peer: float) -> table.Row:
 def _steady(
     build: Callable[[], backend.MembershipBackend], count: Counter
 ) -> float:
-    """Return the requests a second of members that have all joined."""
+    """Return the requests per second of members that have all joined."""
     stopping = threading.Event()
     threads = _started(build, range(MEMBERS), stopping)
     for thread in threads:
-        thread.may_look.set()
-    # All have looked once, and watch.
+        thread.may_poll.set()
+    # All have polled once, and watch.
     time.sleep(TIMING.heartbeat_interval * 2)
     before, started = count(), time.monotonic()
     time.sleep(SECONDS)
@@ -198,13 +198,13 @@ def _started(
     build: Callable[[], backend.MembershipBackend],
     numbers: Sequence[int],
     stopping: threading.Event,
-) -> list[Beating]:
+) -> list[BeatingMember]:
     threads = []
     for number in numbers:
         member = build()
         member.join(f'host{number}', f'{number:032x}', SETTINGS)
         phase = TIMING.heartbeat_interval * (number % 97) / 97
-        threads.append(Beating(member, phase, stopping))
+        threads.append(BeatingMember(member, phase, stopping))
         threads[-1].start()
     return threads
 
@@ -218,7 +218,7 @@ def _tooz(url: str) -> tooz_backend.ToozBackend:
 
 
 def _naive(url: str, count: Counter) -> float:
-    """Return the requests a second of the peer, from one beat and look."""
+    """Return the requests per second of the peer, from one beat and poll."""
     group = b'naive'
     members = []
     for number in range(MEMBERS):
@@ -235,10 +235,10 @@ def _naive(url: str, count: Counter) -> float:
     before = count()
     for member_id in asked.get_members(group).get():
         asked.get_member_capabilities(group, member_id).get()
-    look = count() - before
+    poll = count() - before
     for one in members:
         one.stop()
-    return MEMBERS * (beat / TIMING.heartbeat_interval + look / WATCH_INTERVAL)
+    return MEMBERS * (beat / TIMING.heartbeat_interval + poll / WATCH_INTERVAL)
 
 
 def _etcd_counter(server: Any) -> Counter:
@@ -294,9 +294,9 @@ COUNTERS: dict[str, Callable[[Any], Counter]] = {
 
 
 def held(members: int) -> table.Row:
-    """Return the longest time between two beats of so many on one etcd.
+    """Return the longest time between two beats of any member on one etcd.
 
-    Endless, where members expired: that is said, and why.
+    Infinite if members expired; the errors are printed.
     """
     with (
         tempfile.TemporaryDirectory(prefix='benchmark-') as path,
@@ -341,9 +341,9 @@ def _hold(url: str, numbers: Sequence[int], joined: Any, answers: Any) -> None:
         threads = _started(lambda: _tooz(url), numbers, stopping)
         joined.wait()
         for thread in threads:
-            # The first look reads all members: one after the other, as
-            # processes start.
-            thread.may_look.set()
+            # The first poll reads all members: one after the other, like
+            # processes that start.
+            thread.may_poll.set()
             time.sleep(SPREAD / len(threads))
         time.sleep(TIMING.heartbeat_interval * 4)
         for thread in threads:
@@ -358,7 +358,7 @@ def _hold(url: str, numbers: Sequence[int], joined: Any, answers: Any) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure what was asked for.
+    """Measure the chosen stores.
 
     :returns: an exit code: 0 if every target was met, else 1.
     """

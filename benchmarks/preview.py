@@ -1,10 +1,10 @@
-"""Preview the loss of one of 100 members over 100,000 nodes.
+"""Preview of the loss of one of 100 members, with 100,000 nodes.
 
 Ours decides twice, with records and instances, and sums the changes up. The
-peer is what one would write without it: two loops over tooz's hash ring, one
-for the members now and one for those that would be left, for every node that
-has no instance. Both run in this process, in turn, on one core, with the
-same nodes; what both find has to be equal.
+peer is the naive program: two loops over tooz's hash ring, one for the current
+members and one for the remaining members, for every node without an instance.
+Both run in this process, in turn, on one core, with the same nodes; the
+results have to be equal.
 
     python -m benchmarks.preview [--nodes 100000] [--members 100]
 """
@@ -28,7 +28,7 @@ from ironic_ownership.contracts import model
 from ironic_ownership.engine.decision import preview, scenario
 
 LIMIT = 1.0
-"""Seconds of CPU that a preview may take."""
+"""Seconds of CPU time for a preview."""
 
 RATIO = 0.5
 ROUNDS = 3

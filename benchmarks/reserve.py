@@ -1,16 +1,16 @@
-"""Reserve many nodes at once, beside the bare calls of the allocation API.
+"""Concurrent reservations, against plain calls of the allocation API.
 
-Fifty requests at once, for ten services, over 1,000 nodes of a real Ironic,
-whose database, and that of the records, are on one MariaDB. The peer is the
-same client asking for the same number of allocations, each with candidates
-that were chosen before: what Ironic alone takes for it, its own time between
-two polls included. Both wait until every allocation is settled, in as many
-threads, which have their connections already, as those of a server have. All
-requests go through one process, as those of the HTTP service do,
-which looks at Ironic once for all of them; what it costs when each service
-asks from a process of its own, so that each looks for itself, is told beneath
-the table, without a target. No node may be given twice. Ironic, the database
-and we share the machine, so the fastest of some rounds counts.
+Fifty concurrent requests, for ten services, over 1,000 nodes of a real Ironic.
+Its database and that of the records are on one MariaDB. The peer is the same
+client with the same number of allocations, each with candidates that were
+chosen before: the time of Ironic alone, with its polling interval. Both wait
+until every allocation is settled, in one thread per request, with connections
+that are open already, like the threads of a server. All requests go through
+one process, like those of the HTTP service, which scans Ironic once for all of
+them. The figure below the table, without a target, is for one process per
+service, each with its own scan. No node may be reserved twice. Ironic, the
+database and this process share the machine, so the fastest of several rounds
+counts.
 
     python -m benchmarks.reserve [--requests 50] [--nodes 1000] [--rounds 3]
 """
@@ -66,8 +66,8 @@ endpoint_override = {endpoint}
 
 
 @dataclasses.dataclass(frozen=True)
-class Round:
-    """Seconds until all of them had a node."""
+class Timing:
+    """Seconds until all requests had a node."""
 
     bare: float
     ours: float
@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix='reserve-') as name:
         directory = pathlib.Path(name)
-        # The server's user has to get at its files in there.
+        # The server's user needs access to its files in there.
         directory.chmod(0o755)
         files = directory / 'mariadb'
         files.mkdir()
@@ -107,7 +107,7 @@ def _measure_all(
     nodes: int,
     requests: int,
     rounds: int,
-) -> list[Round]:
+) -> list[Timing]:
     files = directory / 'ironic'
     files.mkdir()
     url = database.create_database('ironic')
@@ -128,7 +128,7 @@ def _measure_all(
 def _enrol(
     server: conductors.Conductors, url: str, count: int
 ) -> Sequence[str]:
-    """Bring one node to available, and copy its row for the others."""
+    """Make one node available, and copy its row for the others."""
     first = str(
         server.request(
             'POST',
@@ -163,7 +163,7 @@ def _enrol(
 
 def _measure(
     config: pathlib.Path, nodes: Sequence[str], count: int, rounds: int
-) -> list[Round]:
+) -> list[Timing]:
     wired = wiring.Wiring(conf.new(['--config-file', str(config)], 'bench'))
     records = wired.ready_records()
     hosts = [f'host{number}' for number in range(SERVICES)]
@@ -177,29 +177,29 @@ def _measure(
         member.join(host, f'incarnation-of-{host}', _SETTINGS)
         backends.append(member)
         records.register(host, _SETTINGS, incarnation=f'incarnation-of-{host}')
-    crowd = Crowd(count)
+    threads = ClientThreads(count)
     opened = [clients.open_allocations(wired.conf) for _ in range(count)]
     one = [wired.reserver()]
     many = [wired.reserver() for _ in range(SERVICES)]
     try:
         measured = [
-            Round(
-                _bare(crowd, opened, nodes),
-                _ours(crowd, one, hosts),
-                _ours(crowd, many, hosts),
+            Timing(
+                _bare(threads, opened, nodes),
+                _ours(threads, one, hosts),
+                _ours(threads, many, hosts),
             )
             for _ in range(rounds + 1)
         ]
         return measured[1:]
     finally:
-        crowd.pool.shutdown()
+        threads.pool.shutdown()
         for member in backends:
             member.close()
         wired.close()
 
 
-class Crowd:
-    """As many threads as there are requests, for the whole run.
+class ClientThreads:
+    """One thread for each request, for the whole run.
 
     :ivar pool: the threads.
     """
@@ -208,13 +208,13 @@ class Crowd:
         self.count = count
         self.pool = concurrent.futures.ThreadPoolExecutor(count)
         self._start = threading.Barrier(count + 1)
-        # Each thread always has the same work, and the connections for it.
+        # A thread always has the same number, and so its connections.
         self._mine, self._numbers = threading.local(), itertools.count()
 
-    def at_once(self, work: Callable[[int], str]) -> float:
-        """Do something in every thread; return the seconds it took them all.
+    def run_concurrently(self, work: Callable[[int], str]) -> float:
+        """Run some work in every thread; return the seconds for all of them.
 
-        :param work: returns the uuid of a node, which may not come twice.
+        :param work: returns the uuid of a node, different in each thread.
         """
 
         def start() -> str:
@@ -229,22 +229,22 @@ class Crowd:
         found = [one.result() for one in running]
         seconds = time.perf_counter() - started
         if len(set(found)) != self.count:
-            raise SystemExit('a node was given twice')
+            raise SystemExit('a node was reserved twice')
         return seconds
 
 
 def _bare(
-    crowd: Crowd,
+    threads: ClientThreads,
     opened: Sequence[allocations.Allocations],
     nodes: Sequence[str],
 ) -> float:
-    """Allocate nodes, each of candidates of its own."""
+    """Allocate nodes, each among its own candidates."""
     instances = [str(uuid_.uuid4()) for _ in opened]
-    most = min(crowd.count * CANDIDATES, len(nodes))
+    most = min(threads.count * CANDIDATES, len(nodes))
     drawn = random.sample(list(nodes), most)
-    share = most // crowd.count
+    share = most // threads.count
 
-    # As whoever calls Ironic does: it closes connections that were idle.
+    # Every client of Ironic does this: the server closes idle connections.
     @tenacity.retry(
         retry=tenacity.retry_if_exception_type(
             exceptions.IronicUnavailableError
@@ -264,14 +264,14 @@ def _bare(
             raise SystemExit(f'not allocated: {made}')
         return str(made.node_uuid)
 
-    seconds = crowd.at_once(allocate)
+    seconds = threads.run_concurrently(allocate)
     for client, instance in zip(opened, instances, strict=True):
         client.delete(instance)
     return seconds
 
 
 def _ours(
-    crowd: Crowd,
+    threads: ClientThreads,
     reservers: Sequence[reserver.Reserver],
     hosts: Sequence[str],
 ) -> float:
@@ -282,7 +282,7 @@ def _ours(
             hosts[number % len(hosts)],
             resource_class=_CLASS,
         )
-        for number in range(crowd.count)
+        for number in range(threads.count)
     ]
 
     def reserver_of(number: int) -> reserver.Reserver:
@@ -292,16 +292,16 @@ def _ours(
         made = reserver_of(number).create(wanted[number], actor='benchmark')
         return str(made.node_uuid)
 
-    seconds = crowd.at_once(reserve)
+    seconds = threads.run_concurrently(reserve)
     for number, one in enumerate(wanted):
         reserver_of(number).delete(one.instance_uuid, actor='benchmark')
     return seconds
 
 
-def _show(rounds: Sequence[Round], count: int, nodes: int) -> int:
+def _show(rounds: Sequence[Timing], count: int, nodes: int) -> int:
     bare = min(one.bare for one in rounds)
     code = table.show(
-        'Reservations at once, a real Ironic',
+        'Concurrent reservations, a real Ironic',
         [
             table.Row(
                 f'seconds for {count} at once over {nodes} nodes, '
@@ -315,8 +315,8 @@ def _show(rounds: Sequence[Round], count: int, nodes: int) -> int:
     )
     apart = min(one.apart for one in rounds)
     print(
-        f'no node was given twice; from {SERVICES} processes, each of which '
-        f'looks for itself: {apart:.2f} s, {apart / bare:.2f} times'
+        f'no node was reserved twice; from {SERVICES} processes with a scan '
+        f'each: {apart:.2f} s, {apart / bare:.2f} times'
     )
     for one in rounds:
         print(

@@ -1,11 +1,11 @@
-"""Scan many nodes of a real Ironic: our client beside openstacksdk's.
+"""Scans of a real Ironic: our client against openstacksdk's.
 
-Both ask for the same fields of the same nodes of one Ironic, each scan in a
-process of its own, in turn. What counts is the client's own CPU time (user
-and system) for the scan alone: imports, the connection and one small request
-come before the clock starts. The memory is what the held result of one scan
-adds, by tracemalloc, in a process of its own again, so that tracing slows no
-scan that is timed; every node has properties that differ from the others'.
+Both request the same fields of the same nodes of one Ironic, each scan in its
+own process, in turn. The figure is the CPU time of the client (user and
+system) for the scan alone, after imports, connection and one small request.
+Memory is the size of the result of one scan, by tracemalloc, in another
+process, so that tracing slows no timed scan. The properties of every node are
+different.
 
     python -m benchmarks.scan [--nodes 10000] [--rounds 3]
 """
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fill(server: ironic.Ironic, count: int) -> None:
-    """Enrol nodes over ten shards; each has a serial number of its own."""
+    """Enrol nodes in ten shards, each node with its own serial number."""
     nodes = enrolment.Enrolment(server)
     for number in range(SHARDS):
         share = count // SHARDS + (number < count % SHARDS)

@@ -1,13 +1,13 @@
-"""Choose among many nodes: the engine beside a loop over the conditions.
+"""Selection among many nodes: the engine against a loop over the conditions.
 
-The peer judges node by node, as one would write it first. What counts is CPU
-time, of a cold choice: nothing is kept from one request to the next. The time
-of the first request of a process, which imports the parser of the operators,
-is not measured.
+The peer evaluates node by node, like a first naive program. The figure is the
+CPU time of a cold selection, without a cache from an earlier request. The
+first request of a process, which imports the parser of the operators, is not
+measured.
 
-The nodes are as a scan leaves them, equal properties shared. "All fit" is the
-slowest of all requests, for no condition spares the next one a node; nodes
-that each have properties of their own are the slowest of all nodes.
+The nodes are those of a scan, with equal properties shared. "All fit" is the
+slowest request, because no condition removes a node before the next one. Nodes
+with different properties are the slowest nodes.
 
     python -m benchmarks.select [--nodes 100000] [--rounds 9]
 """
@@ -30,7 +30,7 @@ from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.reservations import requirements, selection
 
 BUDGET = 0.1
-"""Seconds of CPU that a choice among 100,000 nodes may take."""
+"""Seconds of CPU time for a selection among 100,000 nodes."""
 
 CLASSES = 10
 _PROPERTIES = {
@@ -140,14 +140,14 @@ _FLEET = evaluation.Fleet.of(
 )
 
 
-def _judge(node: model.Node) -> str | None:
+def _unavailable_reason(node: model.Node) -> str | None:
     return evaluation.evaluate(node, _FLEET).code
 
 
 def _ours(
     request: reservation_request.Request, nodes: Sequence[model.Node]
 ) -> tuple[int, dict[str, int]]:
-    choice = selection.choose(request, nodes, _judge)
+    choice = selection.choose(request, nodes, _unavailable_reason)
     return choice.fitting, dict(choice.removed)
 
 
@@ -185,7 +185,7 @@ def _missed(
         text = requirement.read(node.properties)
         if text is None or not requirement.fits(text):
             return requirement.name
-    return _judge(node)
+    return _unavailable_reason(node)
 
 
 def _timed(work: Callable[[], T]) -> tuple[float, T]:

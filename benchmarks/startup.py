@@ -1,8 +1,8 @@
-"""Wall time of our shortest commands beside that of ``openstack``.
+"""Wall time of our shortest commands, against that of ``openstack``.
 
-A command line is started thousands of times by scripts; most of its time is
-imports. Ours is run as it is installed in this environment, the peer from a
-virtual environment of its own, in turn, so that both see the same machine.
+Scripts start a command line thousands of times; most of its time is imports.
+Ours is the installation of this environment, the peer has its own virtual
+environment. They run in turn, under the same conditions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stores of a membership, as the benchmarks start and configure them."""
+"""Membership stores of the benchmarks: servers and configuration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Timing:
 class Store(abc.ABC):
     """One store, started and ended as a context.
 
-    :param directory: an existing one, for all that it writes.
+    :param directory: an existing directory for its files.
     """
 
     smallest = Timing(heartbeat_interval=1, member_ttl=3, fence_margin=0.5)
@@ -78,7 +78,7 @@ class Database(Store):
 class Coordination(Store):
     """A coordination service, through tooz.
 
-    Subclasses say how to start the server.
+    Subclasses build the server.
     """
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -121,7 +121,7 @@ class Server(Protocol):
 
 
 class Etcd(Coordination):
-    """Leases of etcd, which last two seconds at least."""
+    """Leases of etcd, of at least two seconds."""
 
     smallest = Timing(heartbeat_interval=0.6, member_ttl=2, fence_margin=0.4)
 
@@ -131,7 +131,7 @@ class Etcd(Coordination):
 
 
 class ZooKeeper(Coordination):
-    """Sessions of ZooKeeper, of four seconds at least where it is not told."""
+    """Sessions of ZooKeeper, of at least four seconds by default."""
 
     smallest = Timing(heartbeat_interval=1, member_ttl=4, fence_margin=0.5)
 
@@ -151,7 +151,7 @@ class Redis(Coordination):
 
 
 class Memcached(Coordination):
-    """Items of memcached, which may last a second longer than asked for."""
+    """Items of memcached, which may last a second longer than requested."""
 
     smallest = Timing(heartbeat_interval=0.6, member_ttl=2, fence_margin=0.4)
 

@@ -1,4 +1,4 @@
-"""One way to show a comparison, and to say whether it meets its target."""
+"""Tables of measurements, each compared with a peer and a target."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _HEAD = ('measure', 'ours', 'peer', 'ratio', 'target', '')
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One measure of ours beside the same measure of a peer.
+    """One measure of ours and the same measure of a peer.
 
-    :param measure: what was measured, how often, and against which peer.
+    :param measure: the measure, the number of runs, and the peer.
     :param ours: our figure, in ``unit``.
     :param peer: the peer's figure, in ``unit``.
-    :param unit: what both figures count.
-    :param target: the greatest ratio of ours to the peer's that is good.
+    :param unit: of both figures.
+    :param target: the highest good ratio of ours to the peer's.
     """
 
     measure: str
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def met(self) -> bool:
-        """Whether the target is met."""
+        """``True`` if the target is met."""
         return self.ratio <= self.target
 
     def cells(self) -> tuple[str, ...]:

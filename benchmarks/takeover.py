@@ -1,19 +1,18 @@
-"""From the death of a service to its last free node with the others.
+"""Take-over time: from the death of a service to its last free node.
 
-Three real host processes share the nodes of a real Ironic by a hash ring;
-the records are in PostgreSQL, the membership is in the store that is
-measured. One after the other is killed with SIGKILL, at a random moment
-between two heartbeats. What is timed ends when the records name another
-owner for the last free node of the dead one; it is started again afterwards,
-and the next round begins when the records are as before. There is no peer
-that could be run here: in its place the table has the time to live plus two
-seconds.
+Three real host processes share the nodes of a real Ironic by a hash ring. The
+records are in PostgreSQL, the membership is in the measured store. One process
+after the other is killed with SIGKILL, at a random moment between two
+heartbeats. The time ends when the records name another owner for its last free
+node. Then the process is started again, and the next round begins when the
+records are as before. No peer can run here: instead the target is the time to
+live plus two seconds.
 
     python -m benchmarks.takeover [--backend db ...] [--rounds 20]
                                   [--nodes 10000] [--deployed 0]
 
 Nodes with an instance do not change owner. With ``--deployed 0.3`` three in
-ten have one, and the survivors first have Ironic list these, to be sure.
+ten have one, and the other services read them from Ironic first.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from ironic_ownership.db import connection, records, schema
 from lab import enrolment, ironic, postgresql, process
 
 AFTER_TTL = 2.0
-"""Seconds after the time to live within which the last node is taken."""
+"""Seconds after the time to live, until the last node is taken over."""
 
 PATIENCE = 600.0
 """Seconds after which a round is given up."""
@@ -50,7 +49,7 @@ _POLL = 0.1
 class Ring:
     """Three host processes and the records that they share.
 
-    :param store: where the members are.
+    :param store: of the members.
     :param timing: heartbeat interval and time to live, in seconds.
     """
 
@@ -117,7 +116,7 @@ class Ring:
         }
 
     def wait_until_shared(self, free: int) -> dict[str | None, int]:
-        """Wait until every free node has its owner, for good.
+        """Wait until every free node has its final owner.
 
         :returns: the free nodes of each host.
         """
@@ -188,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         directory = pathlib.Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix='takeover'))
         )
-        # The server's user has to get at its files in there.
+        # The server's user needs access to its files in there.
         directory.chmod(0o755)
         server = stack.enter_context(ironic.Ironic(directory / 'ironic'))
         enrolment.Enrolment(server).enrol(

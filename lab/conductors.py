@@ -1,7 +1,8 @@
 """A real Ironic with several conductors, each a process that can be killed.
 
 An API and conductors that talk by JSON-RPC, on a MariaDB, which is where
-Ironic tracks who is alive. Its hardware is fake and its API knows no users.
+Ironic tracks live conductors. Its hardware is fake, its API has no
+authentication.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from lab import ironic_api, venvs
 from lab.process import LabError, Process, free_port
 
 HEARTBEAT_TIMEOUT = 15
-"""Seconds after which Ironic takes a silent conductor for dead."""
+"""Seconds after which Ironic declares a silent conductor dead."""
 
 _CONFIGURATION = (
     ironic_api.CONFIGURATION
@@ -64,22 +65,22 @@ class Conductor:
         self._process: Process | None = None
 
     def start(self) -> None:
-        """Start it, for the first time or again, and return at once."""
+        """Start it, for the first time or again, and do not wait for it."""
         self._process = Process(self._argv, self._log).start()
 
     def stop(self) -> None:
-        """End it in good order: Ironic knows at once."""
+        """Stop it cleanly: it deregisters from Ironic."""
         if self._process is not None:
             self._process.stop()
 
     def kill(self) -> None:
-        """End it as a crash would: Ironic learns of it by and by."""
+        """Kill it, as in a crash: Ironic detects the missing heartbeats."""
         if self._process is not None:
             self._process.kill()
 
     @property
     def process(self) -> Process:
-        """What runs."""
+        """The running process."""
         if self._process is None:
             raise LabError(f'{self.hostname} was not started')
         return self._process
@@ -118,10 +119,10 @@ class Conductors(ironic_api.IronicAPI):
         return Process(self._command('ironic-api'), self.directory / 'api.log')
 
     def _works(self) -> bool:
-        return True  # without a conductor there is nothing more to ask
+        return True  # without a conductor no further request would succeed
 
     def add(self, *drivers: str, group: str = '') -> Conductor:
-        """Start one more conductor, and return at once.
+        """Start another conductor, and do not wait for it.
 
         :param drivers: its hardware types.
         :param group: its conductor group.
@@ -155,7 +156,7 @@ class Conductors(ironic_api.IronicAPI):
         return self.alive().get(conductor.hostname, False)
 
     def alive(self) -> dict[str, bool]:
-        """Return whether Ironic takes its conductors for alive, by name."""
+        """Return which conductors Ironic lists as alive, by name."""
         listed = self.request('GET', '/conductors')['conductors']
         return {one['hostname']: one['alive'] for one in listed}
 

@@ -1,4 +1,4 @@
-"""Nodes for a real Ironic, by the thousand, and what operators do to them.
+"""Thousands of nodes for a real Ironic, and the changes of operators.
 
 One node goes through Ironic's API until it is available and powered off. The
 others are copies of its row, written into Ironic's database: a second where
@@ -34,7 +34,7 @@ class Enrolment:
 
     :ivar server: that Ironic.
     :param repeatable: draw the same uuids after each :meth:`clear`, and in
-        each run, so that a hash ring gives nobody all nodes once in a while.
+        each run, so that a hash ring never gives one service all nodes.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class Enrolment:
         :param instance_share: which part of them, 0.0 to 1.0, has an
             instance, is active and powered on; the first ones.
         :param prefix: of their names, which get a part of the uuid as well.
-        :param same_every_time: take uuids that follow from the prefix and
-            the number, so that a hash ring has the same answers in each run.
+        :param same_every_time: derive the uuids from the prefix and the
+            number, so that a hash ring decides the same in each run.
         :returns: their uuids, in the order of Ironic's list.
         """
         template = self._template or self._make_template()
@@ -120,7 +120,7 @@ class Enrolment:
                 )
 
     def _list_conductor(self, group: str) -> None:
-        """Have Ironic list a conductor of that group, which gets no work."""
+        """Add a conductor of the group to Ironic's list, without a process."""
         if not group:
             return
         with self._ironic.sql() as database:
@@ -213,7 +213,7 @@ class Enrolment:
                 database.execute('DELETE FROM nodes WHERE uuid = ?', (uuid,))
 
     def clear(self) -> None:
-        """Take every node out of the database, whatever is on it."""
+        """Delete every node from the database, deployed ones as well."""
         with self._ironic.sql() as database:
             database.execute('DELETE FROM allocations')
             database.execute('DELETE FROM node_traits')

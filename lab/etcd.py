@@ -15,7 +15,7 @@ class Etcd(server.Server):
     """One server with a data directory of its own.
 
     :param options: more options of the command line.
-    :param scheme: ``https`` for one whose ``options`` say how.
+    :param scheme: ``https`` for a server whose ``options`` configure it.
     """
 
     title = 'etcd'
@@ -55,7 +55,7 @@ class Etcd(server.Server):
                 f'--initial-cluster={self.name}={peer}',
                 # Health and metrics without the client's certificate.
                 f'--listen-metrics-urls=http://127.0.0.1:{self.metrics_port}',
-                # Nothing here has to survive a power cut.
+                # The data need not survive a power cut.
                 '--unsafe-no-fsync',
                 '--log-level=error',
                 *self.options,
@@ -70,7 +70,7 @@ class Etcd(server.Server):
         self.start()
 
     def metrics(self) -> str:
-        """Return what Prometheus would scrape."""
+        """Return the metrics in Prometheus' format."""
         return self._get('metrics')
 
     def _get(self, path: str) -> str:

@@ -1,7 +1,7 @@
 """A wall clock that jumps while processes run, by Debian's libfaketime.
 
-The monotonic clocks of the same processes run on as they should: that is
-what a time server or an administrator does to a machine.
+The monotonic clocks of the same processes are not affected, as when a time
+server or an administrator sets the clock of a machine.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _DIRECTORIES = '/usr/lib/*/faketime'
 class Clock:
     """The wall clock of the processes that are started with :attr:`env`.
 
-    :param directory: for the file that they read the time from; whatever
-        user they run as has to get there.
+    :param directory: for the file that holds the offset; readable for the
+        users of these processes.
     """
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -42,7 +42,7 @@ class Clock:
         }
 
     def jump(self, seconds: int) -> None:
-        """Set the clock this far ahead of the machine's, or behind it."""
+        """Set the clock ahead of the machine's; behind it if negative."""
         new = self._file.with_suffix('.new')
         new.write_text(f'{seconds:+d}\n')
         new.rename(self._file)

@@ -1,9 +1,8 @@
 """A real Ironic: API and conductor in one process, on SQLite.
 
-Enough for all that is not about the liveness of conductors, which Ironic does
-not track on SQLite: ``conductors`` is for that. Its hardware is fake and its
-API knows no users. One writer at a time: Ironic on SQLite answers parallel
-writes with errors.
+On SQLite Ironic does not track the liveness of conductors; see ``conductors``
+for that. The hardware is fake, the API has no authentication. One writer at a
+time: Ironic on SQLite answers parallel writes with errors.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ api_workers = 1
 automated_clean = false
 # There is no heartbeat on SQLite: the conductor would soon count as dead.
 heartbeat_timeout = 86400
-# It would look at node after node, all the time, and with ten thousand of
-# them take a processor from whatever is tested or measured.
+# It would read the power state of every node, and with ten thousand of them
+# use a processor that tests and benchmarks need.
 sync_power_state_interval = 0
 # Deployed nodes that were written into its database have no conductor. It
-# would take them over, each of them locked for a moment, and what is tested
-# refuses a node that a conductor works on.
+# would lock each of them to take it over, and the code under test refuses a
+# node that a conductor has locked.
 sync_local_state_interval = 0
 [oslo_concurrency]
 lock_path = {directory}/lock
@@ -52,7 +51,7 @@ lock_path = {directory}/lock
 class Ironic(ironic_api.IronicAPI):
     """One Ironic with its files in one directory.
 
-    :param directory: made if missing; what is found there is used again.
+    :param directory: created if missing; existing files are used again.
     :param port: where to listen on 127.0.0.1; a free port if not given.
     """
 
@@ -72,7 +71,7 @@ class Ironic(ironic_api.IronicAPI):
 
     @contextlib.contextmanager
     def sql(self) -> Iterator[sqlite3.Connection]:
-        """Give a transaction on Ironic's own database, beside the API."""
+        """Open a transaction on Ironic's own database, past the API."""
         with self.writing:
             connection = sqlite3.connect(self.database, timeout=60)
             connection.row_factory = sqlite3.Row

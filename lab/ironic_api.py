@@ -1,4 +1,4 @@
-"""What every Ironic of the lab has: an API without users, and requests."""
+"""The API of every Ironic of the lab, and requests to it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ enabled_rescue_interfaces = fake,no-rescue
 enabled_storage_interfaces = noop
 enabled_vendor_interfaces = fake,no-vendor
 """
-"""How the file of every Ironic begins: no users, and fake hardware."""
+"""The common configuration: no authentication, and fake hardware."""
 
 
 class IronicAPI(service.Service, abc.ABC):
@@ -60,7 +60,7 @@ class IronicAPI(service.Service, abc.ABC):
     ) -> dict[str, Any]:
         """Send one request.
 
-        :param path: what follows ``/v1``.
+        :param path: the path below ``/v1``.
         :returns: the JSON of the answer; empty if there was none.
         :raises LabError: with Ironic's own text, if it refuses.
         """

@@ -1,7 +1,7 @@
-"""A real Keystone behind gunicorn, on SQLite.
+"""A real Keystone on gunicorn and SQLite.
 
-Has the user ``admin``, whose password is the same, with the role of that name
-in the project of that name and in the system; and whoever tests add.
+It has the user ``admin`` with the password ``admin`` and the role ``admin`` in
+the project ``admin`` and in the system, and the users that tests add.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ wsgi_app = 'keystone.wsgi.api:application'
 class Keystone(service.Service):
     """One Keystone with its files in one directory.
 
-    :param directory: made if missing; what is found there is used again.
+    :param directory: created if missing; existing files are used again.
     :param port: where to listen on 127.0.0.1; a free port if not given.
     """
 
@@ -57,7 +57,7 @@ class Keystone(service.Service):
         return f'{self.endpoint}/v3'
 
     def options(self) -> dict[str, str]:
-        """Return what a service's ``[keystone_authtoken]`` has to say."""
+        """Return the options of a service's ``[keystone_authtoken]``."""
         return {
             'auth_type': 'password',
             'auth_url': self.url,
@@ -83,7 +83,7 @@ class Keystone(service.Service):
             [str(binaries / 'gunicorn')],
             self.directory / 'gunicorn.log',
             env={
-                # Keystone takes the arguments of its server for its own.
+                # Keystone would parse the arguments of its server.
                 'GUNICORN_CMD_ARGS': f'--config {settings}',
                 'OS_KEYSTONE_CONFIG_DIR': str(self.directory),
                 'OS_KEYSTONE_CONFIG_FILES': config.name,
@@ -123,7 +123,7 @@ class Keystone(service.Service):
             return False
 
     def token(self, user: str = ADMIN, *, system: bool = False) -> str:
-        """Return a new token of a user, whose password is his name.
+        """Return a new token of a user, whose password is the user's name.
 
         :param system: for the system instead of the project.
         """

@@ -43,7 +43,7 @@ class MariaDB(server.Server):
                 '--skip-networking=0',
                 '--skip-name-resolve',
                 '--character-set-server=utf8mb4',
-                # Nothing here has to survive a power cut.
+                # The data need not survive a power cut.
                 '--innodb-flush-log-at-trx-commit=0',
             ],
             self._directory / 'mariadb.log',

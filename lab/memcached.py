@@ -28,7 +28,7 @@ class Memcached(server.Server):
                 *('-l', '127.0.0.1'),
                 *('-p', str(self.port)),
                 *('-U', '0'),
-                # It refuses to run as root.
+                # memcached refuses to run as root.
                 *('-u', _USER),
                 *('-m', '16'),
                 *('-c', '4096'),

@@ -1,7 +1,7 @@
-"""A real Placement behind gunicorn, on SQLite.
+"""A real Placement on gunicorn and SQLite.
 
-Knows no users: a request with the token ``admin`` may do everything. What
-tests need of it beside its life is written with requests of its own API.
+No authentication: a request with the token ``admin`` is allowed everything.
+Providers and inventories of tests are written through its own API.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ connection = sqlite:///{directory}/placement.db
 class Placement(service.Service):
     """One Placement with its files in one directory.
 
-    :param directory: made if missing; what is found there is used again.
+    :param directory: created if missing; existing files are used again.
     :param port: where to listen on 127.0.0.1; a free port if not given.
     """
 
@@ -42,7 +42,7 @@ class Placement(service.Service):
     _adapter: ksa_adapter.Adapter | None = None
 
     def options(self, endpoint: str | None = None) -> dict[str, str]:
-        """Return what a client's ``[placement]`` has to say.
+        """Return the options of a client's ``[placement]``.
 
         :param endpoint: another URL to reach it by, such as a proxy's.
         """
@@ -111,7 +111,7 @@ class Placement(service.Service):
     def send(
         self, method: str, path: str, *, json: Any = None
     ) -> requests.Response:
-        """Send one request and return whatever is answered."""
+        """Send one request and return the response, errors as well."""
         answer: requests.Response = self.adapter().request(
             path, method, json=json, connect_retries=1
         )
@@ -144,7 +144,7 @@ class Placement(service.Service):
             self.set_inventory(uuid, {RESOURCE_CLASS: 1})
 
     def set_inventory(self, uuid: str, totals: Mapping[str, int]) -> None:
-        """Replace what a provider has, whoever wrote it before."""
+        """Replace the inventory of a provider."""
         for name in totals:
             if name.startswith('CUSTOM_'):
                 self.request('PUT', f'/resource_classes/{name}')

@@ -1,7 +1,7 @@
 """A private PostgreSQL server.
 
-PostgreSQL refuses to run as root, so root hands it to the user of the
-Debian package. Its directory has to be reachable for that user.
+PostgreSQL refuses to run as root, so root starts it as the user of the Debian
+package, who needs access to its directory.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PostgreSQL(server.Server):
                 *('-k', str(self._directory)),
                 *('-c', 'listen_addresses=127.0.0.1'),
                 *('-c', 'max_connections=200'),
-                # Nothing here has to survive a power cut.
+                # The data need not survive a power cut.
                 *('-c', 'fsync=off'),
             ],
             self._directory / 'postgresql.log',
@@ -63,12 +63,12 @@ class PostgreSQL(server.Server):
     def stop(self) -> None:
         """Stop the server; clients are disconnected."""
         if self._process is not None:
-            # SIGTERM would wait until the last client has gone.
+            # SIGTERM would wait until the last client disconnects.
             self._process.signal(signal.SIGINT)
         super().stop()
 
     def freeze(self) -> None:
-        """Let the server answer nothing, its connections staying open."""
+        """Stop every process of the server; connections stay open."""
         # The parent first: afterwards it starts no further children.
         super().freeze()
         for pid in self._signal_all(signal.SIGSTOP):
@@ -77,7 +77,7 @@ class PostgreSQL(server.Server):
             )
 
     def thaw(self) -> None:
-        """End what :meth:`freeze` began."""
+        """Continue after :meth:`freeze`."""
         self._signal_all(signal.SIGCONT)
 
     def create_database(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""One child process: started, waited for until it answers, ended by its id."""
+"""Child processes: start, wait until ready, freeze, end by process id."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 _PORTS = range(20000, 30000)
-"""Below those that systems give to outgoing connections: such a one could
-take the port of a server that has not started yet, or is down for a while."""
+"""Below the ports of outgoing connections, which could take the port of a
+server before it starts, or while it is down."""
 
 _reserved: list[socket.socket] = []
 
@@ -24,11 +24,11 @@ class LabError(Exception):
 
 
 def free_port() -> int:
-    """Return a TCP port of 127.0.0.1 that is nobody else's.
+    """Return a TCP port of 127.0.0.1 that no other process uses.
 
-    It stays with this process until that ends, whether a server listens on
-    it or not: what says so to other processes of the lab is the UDP port of
-    the same number, which is held and never used.
+    The port is reserved until this process ends, whether a server listens on
+    it or not: the UDP port of the same number is the lock for other processes
+    of the lab.
 
     :raises LabError: if there is none.
     """
@@ -57,8 +57,8 @@ def answers_tcp(port: int) -> bool:
 def is_stopped(pid: int) -> bool:
     """Tell whether a signal has stopped every thread of a process.
 
-    The signal only begins that: a thread on another processor may still
-    answer a request.
+    The signal takes effect with a delay: a thread on another processor may
+    still answer a request.
     """
     try:
         tasks = list(pathlib.Path(f'/proc/{pid}/task').iterdir())
@@ -82,7 +82,7 @@ class Process:
     :param argv: command and arguments.
     :param log: file that takes standard output and error.
     :param env: variables to add to the environment.
-    :param user: run as this user, if we may change users; else as ourselves.
+    :param user: run as this user, if this process is root.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Process:
         return None if self._child is None else self._child.poll()
 
     def start(self) -> Process:
-        """Start the child and return at once."""
+        """Start the child, and do not wait for it."""
         with self.log.open('ab') as output:
             self._child = subprocess.Popen(
                 self.argv,
@@ -134,7 +134,7 @@ class Process:
         """Wait until a probe succeeds.
 
         :param ready: the probe.
-        :param what: what is waited for, for the error.
+        :param what: the expected event, for the error.
         :param timeout: seconds.
         :raises LabError: with the end of the log, if the child ends or the
             time is up first.
@@ -151,7 +151,7 @@ class Process:
             time.sleep(0.05)
 
     def tail(self, lines: int = 30) -> str:
-        """Return the end of what the child printed."""
+        """Return the end of the child's output."""
         text = self.log.read_text(errors='replace')
         return '\n'.join(text.splitlines()[-lines:])
 
@@ -161,7 +161,7 @@ class Process:
             self._child.send_signal(number)
 
     def freeze(self) -> None:
-        """Stop the child with SIGSTOP, and wait until it does nothing more.
+        """Stop the child with SIGSTOP, and wait until every thread stopped.
 
         :raises LabError: if that does not happen.
         """
@@ -169,7 +169,7 @@ class Process:
         self.wait_until(lambda: is_stopped(self.pid), 'stop')
 
     def thaw(self) -> None:
-        """Let the child go on after :meth:`freeze`."""
+        """Continue the child after :meth:`freeze`."""
         self.signal(signal.SIGCONT)
 
     def wait(self, timeout: float = 180) -> int:
@@ -188,7 +188,7 @@ class Process:
             ) from exc
 
     def stop(self, *, timeout: float = 60) -> None:
-        """End the child: SIGTERM, and SIGKILL when that does not help."""
+        """End the child: SIGTERM, then SIGKILL after the time-out."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
         try:

@@ -1,8 +1,7 @@
-"""A network between one client and one server that can be made to fail.
+"""TCP proxy that simulates network faults between a client and a server.
 
-A TCP proxy on the loopback interface: the client is configured with its port
-instead of the server's. Needs no rights, no network namespaces and no
-firewall, so it works wherever the tests do.
+The client is configured with the port of the proxy instead of the server's.
+It needs no privileges, no network namespaces and no firewall.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class _Mode(enum.Enum):
 
 
 class Proxy:
-    """Hands connections on to a server, as long as nobody says otherwise.
+    """A proxy in front of one server, which forwards until told otherwise.
 
     :param target: port of the server on 127.0.0.1.
     :ivar port: port for the client, the same for as long as this lives.
@@ -51,22 +50,22 @@ class Proxy:
     def forward(self) -> None:
         """End every fault.
 
-        What was on its way during a silence arrives now, as in a network
-        that sends again what nobody acknowledged.
+        Data that were delayed by a silence arrive now, as in a network that
+        retransmits unacknowledged packets.
         """
         self._become(_Mode.FORWARD, 0.0)
 
     def silence(self) -> None:
-        """Let nothing through in either direction, without a word to anyone.
+        """Drop all data in both directions.
 
-        Connections stay, new ones look accepted and get no answer.
+        Connections stay open, new ones are accepted and get no answer.
         """
         self._become(_Mode.SILENT, 0.0)
 
     def delay(self, seconds: float) -> None:
         """Add latency to everything that the client sends.
 
-        :param seconds: for each piece that arrives at once.
+        :param seconds: for each chunk.
         """
         self._become(_Mode.FORWARD, seconds)
 
@@ -90,13 +89,13 @@ class Proxy:
             self._changed.notify_all()
 
     def _end_all(self) -> None:
-        # Wakes the thread that accepts, which close() alone does not.
+        # close() alone would not wake the thread that accepts.
         with contextlib.suppress(OSError):
             self._bound.shutdown(socket.SHUT_RDWR)
         self._bound.close()
         self._listens = False
         if self._mode is _Mode.CUT:
-            # Nobody else gets the port meanwhile, and nobody gets in.
+            # Bound without listening: reserved, and connections are refused.
             self._bound = _bound_to(self.port)
         for one in self._sockets:
             _end(one)
@@ -128,7 +127,7 @@ class Proxy:
     def _serve(self, client: socket.socket) -> None:
         self._pass(0.0)
         if _has_gone(client):
-            # It gave up during a silence; a server would never know.
+            # It disconnected during a silence: the server never sees it.
             self._forget(client)
             return
         try:
@@ -154,7 +153,7 @@ class Proxy:
         self._forget(sink)
 
     def _pass(self, delay: float) -> None:
-        """Wait for the delay, and until nobody wants silence any more."""
+        """Wait for the delay, and for the end of a silence."""
         with self._changed:
             if delay:
                 self._changed.wait(delay)
@@ -184,7 +183,7 @@ def _start(target: object, *args: object) -> None:
 
 
 def _end(one: socket.socket) -> None:
-    """Reset a connection: unsent data is thrown away."""
+    """Reset a connection; unsent data are lost."""
     with contextlib.suppress(OSError):
         one.setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, b'\x01\0\0\0\0\0\0\0'
@@ -196,7 +195,7 @@ def _end(one: socket.socket) -> None:
 def _has_gone(client: socket.socket) -> bool:
     poll = select.poll()
     try:
-        # A ValueError: it was closed here a moment ago.
+        # A ValueError: another thread has closed it.
         poll.register(client, select.POLLRDHUP | select.POLLHUP)
         return bool(poll.poll(0))
     except (OSError, ValueError):

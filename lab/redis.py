@@ -1,4 +1,4 @@
-"""A private Redis server that keeps nothing on disk, unless told to."""
+"""A private Redis server without persistence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab import process, server
 class Redis(server.Server):
     """One server.
 
-    :param password: what clients have to say; empty means none.
+    :param password: of its clients; empty for none.
     """
 
     title = 'Redis'
@@ -52,6 +52,6 @@ class Redis(server.Server):
             socket.create_connection(('127.0.0.1', self.port), 1) as probe,
         ):
             probe.sendall(b'PING\r\n')
-            # Without the password it says so, which is an answer too.
+            # An authentication error is an answer as well.
             return probe.recv(100)[:1] in (b'+', b'-')
         return False

@@ -1,4 +1,4 @@
-"""What the private servers have in common: how they start, stop and freeze."""
+"""Base class of the private servers: start, stop, freeze."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Server(abc.ABC):
     """
 
     title: ClassVar[str]
-    """What it is, for errors."""
+    """The name of the server, for errors."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self.port = process.free_port()
@@ -32,7 +32,7 @@ class Server(abc.ABC):
         return self
 
     def begin(self) -> None:
-        """Start the server, which may need others before it answers."""
+        """Start the server, and do not wait until it answers."""
         self._process = self._prepare().start()
 
     def wait(self) -> None:
@@ -56,11 +56,11 @@ class Server(abc.ABC):
         self.start()
 
     def freeze(self) -> None:
-        """Let the server answer nothing, its connections staying open."""
+        """Stop the server's process with SIGSTOP; connections stay open."""
         self._running().freeze()
 
     def thaw(self) -> None:
-        """End what :meth:`freeze` began."""
+        """Continue after :meth:`freeze`."""
         self._running().thaw()
 
     @abc.abstractmethod
@@ -81,7 +81,7 @@ def program(name: str, package: str, path: str | None = None) -> str:
     """Find a program.
 
     :param package: the Debian package that has it.
-    :param path: where to look, if not on ``PATH``.
+    :param path: directories to search instead of ``PATH``.
     :raises LabError: if it is not installed.
     """
     found = shutil.which(name, path=path)

@@ -1,4 +1,4 @@
-"""What the private OpenStack services have in common: life behind a URL."""
+"""Base class of the private OpenStack services: processes with a URL."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lab import process
 class Service(abc.ABC):
     """One service with its files in one directory.
 
-    :param directory: made if missing; what is found there is used again.
+    :param directory: created if missing; existing files are used again.
     :param port: where to listen on 127.0.0.1; a free port if not given.
     """
 
     title: ClassVar[str]
-    """What it is, for errors."""
+    """The name of the service, for errors."""
 
     def __init__(
         self, directory: pathlib.Path, *, port: int | None = None
@@ -57,8 +57,8 @@ class Service(abc.ABC):
     def start(self) -> None:
         """Start the service and wait until its API answers.
 
-        Also starts it again, on the same port and with the same data; one
-        that runs is left alone.
+        Also restarts it, on the same port and with the same data. Does
+        nothing if it runs.
 
         :raises LabError: with the end of its log, if it does not start.
         """
@@ -86,19 +86,19 @@ class Service(abc.ABC):
         running, self._process = self._process, None
         if running is None:
             return
-        # Its workers are children of what we started, and would go on
-        # answering for a while.
+        # Its workers are children of the process, and would continue to
+        # answer for a while.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)
         running.kill()
 
     @abc.abstractmethod
     def _prepare(self) -> process.Process:
-        """Return the process to start, its files and its data in place.
+        """Return the process to start, with its files and data created.
 
-        :raises LabError: if they can't be made.
+        :raises LabError: if they can't be created.
         """
 
     @abc.abstractmethod
     def _works(self) -> bool:
-        """Tell whether a service that listens can work."""
+        """Tell whether a service that listens is ready."""

@@ -1,4 +1,4 @@
-"""A file system that can be filled up without harm to the machine's."""
+"""A small file system in memory, which tests fill up."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lab import process
 class SmallDisk:
     """A file system in memory, mounted on a directory. Needs root.
 
-    :param directory: an existing directory that nothing is in.
-    :param size: bytes that fit.
+    :param directory: an existing, empty directory.
+    :param size: in bytes.
     """
 
     def __init__(self, directory: pathlib.Path, size: int) -> None:
@@ -39,7 +39,7 @@ class SmallDisk:
             )
 
     def fill(self) -> None:
-        """Take all that is free now, and whatever becomes free meanwhile."""
+        """Use all free space, and the space that becomes free meanwhile."""
         with self._filler.open('ab', buffering=0) as file:
             for size in (1 << 20, 1 << 12):
                 with contextlib.suppress(OSError):
@@ -48,7 +48,7 @@ class SmallDisk:
 
     @property
     def is_full(self) -> bool:
-        """Whether not one more page fits."""
+        """``True`` if no page is free."""
         probe = self.directory / 'probe'
         try:
             probe.write_bytes(b'x')
@@ -59,10 +59,10 @@ class SmallDisk:
         return False
 
     def free(self) -> None:
-        """Give the space back."""
+        """Free the space again."""
         self._filler.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Unmount; who still has files open keeps them until it closes."""
+        """Unmount; open files stay usable until they are closed."""
         if os.path.ismount(self.directory):
             subprocess.run(['umount', '-l', str(self.directory)], check=True)

@@ -1,9 +1,9 @@
-"""Virtual environments for the real servers, made once and kept.
+"""Virtual environments for the real servers, created once and cached.
 
-Each server has one of its own, because its libraries must not meet ours. They
-lie under ``.lab`` of the repository, or where IRONIC_OWNERSHIP_LAB says.
-Several processes may ask at the same time: one installs, the others wait. An
-installation that was interrupted lacks its mark and is done again.
+Each server has its own, because its libraries conflict with ours. They are in
+``.lab`` of the repository, or in the directory IRONIC_OWNERSHIP_LAB. One
+process installs, others wait for it. An interrupted installation lacks its
+mark and is repeated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INSTALL_TIMEOUT = 900
 
 
 def cache() -> pathlib.Path:
-    """Return the directory for what the lab downloads and keeps."""
+    """Return the directory for downloads of the lab."""
     named = os.environ.get('IRONIC_OWNERSHIP_LAB')
     if named:
         return pathlib.Path(named).absolute()

@@ -16,7 +16,7 @@ from lab import process, server
 _LIBRARIES = pathlib.Path('/usr/share/java/zookeeper.jar')
 
 TICK = 0.2
-"""Seconds: sessions last from two to twenty thousand ticks here, and end at
+"""Seconds. Sessions last from two to twenty thousand ticks here, and expire at
 most one tick late."""
 
 
@@ -64,7 +64,7 @@ class ZooKeeper(server.Server):
             [
                 _java(),
                 *('-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'),
-                # Nothing here has to survive a power cut.
+                # The data need not survive a power cut.
                 '-Dzookeeper.forceSync=no',
                 *('-cp', str(_LIBRARIES)),
                 'org.apache.zookeeper.server.ZooKeeperServerMain',
@@ -91,8 +91,8 @@ class ZooKeeper(server.Server):
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError):
-            # One that answers "ruok" need not serve yet: who connects then
-            # may wait for an answer until it gives up.
+            # A server that answers "ruok" need not serve yet: early clients
+            # may wait until they time out.
             return 'Mode: ' in self.ask('srvr')
         return False
 

@@ -1,1 +1,1 @@
-"""What tools/quickstart runs: ``python -m lab.quickstart``."""
+"""The program of tools/quickstart: ``python -m lab.quickstart``."""

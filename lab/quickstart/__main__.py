@@ -1,4 +1,4 @@
-"""Run the story, keep it running, end it, or hold the README to it."""
+"""Command line: run the demonstration, keep it, end it, verify the README."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import shutil
 import sys
 
 from lab import process, venvs
-from lab.quickstart import left_running, story
+from lab.quickstart import demonstration, left_running
 
 _SECONDS = re.compile(r'\d+\.\d s\b')
 
 
 def main() -> int:
-    """Do what the arguments say.
+    """Run the program.
 
-    :returns: 0, or 1 if something does not go as it should.
+    :returns: 0, or 1 after a failure.
     """
     args = _parser().parse_args()
     directory = venvs.cache() / 'quickstart'
@@ -33,18 +33,18 @@ def main() -> int:
         return 1
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    told = story.Story(directory)
+    demo = demonstration.Demonstration(directory)
     try:
-        told.run()
+        demo.run()
         if args.keep:
-            running.remember(told.pids())
+            running.remember(demo.pids())
     except process.LabError as exc:
         print(f'quickstart: {exc}', file=sys.stderr)
         return 1
     finally:
         if not running.pids():
-            told.stop()
-    return _verify(args.verify, told) if args.verify else 0
+            demo.stop()
+    return _verify(args.verify, demo) if args.verify else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -53,25 +53,25 @@ def _parser() -> argparse.ArgumentParser:
         description='A real Ironic with 300 nodes, three services that share '
         'them, one of them killed.',
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        '--keep', action='store_true', help='leave everything running'
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument(
+        '--keep', action='store_true', help='leave all processes running'
     )
-    what.add_argument(
-        '--stop', action='store_true', help='end what --keep left running'
+    modes.add_argument(
+        '--stop', action='store_true', help='end the processes of --keep'
     )
-    what.add_argument(
+    modes.add_argument(
         '--verify',
         type=pathlib.Path,
         metavar='FILE',
-        help='fail if FILE does not show this output, seconds aside',
+        help='fail if FILE does not show this output; durations may differ',
     )
     return parser
 
 
-def _verify(document: pathlib.Path, told: story.Story) -> int:
+def _verify(document: pathlib.Path, demo: demonstration.Demonstration) -> int:
     shown = _SECONDS.sub('N s', _without_indent(document.read_text()))
-    printed = _SECONDS.sub('N s', '\n'.join(told.transcript))
+    printed = _SECONDS.sub('N s', '\n'.join(demo.transcript))
     missing = [
         line
         for line in printed.splitlines()

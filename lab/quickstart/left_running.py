@@ -1,4 +1,4 @@
-"""What ``--keep`` left running, and how ``--stop`` ends just that."""
+"""The processes of ``--keep``, which ``--stop`` ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PATIENCE = 20.0
 
 
 class LeftRunning:
-    """The processes of a quickstart that were not ended with it.
+    """The process ids of a quickstart, kept in a file.
 
     :param directory: of that quickstart.
     """
@@ -23,17 +23,17 @@ class LeftRunning:
         self._file = directory / 'running.json'
 
     def remember(self, pids: Sequence[int]) -> None:
-        """Write down what to end later."""
+        """Store the process ids."""
         self._file.write_text(json.dumps(list(pids)))
 
     def pids(self) -> list[int]:
-        """Return those that still run, and are what they were."""
+        """Return those that still run, and are processes of the quickstart."""
         if not self._file.exists():
             return []
         return [p for p in json.loads(self._file.read_text()) if self._ours(p)]
 
     def stop(self) -> int:
-        """End them: SIGTERM, and SIGKILL when that does not help.
+        """End them: SIGTERM, then SIGKILL after the time-out.
 
         :returns: how many were ended.
         """
@@ -49,7 +49,7 @@ class LeftRunning:
         return len(pids)
 
     def _ours(self, pid: int) -> bool:
-        # An id may have been given to somebody else's process since.
+        # The id may belong to another process by now.
         try:
             command = pathlib.Path(f'/proc/{pid}/cmdline').read_bytes()
         except OSError:

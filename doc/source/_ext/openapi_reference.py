@@ -1,7 +1,7 @@
 """Directive that shows the OpenAPI document as a reference.
 
-Usage: ``.. openapi-reference::``. What is shown is the document that the
-service answers with; the tests hold that against what the service does.
+Usage: ``.. openapi-reference::``. It shows the document that the
+service serves; tests compare it with the service.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ironic_ownership.web import openapi
 
 
 class OpenAPIReference(SphinxDirective):
-    """All operations, each with what is sent and answered."""
+    """All operations, each with its request and responses."""
 
     has_content = False
 
@@ -42,7 +42,7 @@ class OpenAPIReference(SphinxDirective):
 
 
 def _lines(operation: dict[str, Any]) -> Iterator[str]:
-    """Return what is said of an operation, as reStructuredText."""
+    """Return the description of an operation, as reStructuredText."""
     yield _escaped(operation['summary'])
     yield ''
     if 'description' in operation:
@@ -57,9 +57,9 @@ def _lines(operation: dict[str, Any]) -> Iterator[str]:
             (f'``{name}`` (body)', schema.get('description', ''), schema)
             for name, schema in _body(operation)['properties'].items()
         ]
-    for name, said, schema in parameters:
+    for name, text, schema in parameters:
         yield name
-        yield f'    {_escaped(said)} {_kind(schema)}'.rstrip()
+        yield f'    {_escaped(text)} {_kind(schema)}'.rstrip()
         yield ''
     yield '.. list-table::'
     yield '   :widths: 10 90'
@@ -77,7 +77,7 @@ def _body(operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kind(schema: dict[str, Any]) -> str:
-    """Return the values that a schema allows, as far as a list can say."""
+    """Return the allowed values of a schema, if it lists them."""
     values = schema.get('enum') or schema.get('items', {}).get('enum')
     if values:
         return f'One of {", ".join(f"``{value}``" for value in values)}.'

@@ -1,7 +1,7 @@
 """Directive that shows a file as ``plugin new`` writes it.
 
-Usage: ``.. plugin-template:: KIND NAME PATH``. The documentation shows what
-the tests try, and can't differ from it.
+Usage: ``.. plugin-template:: KIND NAME PATH``. The documentation shows the
+same files that the tests run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The main job on real input, as a story that a newcomer can follow.
+"""The demonstration: a real Ironic, three services, one of them killed.
 
-A real Ironic with a few hundred nodes, three services that share them, one
-of them killed: its free nodes are taken over, its deployed nodes stay. All
-that is shown comes from the project's own commands.
+A few hundred nodes are shared by three services. After one service is killed,
+its free nodes are taken over and its deployed nodes stay. All output comes
+from the project's own commands.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Try next, with everything still running (./tools/quickstart --keep):
 and end it with ./tools/quickstart --stop."""
 
 
-class Story:
+class Demonstration:
     """One run, with its files in one directory.
 
     :param directory: an empty directory for everything.
@@ -61,9 +61,9 @@ class Story:
         self.hosts: dict[str, process.Process] = {}
 
     def run(self) -> None:
-        """Tell the whole story.
+        """Run all steps.
 
-        :raises LabError: if it does not go as told.
+        :raises LabError: if a step fails.
         """
         self.say('Starting Ironic, the released package with fake hardware.')
         self.ironic.start()
@@ -99,7 +99,7 @@ class Story:
 
     @property
     def total(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return NODES_EACH * len(SHARDS) * len(GROUPS)
 
     def enrol(self, nodes: enrolment.Enrolment) -> None:
@@ -161,7 +161,7 @@ class Story:
         return sum(row['nodes'] for row in self.services().values())
 
     def show_services(self) -> None:
-        """Show which service owns how many nodes."""
+        """Show the number of nodes of each service."""
         self.show('service', 'list')
 
     def show(self, *words: str) -> None:
@@ -170,9 +170,9 @@ class Story:
         self.say(self._command(*words).rstrip())
 
     def wait_until(self, ready: Callable[[], bool], what: str) -> None:
-        """Wait for something that the services are to do.
+        """Wait for a result of the services.
 
-        :raises LabError: if a service ended, or the time is up.
+        :raises LabError: after the time-out.
         """
         deadline = time.monotonic() + _TIMEOUT
         while not ready():
@@ -183,7 +183,7 @@ class Story:
             time.sleep(0.2)
 
     def say(self, text: str) -> None:
-        """Print, and remember what was printed."""
+        """Print, and add to the transcript."""
         print(text, flush=True)
         self.transcript.append(text)
 
