@@ -86,7 +86,7 @@ class Service:
 
     def make_unavailable(self, nodes: Sequence[model.Node]) -> None:
         """Record that nodes cannot be scheduled to."""
-        change = availability.Verdict(availability.Unavailable.MAINTENANCE)
+        change = availability.Evaluation(availability.Unavailable.MAINTENANCE)
         self._apply([Update(node, change) for node in nodes])
 
     def _apply(self, changes: Sequence[Change]) -> None:

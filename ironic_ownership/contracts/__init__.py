@@ -1,18 +1,18 @@
-"""All that a plugin imports: one flat list of names, standard library only.
+"""The public interface for plugins: one flat list of names, stdlib only.
 
 A policy subclasses :class:`FilterPolicy` or :class:`AssignerPolicy`, a
 membership backend :class:`MembershipBackend`, and an entry point in the group
 ``ironic_ownership.policies`` or ``ironic_ownership.backends`` names the
-class. Everything else is here to be taken and given back.
+class. The other names are the values that they receive and return.
 
-**Version.** A plugin says for which contract it was written, as a number::
+**Version.** A plugin declares for which contract it was written, as a number::
 
     class MyPolicy(contracts.FilterPolicy):
         contract_version = 1
 
-never as ``CONTRACT_VERSION``, which is what the installed release speaks:
-the two are compared, and a plugin for another version is refused at start
-and named, with its distribution.
+never as ``CONTRACT_VERSION``, the version of the installed release: the two
+are compared, and a plugin for another version is refused at start, with its
+name and distribution.
 
 **Stability.** As long as ``CONTRACT_VERSION`` stays the same, in every
 release:
@@ -22,24 +22,23 @@ release:
   has to be implemented: what is added has a default that behaves as before;
 * values such as :class:`Node` may get further fields, always with a default
   and at the end, and :class:`Capability` further members: build values with
-  keyword arguments, and ignore what you do not know;
-* what a plugin may rely on when it is called, and what it may raise, only
-  gets wider.
+  keyword arguments, and ignore unknown fields and members;
+* guarantees to a plugin, and the set of errors that it may raise, only grow.
 
-Only a major release raises the version, and its release notes say what a
+Only a major release raises the version, and its release notes list what a
 plugin has to change. The suites in :mod:`ironic_ownership.testing` follow
-the same rules, but any release may check a law that was there before more
-strictly: a plugin that fails then was always wrong.
+the same rules, but any release may check an existing law more strictly: a
+plugin that fails then was always wrong.
 
 Not promised: other modules than this one (the ports of the records, of
 Ironic and of Placement are between our own packages), names that begin with
-an underscore, and the wording of messages.
+an underscore, the names of the tests in the suites, and the wording of
+messages.
 
-**Secrets.** What a policy decides from is advertised: the store of the
-membership, the records and the command line show it to everyone. So the
-settings of a policy never hold an option declared ``secret``, and the host
-refuses to start with one that does. The options of a backend are never
-advertised.
+**Secrets.** The settings of a policy are advertised: the membership store,
+the records and the command line show them to all users. They never hold an
+option declared ``secret``, and the host refuses to start with one that does.
+The options of a backend are never advertised.
 """
 
 from ironic_ownership.contracts.backend import MembershipBackend

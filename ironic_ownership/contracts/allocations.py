@@ -1,7 +1,7 @@
-"""The port to what makes a node one instance's: Ironic's own reservations.
+"""The port to allocations: Ironic's own reservations of nodes.
 
-Whatever the records say, Ironic is the one place where two services on two
-machines can be told apart: it gives a node to one instance only.
+Ironic arbitrates between services on different machines: it gives a node to
+one instance only.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import enum
 from collections.abc import Collection, Sequence
 
 MARKER = 'ironic_ownership'
-"""Key in Ironic's ``extra`` under which the service's name stands."""
+"""Key of the service's name in Ironic's ``extra``."""
 
 
 class Method(enum.StrEnum):
-    """By what a node is reserved in Ironic."""
+    """Means of reserving a node in Ironic."""
 
     ALLOCATION = 'allocation'
     """An allocation whose uuid is the instance's; API 1.52 or newer."""
@@ -26,7 +26,7 @@ class Method(enum.StrEnum):
 
 
 class AllocationState(enum.StrEnum):
-    """How far Ironic is with it."""
+    """State of an allocation in Ironic."""
 
     ALLOCATING = 'allocating'
     """Ironic still looks for a node."""
@@ -35,16 +35,16 @@ class AllocationState(enum.StrEnum):
     """The node is the instance's."""
 
     ERROR = 'error'
-    """None of the nodes could be had; ``last_error`` says why."""
+    """None of the nodes was available; ``last_error`` has the reason."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Allocation:
-    """What Ironic knows of a reservation.
+    """A reservation as Ironic has it.
 
-    :param node_uuid: of the node that was given; ``None`` if none was yet.
+    :param node_uuid: of the allocated node; ``None`` while there is none.
     :param owner: canonical name of the service for which this project made
-        it; ``None`` if somebody else did.
+        it; ``None`` if another client did.
     """
 
     instance_uuid: str
@@ -55,19 +55,19 @@ class Allocation:
 
 
 class Allocations(abc.ABC):
-    """Reserves nodes in Ironic; each call can be made again and again.
+    """Reserves nodes in Ironic; every call is idempotent.
 
     Threading: one thread at a time. Blocking: seconds, up to the time-out of
     a request, so never from the heartbeat thread. Failure:
-    :class:`IronicUnavailableError` for what may pass, also an answer of 503;
-    then Ironic may have done it or not, and the same call again finds out.
-    :class:`IronicError` for what will not pass.
+    :class:`IronicUnavailableError` where a retry may succeed, also for 503;
+    the request may have taken effect, and the same call again finds out.
+    Otherwise :class:`IronicError`.
     """
 
     @property
     @abc.abstractmethod
     def method(self) -> Method:
-        """By what it reserves."""
+        """The means by which it reserves."""
 
     @abc.abstractmethod
     def check(self) -> None:
@@ -88,35 +88,35 @@ class Allocations(abc.ABC):
         owner: str,
         traits: Collection[str] = (),
     ) -> Allocation:
-        """Reserve one of some nodes for an instance, and wait for the end.
+        """Reserve one of some nodes for an instance, and wait for the result.
 
-        What the owner made for the instance before is returned as it is,
-        unless it ended in an error: then it is made anew.
+        An earlier allocation of the owner for the instance is returned as it
+        is, unless it ended in an error: then it is replaced.
 
         :param resource_class: of all the candidates, exactly as in Ironic.
-        :param candidates: uuids of the nodes that will do; at least one.
+        :param candidates: uuids of the acceptable nodes; at least one.
         :param owner: canonical name of the service.
-        :param traits: that Ironic has to see on the node, too.
-        :returns: ``ACTIVE``, or ``ERROR`` if none of them could be had, or
+        :param traits: checked by Ironic, too.
+        :returns: ``ACTIVE``, or ``ERROR`` if none of them was available, or
             ``ALLOCATING`` if Ironic took longer than a bounded time.
-        :raises AllocationConflictError: if somebody else has one for the
+        :raises AllocationConflictError: if another client has one for the
             instance.
         """
 
     @abc.abstractmethod
     def get(self, instance_uuid: str) -> Allocation | None:
-        """Look up what there is for an instance, whoever made it."""
+        """Look up the allocation of an instance, made by any client."""
 
     @abc.abstractmethod
     def delete(self, instance_uuid: str) -> bool:
-        """Give the node of an instance back.
+        """Release the node of an instance.
 
-        :returns: ``False`` if there was nothing.
-        :raises AllocationInUseError: while Ironic does not let go of it:
-            the node is deployed, or worked on just now.
-        :raises AllocationConflictError: if somebody else made it.
+        :returns: ``False`` if there was no allocation.
+        :raises AllocationInUseError: while Ironic does not release it: the
+            node is deployed, or an operation is running on it.
+        :raises AllocationConflictError: if another client made it.
         """
 
     @abc.abstractmethod
     def mine(self, owner: str) -> Sequence[Allocation]:
-        """List all that this project made for a service: all or an error."""
+        """List the allocations that this project made for a service."""

@@ -1,7 +1,7 @@
-"""Can something be scheduled to a node, and if not, why: the words for it.
+"""Availability of nodes for scheduling, and the codes of what prevents it.
 
 A code never changes its meaning and is never removed: it is on record, in
-events and in JSON. What is judged by which rule is in ``engine.availability``.
+events and in JSON. The rules are in ``engine.availability``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import enum
 
 
 class Unavailable(enum.StrEnum):
-    """Why nothing can be scheduled to a node; the first that applies counts.
+    """Reasons why a node cannot be scheduled to; the first that applies.
 
     Source: out-of-service for the first; the others are those of Nova's
     Ironic driver, and "retired".
@@ -30,49 +30,36 @@ class Unavailable(enum.StrEnum):
     """The node is held for an instance, and nothing is deployed yet."""
 
     POWER_ERROR = 'power_error'
-    """Ironic failed to bring the node's power into a state."""
+    """Ironic failed to set the power state of the node."""
 
     CLEANING = 'cleaning'
-    """The node is being cleaned, or that failed."""
+    """The node is being cleaned, or cleaning failed."""
 
     RETIRED = 'retired'
-    """The node is marked as retired: nothing new comes to it."""
+    """The node is marked as retired: no new instance is scheduled to it."""
 
     PROVISION_STATE = 'provision_state'
     """The provision state is another one than available."""
 
     POWER_UNKNOWN = 'power_unknown'
-    """Ironic has not learned yet whether the node is on or off."""
+    """Ironic does not know yet whether the node is on or off."""
 
-
-SUMMARY: dict[Unavailable, str] = {
-    Unavailable.OUT_OF_SERVICE: 'no live conductor for its driver and group',
-    Unavailable.MAINTENANCE: 'in maintenance',
-    Unavailable.IN_USE: 'has an instance',
-    Unavailable.RESERVED: 'held for an instance',
-    Unavailable.POWER_ERROR: 'its power is in error',
-    Unavailable.CLEANING: 'being cleaned, or failed to be',
-    Unavailable.RETIRED: 'retired',
-    Unavailable.PROVISION_STATE: 'in another provision state than available',
-    Unavailable.POWER_UNKNOWN: 'its power state is not known yet',
-}
-"""One phrase a code, for tables and log lines."""
 
 WITH_INSTANCE = frozenset((Unavailable.IN_USE, Unavailable.RESERVED))
-"""The codes that say no more than that the node has an instance."""
+"""The codes that mean no more than that the node has an instance."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Verdict:
-    """What is judged of one node at one moment.
+class Evaluation:
+    """Availability of one node, evaluated at one moment.
 
-    :param code: why nothing can be scheduled to it; ``None`` if it can be.
-    :param detail: what the code was concluded from, for the operator.
+    :param code: the reason why it is unavailable; ``None`` if it is not.
+    :param detail: the facts behind the code, for the operator.
     """
 
     code: Unavailable | None = None
     detail: str = ''
 
 
-AVAILABLE = Verdict()
-"""Something can be scheduled to the node."""
+AVAILABLE = Evaluation()
+"""The node can be scheduled to."""

@@ -1,8 +1,8 @@
-"""The membership backends: who is alive, and am I still one of them.
+"""The contract of membership backends, which know the live services.
 
-A backend knows nothing of nodes and decides nothing. Members are processes:
-several of one host may be members at once, and the records say which of them
-is active; the others stand by.
+A backend knows no nodes and decides nothing. Members are processes: several
+of one host may be members at the same time, and the records name the active
+one; the others stand by.
 
 Threading: :meth:`MembershipBackend.join`, :meth:`~MembershipBackend.beat`,
 :meth:`~MembershipBackend.advertise`, :meth:`~MembershipBackend.leave` and
@@ -11,7 +11,7 @@ Threading: :meth:`MembershipBackend.join`, :meth:`~MembershipBackend.beat`,
 any. Blocking: every call ends within ``call_timeout`` seconds, also while the
 store is down, and :meth:`~MembershipBackend.watch` within its own
 ``timeout``. Failure: a store that does not answer is
-:class:`BackendUnavailableError`, which says nothing about who is alive.
+:class:`BackendUnavailableError`; no conclusion about the members follows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ironic_ownership.contracts.options import Option
 
 
 class MembershipBackend(abc.ABC):
-    """One way to learn which services are alive."""
+    """One kind of store of the live members."""
 
     contract_version: ClassVar[int]
     """The contract the plugin was written for; declare it as a number."""
@@ -69,12 +69,12 @@ class MembershipBackend(abc.ABC):
             letters and digits, at most 64.
         :param settings: what to advertise.
         :raises BackendUnavailableError: if the store does not answer; the
-            join may have come true all the same.
+            join may have taken effect all the same.
         """
 
     @abc.abstractmethod
     def beat(self) -> None:
-        """Say "still alive" and stay a member for another ``member_ttl``.
+        """Renew the membership for another ``member_ttl``.
 
         :raises NotMemberError: if this incarnation has expired or was
             removed, or the store lost it; the store is unchanged, and only
@@ -92,7 +92,7 @@ class MembershipBackend(abc.ABC):
 
     @abc.abstractmethod
     def leave(self) -> None:
-        """Stop being a member, at once for everyone. Idempotent.
+        """Stop being a member, immediately for all views. Idempotent.
 
         :raises BackendUnavailableError: if the store does not answer; the
             member then expires by itself.
@@ -100,7 +100,7 @@ class MembershipBackend(abc.ABC):
 
     @abc.abstractmethod
     def view(self) -> model.View:
-        """Return the members alive now, by the store's own judgement.
+        """Return the members alive now, as the store evaluates expiry.
 
         Works without having joined.
 
@@ -108,14 +108,14 @@ class MembershipBackend(abc.ABC):
         """
 
     def watch(self, timeout: float) -> bool:
-        """Wait until the store tells that the members may have changed.
+        """Wait until the store reports that the members may have changed.
 
-        Called only of backends with the capability ``WATCH``; without it
-        the host looks at the view every ``[membership] watch_interval``.
+        Called only for backends with the capability ``WATCH``; without it
+        the host polls the view every ``[membership] watch_interval``.
 
         :param timeout: seconds to wait at most.
         :returns: whether something may have changed since the last call,
-            what changed between two calls included.
+            changes between two calls included.
         :raises BackendUnavailableError: if the store does not answer.
         """
         raise NotImplementedError(

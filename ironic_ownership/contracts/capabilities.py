@@ -16,8 +16,8 @@ class Capability(enum.Enum):
     """Members survive a restart of the store."""
 
     STORE_CLOCK = 'store_clock'
-    """Expiry is judged by the clock of the store, never by a member's."""
+    """Expiry is evaluated by the clock of the store, never by a member's."""
 
     WATCH = 'watch'
-    """The store tells of changes by itself, see ``MembershipBackend.watch``;
-    without it the host looks for them at an interval."""
+    """The store notifies of changes, see ``MembershipBackend.watch``; without
+    it the host polls at an interval."""

@@ -1,7 +1,7 @@
 """One small family of errors, each with a reason code and a hint.
 
-The message says what is wrong and where; ``hint`` says what the operator
-can do about it. The edges print both in one line and never a traceback.
+The message names the fault and its place; ``hint`` tells the operator what
+to do about it. The edges print both in one line and never a traceback.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class OwnershipError(Exception):
 
 
 class ConfigurationError(OwnershipError):
-    """The configuration cannot work; all faults found are listed at once."""
+    """The configuration cannot work; the error lists all faults."""
 
     code = 'configuration'
 
@@ -49,7 +49,7 @@ class PluginError(OwnershipError):
     :param group: entry-point group it was looked for in.
     :param name: entry-point name.
     :param distribution: package and version that brings it, or ``None``.
-    :param cause: what is wrong with it.
+    :param cause: the fault.
     """
 
     code = 'plugin'
@@ -72,13 +72,13 @@ class PluginError(OwnershipError):
 
 
 class PluginFaultError(OwnershipError):
-    """A plugin raised, or answered what its contract does not allow."""
+    """A plugin raised, or broke its contract by its answer."""
 
     code = 'plugin_fault'
 
 
 class MembershipError(OwnershipError):
-    """Root of what a membership backend raises."""
+    """Root of the errors of a membership backend."""
 
     code = 'membership'
 
@@ -96,7 +96,7 @@ class NotMemberError(MembershipError):
 
 
 class RecordsError(OwnershipError):
-    """Root of what the records raise."""
+    """Root of the errors of the records."""
 
     code = 'records'
 
@@ -138,7 +138,7 @@ class StandbyError(RecordsError):
 
 
 class ServiceInUseError(RecordsError):
-    """A service cannot be deleted: something still names it.
+    """A service cannot be deleted while nodes or instances name it.
 
     :param compute_nodes: number of compute nodes that name it.
     :param instances: number of open instances that name it.
@@ -170,13 +170,13 @@ class IronicUnavailableError(IronicError):
 
 
 class AllocationConflictError(IronicError):
-    """Ironic holds a node for the instance, and somebody else made it."""
+    """Ironic has an allocation for the instance that another client made."""
 
     code = 'allocation_conflict'
 
 
 class AllocationInUseError(IronicError):
-    """Ironic does not give the node back: it is deployed, or worked on."""
+    """Ironic does not release the node: it is deployed, or being changed."""
 
     code = 'allocation_in_use'
 
@@ -200,7 +200,7 @@ class PlacementUnavailableError(PlacementError):
 
 
 class ProviderBusyError(PlacementUnavailableError):
-    """Others change this one provider again and again; it may end."""
+    """Other clients keep changing this one provider; a retry may succeed."""
 
     code = 'provider_busy'
 
@@ -212,13 +212,13 @@ class NoProviderError(PlacementError):
 
 
 class PlacementRefusedError(PlacementError):
-    """Placement will not have what is written of this one provider."""
+    """Placement refuses what was written for this one provider."""
 
     code = 'placement_refused'
 
 
 class ProviderInUseError(PlacementError):
-    """Somebody holds an allocation of the provider, so it has to stay."""
+    """A consumer has an allocation of the provider, so it has to stay."""
 
     code = 'provider_in_use'
 
@@ -283,7 +283,7 @@ class NotFoundError(OwnershipError):
 class RequestError(OwnershipError):
     """A request for a reservation cannot be understood.
 
-    :param faults: all that is wrong with it, each with its place.
+    :param faults: all faults, each with its place.
     """
 
     code = 'invalid_request'
@@ -294,13 +294,13 @@ class RequestError(OwnershipError):
 
 
 class ReservationConflictError(OwnershipError):
-    """The instance, or the node, is reserved otherwise already."""
+    """The instance or the node has another reservation already."""
 
     code = 'reservation_conflict'
 
 
 class ReservationUnfinishedError(OwnershipError):
-    """A reservation has begun, or its deletion, and its end is not known.
+    """A reservation, or its deletion, has begun and its result is unknown.
 
     :param reservation_id: of the reservation, which is on record.
     """
@@ -323,7 +323,7 @@ class ServiceRefusedError(OwnershipError):
 class NoMatchError(OwnershipError):
     """No free node fits a request.
 
-    :param nodes: how many were looked at.
+    :param nodes: number of nodes that were checked.
     :param removed: number of nodes that each condition removed, by the name
         of the condition, in the order in which they were applied.
     """

@@ -1,8 +1,8 @@
-"""What a flavor's extra specs and an image's properties ask of a node.
+"""Requirements in a flavor's extra specs and an image's properties.
 
 Reads Nova's own spelling: ``trait:NAME``, ``resources:CLASS``,
-``capabilities:NAME`` and the text ``capabilities``. What has another meaning,
-such as ``hw:cpu_policy``, is not about bare metal and says nothing here.
+``capabilities:NAME`` and the text ``capabilities``. Others, such as
+``hw:cpu_policy``, are not about bare metal and are ignored.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from ironic_ownership.contracts import reservation_validation as values
 
 AMOUNTS = {'VCPU': 'vcpus', 'MEMORY_MB': 'memory_mb', 'DISK_GB': 'disk_gb'}
-"""Standard resource classes that say anew what the flavor's fields say."""
+"""Standard resource classes that override fields of the flavor."""
 
 PRESENT = ''
-"""The specification of a capability that only has to be there."""
+"""Specification of a capability that only has to be present."""
 
 _KEY = re.compile(r'(trait|resources)[0-9A-Za-z_-]*:(.+)', re.DOTALL)
 _ARCHITECTURES = ('hw_architecture', 'architecture')
@@ -25,15 +25,14 @@ _ARCHITECTURES = ('hw_architecture', 'architecture')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FlavorSpecs:
-    """What has to be true of a node, in words of Ironic.
+    """Requirements on a node, in Ironic's terms.
 
     :param resource_class: as Placement knows it, such as ``CUSTOM_GOLD``.
-    :param amounts: which of the flavor's amounts hold no longer, and what
-        holds instead: of ``vcpus``, ``memory_mb`` (MB) and ``disk_gb`` (GB).
-    :param capabilities: what each capability is compared with, in the
-        language of ``oslo_utils.specs_matcher``; :data:`PRESENT` if it only
-        has to be there.
-    :param architecture: that of the processor; ``None`` for any.
+    :param amounts: replacements of the flavor's amounts: of ``vcpus``,
+        ``memory_mb`` (MB) and ``disk_gb`` (GB).
+    :param capabilities: name and required value of each, in the language of
+        ``oslo_utils.specs_matcher``; :data:`PRESENT` accepts any value.
+    :param architecture: of the processor; ``None`` for any.
     """
 
     resource_class: str | None = None
@@ -47,8 +46,7 @@ class FlavorSpecs:
 def normalised(resource_class: str) -> str:
     """Return the name that Nova gives an Ironic resource class in Placement.
 
-    Source: multiple-compute-hosts; Nova's driver names the class of a node
-    so.
+    Source: multiple-compute-hosts, and Nova's Ironic driver.
     """
     return 'CUSTOM_' + re.sub('[^0-9A-Za-z]+', '_', resource_class).upper()
 
@@ -58,7 +56,7 @@ def read(
     image_properties: Mapping[str, str],
     faults: values.Faults,
 ) -> FlavorSpecs:
-    """Read what both ask for; what is wrong goes to the faults."""
+    """Parse both; add what is invalid to the faults."""
     reading = _Reading(faults)
     for name, value in extra_specs.items():
         reading.read(name, value, f'extra_specs.{name}')

@@ -1,4 +1,4 @@
-"""The port to Ironic: what the engine asks, whoever answers."""
+"""The port to the nodes of Ironic."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Inventory(abc.ABC):
     """The nodes that Ironic has.
 
     Threading: one thread at a time. Blocking: seconds to minutes, so never
-    from the heartbeat thread. Failure: :class:`IronicUnavailableError` for
-    what may pass, :class:`IronicError` for what will not.
+    from the heartbeat thread. Failure: :class:`IronicUnavailableError` where
+    a retry may succeed, else :class:`IronicError`.
     """
 
     @abc.abstractmethod
@@ -25,17 +25,16 @@ class Inventory(abc.ABC):
 
     @abc.abstractmethod
     def scan(self, scope: model.Scope) -> Sequence[model.Node]:
-        """List every node in the scope: the whole list or an error.
+        """List every node in the scope once: the whole list or an error.
 
-        Each node comes once. A walk over the pages that fails or has to be
-        started again never yields a part of the list.
+        A pagination that fails or restarts never yields a part of the list.
         """
 
     @abc.abstractmethod
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
         """List the nodes in the scope that have an instance: all or an error.
 
-        Much cheaper than a scan: asks for two fields of those nodes alone.
+        Much cheaper than a scan: two fields of those nodes only.
 
         :returns: uuid of the instance, by uuid of the node.
         """
@@ -49,11 +48,11 @@ class Inventory(abc.ABC):
     ) -> Sequence[model.Node]:
         """List nodes in the scope that are available and have no instance.
 
-        What the server can't filter may be among them. Reads a whole scan,
-        unless somebody knows better.
+        Nodes that the server can't filter out may be among them. The default
+        implementation reads a whole scan.
 
         :param resource_class: exactly as in Ironic; any, if not given.
-        :param enough: so many will do; all of them, if not given.
+        :param enough: limit of the result; without it all of them.
         """
         found = [
             node
@@ -69,8 +68,8 @@ class Inventory(abc.ABC):
     def count(self, scope: model.Scope) -> int:
         """Count the nodes in the scope that the credential may list.
 
-        Nodes that are parts of another one count, though a scan leaves them
-        out: so does :meth:`shard_counts`, with which this is compared.
+        Child nodes count, though a scan leaves them out: so does
+        :meth:`shard_counts`, with which this is compared.
         """
 
     @abc.abstractmethod
@@ -82,7 +81,7 @@ class Inventory(abc.ABC):
 
     @abc.abstractmethod
     def shard_counts(self) -> Mapping[str | None, int]:
-        """Count the nodes of every shard, whatever the credential may list.
+        """Count the nodes of every shard, also those it may not list.
 
         :returns: number of nodes by shard; the key ``None`` holds those
             without a shard.

@@ -1,8 +1,7 @@
-"""The words of the domain as immutable values.
+"""The terms of the domain as immutable values.
 
-Everything that policies, backends and the engine hand to each other is one
-of these. No value here knows where it came from: no IO, no clock, no
-configuration, standard library only.
+Policies, backends and the engine exchange these. No value knows its origin:
+no IO, no clock, no configuration, standard library only.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ CONTRACT_VERSION = 1
 """Version of the plugin contract that this release speaks."""
 
 Value = str | int | float | bool | tuple[str, ...] | None
-"""What an advertised option may hold: JSON carries it, a set holds it."""
+"""Type of an advertised option: representable in JSON, and hashable."""
 
 
 def canonical_host(host: str) -> str:
     """Return the one spelling under which a service is known everywhere.
 
-    Nova compares host names with regard to case in one place and without it
-    in another, and loses half of the nodes when the case changes.
+    Nova compares host names case-sensitively in one place and not in another,
+    and loses half of the nodes when the case changes.
 
     :param host: a host name as an operator wrote it.
     :returns: the name without surrounding white space, in lower case.
@@ -39,9 +38,9 @@ def canonical_host(host: str) -> str:
 class Node:
     """A bare-metal node as Ironic described it during one scan.
 
-    The fields are Ironic's own; ``conductor_group`` is always lower case,
-    and ``properties`` and ``extra`` are never changed by anybody. ``extra``
-    is empty unless an installed policy names it in its ``node_fields``.
+    The fields are Ironic's own; ``conductor_group`` is always lower case.
+    Treat ``properties`` and ``extra`` as read-only. ``extra`` is empty unless
+    an installed policy names it in its ``node_fields``.
     """
 
     uuid: str
@@ -65,9 +64,9 @@ class Node:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Conductor:
-    """A conductor as Ironic lists it: a process that works on nodes.
+    """A conductor as Ironic lists it.
 
-    One that died stays on Ironic's list, with the drivers that it had.
+    A dead one stays on Ironic's list, with the drivers that it had.
     ``conductor_group`` is always lower case, as that of a node.
     """
 
@@ -79,11 +78,11 @@ class Conductor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scope:
-    """What a policy lets Ironic filter on the server.
+    """The part of a policy by which Ironic filters on the server.
 
     ``None`` means "not filtered by this"; the empty conductor group is
     Ironic's default group, a value like any other. ``nothing`` is the scope
-    of policies that contradict each other: it matches no node at all.
+    of policies that contradict each other: it matches no node.
     """
 
     shard: str | None = None
@@ -112,7 +111,7 @@ class Scope:
         )
 
     def matches(self, shard: str | None, conductor_group: str) -> bool:
-        """Tell whether a node of that shard and group lies in the scope."""
+        """Tell whether a node of that shard and group is in the scope."""
         return not (
             self.nothing
             or (self.shard is not None and self.shard != shard)
@@ -142,7 +141,7 @@ class PolicySettings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MemberSettings:
-    """What a member advertises, so that anyone can compute its decisions.
+    """The settings that a member advertises, to compute its decisions.
 
     Two members with equal settings are peers: the same policies, in the same
     order, with the same options.
@@ -167,7 +166,7 @@ class MemberSettings:
 
     @classmethod
     def from_json(cls, text: str) -> MemberSettings:
-        """Read what :meth:`to_json` wrote, possibly by another release.
+        """Parse the output of :meth:`to_json`, also of other releases.
 
         :raises ValueError: if the text is no JSON object of that form.
         """
@@ -193,12 +192,12 @@ def _frozen(value: Any) -> Value:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Member:
-    """A process of a service that the membership backend sees alive.
+    """A process of a service that is alive in the membership backend.
 
     ``incarnation`` is new for every start of a process. ``joined_at`` is in
     seconds since the epoch, by the store's clock if the backend has the
-    capability ``STORE_CLOCK``, else by the member's own; it is only ever
-    compared between members, and nothing that is safe depends on it.
+    capability ``STORE_CLOCK``, else by the member's own; it is only compared
+    between members, and safety does not depend on it.
     """
 
     host: str
@@ -211,14 +210,13 @@ class Member:
 class View:
     """An immutable snapshot of the members, ordered by host.
 
-    As a backend returns it, a host may have several members. :meth:`serving`
-    tells apart who is active: there each host has one, and the others are
-    ``standbys``.
+    As a backend returns it, a host may have several members. In the result
+    of :meth:`serving` each host has one, the active process, and the others
+    are ``standbys``.
 
     :param expires_in: seconds after which the first of the members expires
-        unless it beats; ``None`` where the store does not tell. Then is the
-        time to look again. Says nothing of who is a member: two views that
-        differ in it are equal.
+        unless it beats, and the view should be read again; ``None`` where the
+        store does not know. Ignored when views are compared.
     """
 
     members: tuple[Member, ...] = ()
@@ -229,15 +227,15 @@ class View:
     def of(
         cls, members: Iterable[Member], expires_in: float | None = None
     ) -> View:
-        """Build a view that does not depend on the order of its members."""
+        """Build a view that is independent of the order of its members."""
         return cls(tuple(sorted(members, key=_by_host)), expires_in=expires_in)
 
     def serving(self, services: Iterable[Service]) -> View:
         """Return the view with one member for each host: the active one.
 
-        While none of a host's processes is active, because the last one
-        died a moment ago, the first by ``incarnation`` stands for the host:
-        a host with a standby is alive.
+        While no process of a host is active, because the last one has just
+        died, the first by ``incarnation`` represents the host: a host with a
+        standby is alive.
 
         :param services: the rows, which name the active incarnations.
         """
@@ -284,15 +282,13 @@ class Service:
     """The row of a compute service; outlives the processes that serve it.
 
     ``epoch`` only grows: each registration and each fencing raises it, and
-    every write by the host is conditional on the epoch it was given.
-    ``fenced`` says that somebody took the right to write away and that the
-    service has not registered since. ``incarnation`` names the process that
-    is active: the last one that registered, or the one that is to take over.
-    ``away`` says that the service was stopped for a while and is expected
-    back: its grace period had not ended when the row was read.
-    ``view_checksum`` and ``config_error``
-    are what it last said of itself: the members it sees, and why it does not
-    act by its configuration: a change that it refused, a policy that fails.
+    every write by the host is conditional on its epoch. ``fenced``: the right
+    to write was revoked, and the service has not registered since.
+    ``incarnation`` is that of the active process: the last one that
+    registered, or the one that is to take over. ``away``: the service was
+    stopped and is expected back; its grace period had not ended when the row
+    was read. ``view_checksum`` and ``config_error`` are its last report: the
+    members it sees, and why it does not act by its configuration.
     """
 
     host: str
@@ -316,8 +312,8 @@ class Service:
     ) -> Service:
         """Return the service as it is after an operator's decision.
 
-        What is ``None`` stays. Only a disabled service has a reason to be.
-        Forcing down takes the right to write away at once.
+        ``None`` keeps a setting. Only a disabled service has a reason.
+        Forcing down revokes the right to write immediately.
         """
         is_disabled = self.disabled if disabled is None else disabled
         reason = disabled_reason or self.disabled_reason
@@ -335,17 +331,16 @@ class Service:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ComputeNode:
-    """The record that says which service owns a node.
+    """The record of the service that owns a node.
 
-    ``uuid`` is the node's, for ever. ``host`` is ``None`` while nobody owns
-    the node. ``instance_uuid`` is the instance recorded as running on it;
-    ``shard`` and ``conductor_group`` are those last seen by its owner.
-    ``unavailable`` says, by a code of :class:`availability.Unavailable`, why
-    nothing can be scheduled to the node, as its owner last judged it, and
-    ``unavailable_since`` when that code was written, in seconds since the
-    epoch by the database's clock; both are ``None`` for a node that can be.
-    ``placement_digest`` stands for what Placement accepted of the node;
-    ``None`` if it was told nothing, or nobody knows.
+    ``uuid`` is the node's and never changes. ``host`` is ``None`` while the
+    node is unowned. ``instance_uuid`` is the instance recorded as running on
+    it; ``shard`` and ``conductor_group`` are those last seen by its owner.
+    ``unavailable`` is a code of :class:`availability.Unavailable`, as last
+    evaluated by the owner, and ``unavailable_since`` the time at which it was
+    written, in seconds since the epoch by the database's clock; both are
+    ``None`` for an available node. ``placement_digest`` identifies what
+    Placement accepted for the node; ``None`` if that is nothing or unknown.
     """
 
     uuid: str
@@ -363,7 +358,7 @@ class ComputeNode:
 
 
 class Contest(enum.Enum):
-    """How several live services come to admit the same node."""
+    """Kind of disagreement between live services that admit one node."""
 
     CONFLICT = 'conflict'
     """The same policies without an assigner: two services, one filter."""
@@ -374,14 +369,14 @@ class Contest(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Decision:
-    """For one node: its owner, or nobody, with a stable reason code.
+    """The owner of one node, or none, with a stable reason code.
 
-    A decision does not name its node, so that nodes decided alike share one.
+    A decision does not name its node, so that equal decisions are shared.
     ``contenders`` are the hosts whose policies admit the node when they do
-    not agree on one owner; ``contest`` says what kind of disagreement.
+    not agree on one owner; ``contest`` is the kind of disagreement.
     ``filtered`` marks a node that its owner keeps although the owner's
-    policies admit it no more. ``wanted_by`` is the service that the policies
-    would give the node to while its record keeps it elsewhere.
+    policies no longer admit it. ``wanted_by`` is the service that the
+    policies choose while the record keeps the node elsewhere.
     """
 
     owner: str | None
@@ -394,7 +389,7 @@ class Decision:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the history: who did what to which node, and why."""
+    """One line of the history: actor, change, node and reason."""
 
     id: int
     at: float

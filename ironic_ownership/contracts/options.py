@@ -1,8 +1,8 @@
-"""How a plugin declares its options: once, for every reader of them.
+"""Declarations of the options of a plugin: once, for all readers.
 
-The configuration file, the generated sample, ``oslo-config-validator`` and
-the documentation are all made from these declarations, so a plugin needs no
-configuration library of its own.
+The configuration, the generated sample, ``oslo-config-validator`` and the
+documentation are made from these declarations, so a plugin imports no
+configuration library.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class Option:
     """One option of a plugin.
 
     :param name: its name in the configuration file, with underscores.
-    :param type: how its text is read.
+    :param type: decides how its text is parsed.
     :param help: one or more sentences: meaning, unit, related options.
     :param default: the value when the operator sets none; ``None`` means
         "unset".
     :param required: refuse to start while the option is unset.
     :param group: the configuration group; empty means the plugin's own,
         ``policy_<name>`` or ``backend_<name>``.
-    :param aliases: other names that are accepted, such as an older one; the
-        log says once which name is the one to use.
-    :param regex: what the whole text of a string must match.
+    :param aliases: other accepted names, such as an older one; the log names
+        once the one to use.
+    :param regex: pattern for the whole text of a string.
     :param minimum: the least number accepted.
     :param maximum: the greatest number, or the greatest length of a string.
     :param secret: never show the value in a log. For backends: a policy's

@@ -1,7 +1,7 @@
 """The port to Placement: the provider of a node, which has the node's uuid.
 
-Optional in a deployment. Whoever owns a node reports its inventory and its
-traits here; a provider goes only when the record of its node goes, too.
+Optional in a deployment. The owner of a node reports its inventory and its
+traits; a provider is deleted only together with the record of its node.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 
 Confirm = Callable[[], object]
-"""Called before each request that writes; what it raises ends the write, so
-that nothing is written by whoever lost the right to while it waited."""
+"""Called before each request that writes; an exception ends the write, so
+that a service which lost its right while it waited writes nothing."""
 
 FIRST_GENERATION = 0
 """The generation of a provider that has just been created."""
@@ -20,7 +20,7 @@ FIRST_GENERATION = 0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resource:
-    """How much of one resource class a provider has, in units of it.
+    """Amount of one resource class in a provider, in units of it.
 
     The fields are Placement's own.
     """
@@ -35,9 +35,9 @@ class Resource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a provider has, by resource class.
+    """Resources of a provider, by resource class.
 
-    :param generation: of the provider when it was asked.
+    :param generation: of the provider when it was read.
     """
 
     generation: int
@@ -46,9 +46,9 @@ class Inventory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Traits:
-    """The traits of a provider.
+    """Traits of a provider.
 
-    :param generation: of the provider when it was asked.
+    :param generation: of the provider when it was read.
     """
 
     generation: int
@@ -60,8 +60,8 @@ class Placement(abc.ABC):
 
     Threading: one thread at a time. Blocking: seconds to minutes, so never
     from the heartbeat thread. Failure: :class:`PlacementUnavailableError`
-    for what may pass, :class:`PlacementError` for what will not. No failure
-    is ever an answer: a provider is only missing when Placement says so.
+    where a retry may succeed, else :class:`PlacementError`. A provider is
+    missing only when Placement answers so, never because of a failure.
     """
 
     @abc.abstractmethod
@@ -70,9 +70,9 @@ class Placement(abc.ABC):
 
     @abc.abstractmethod
     def consumers(self, uuid: str) -> frozenset[str] | None:
-        """Return who holds allocations of the node's provider.
+        """Return the consumers with allocations of the node's provider.
 
-        :returns: uuids of the consumers; ``None`` if there is no provider.
+        :returns: their uuids; ``None`` if there is no provider.
         """
 
     @abc.abstractmethod
@@ -81,9 +81,9 @@ class Placement(abc.ABC):
     ) -> bool:
         """Create a provider, unless there is one with that uuid.
 
-        One that is there stays as it is, whatever its name.
+        An existing one stays as it is, under any name.
 
-        :returns: whether it was created; it then has nothing, and
+        :returns: whether it was created; it is then empty, with
             :data:`FIRST_GENERATION`.
         :raises PlacementRefusedError: if another provider has the name.
         """
@@ -93,8 +93,8 @@ class Placement(abc.ABC):
         """Delete the provider of a node, with its inventory and traits.
 
         :returns: ``False`` if there was none.
-        :raises ProviderInUseError: if anybody holds an allocation of it;
-            then nothing was changed.
+        :raises ProviderInUseError: if it has allocations; then nothing was
+            changed.
         """
 
     @abc.abstractmethod
@@ -112,14 +112,13 @@ class Placement(abc.ABC):
     ) -> Inventory:
         """Make these the whole inventory of a node.
 
-        Tried again with the new generation when another writer came
-        between, a few times. An inventory that is there already is not
-        written again.
+        Retries a few times with the new generation after a conflict with
+        another writer. An equal inventory is not written again.
 
-        :param generation: of the provider, if it is known; saves a question.
+        :param generation: of the provider, if it is known; saves a request.
         :returns: the inventory as it is now.
-        :raises ProviderBusyError: if others come between all the time.
-        :raises ProviderInUseError: if what would go is allocated.
+        :raises ProviderBusyError: if the conflicts do not end.
+        :raises ProviderInUseError: if a removed resource is allocated.
         :raises NoProviderError: if the node has no provider.
         """
 
@@ -138,9 +137,9 @@ class Placement(abc.ABC):
     ) -> Traits:
         """Make these all the traits of a node; custom ones are created.
 
-        Tried again like :meth:`put_inventory`.
+        Retries like :meth:`put_inventory`.
 
-        :param generation: of the provider, if it is known; saves a question.
+        :param generation: of the provider, if it is known; saves a request.
         :returns: the traits as they are now.
         :raises NoProviderError: if the node has no provider.
         :raises PlacementRefusedError: if a standard trait does not exist.

@@ -1,6 +1,6 @@
-"""Tell what is wrong with the class of a plugin, before it is ever built.
+"""Validation of plugin classes, before one is built.
 
-The loader and the contract suites judge by the same words.
+Shared by the loader and the contract suites.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ironic_ownership.contracts import backend, model, options, policy
 
 
 def policy_fault(target: object) -> str | None:
-    """Return in what a class is no policy; ``None`` if it is one."""
+    """Return the fault of a policy class; ``None`` if it has none."""
     fault = _fault(target, policy.FilterPolicy, policy.AssignerPolicy)
     if fault is not None:
         return fault
@@ -26,7 +26,7 @@ def policy_fault(target: object) -> str | None:
 
 
 def backend_fault(target: object) -> str | None:
-    """Return in what a class is no backend; ``None`` if it is one."""
+    """Return the fault of a backend class; ``None`` if it has none."""
     return _fault(target, backend.MembershipBackend)
 
 

@@ -1,7 +1,7 @@
 """The port to the records: services, compute nodes, instances and events.
 
-Behind it is our own SQL database; a Nova cell database is to follow. The
-engine sees these values and nothing of SQL.
+The implementation is our own SQL database. The engine sees these values and
+no SQL.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import abc
 import dataclasses
 from collections.abc import Callable, Collection, Sequence
 
-from ironic_ownership.contracts import availability, model, reasons
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.availability import Evaluation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -19,19 +20,19 @@ class Claim:
 
     :param node: the node, as Ironic described it.
     :param seen_host: owner on record when the decision was made; ``None``
-        for "no record" and for "nobody".
+        without a record and for an unowned node.
     :param seen_epoch: epoch of that owner then. The claim fences the owner
         in its own transaction, and is refused if the owner has registered
-        anew; not used when nobody owned the node.
-    :param verdict: what the claimer judges of the node; without it the
-        record keeps the last one.
+        again; not used for an unowned node.
+    :param availability: as the claimer evaluated it; ``None`` keeps what is
+        on record.
     """
 
     node: model.Node
     reason: reasons.Reason
     seen_host: str | None = None
     seen_epoch: int | None = None
-    verdict: availability.Verdict | None = None
+    availability: Evaluation | None = None
 
     @property
     def uuid(self) -> str:
@@ -53,16 +54,16 @@ class Update:
 
     Opens an instance when one appeared, closes it when it went, replaces it
     when it changed, and stores name, driver, shard and conductor group.
-    A verdict with another code than that on record replaces it and leaves
-    one event, unless the node just got or lost its instance: that has an
-    event of its own.
+    An availability with another code than that on record replaces it and
+    leaves one event, unless the node just got or lost its instance, which
+    has an event of its own.
 
-    :param verdict: what the owner judges of the node; without it the record
-        keeps the last one.
+    :param availability: as the owner evaluated it; ``None`` keeps what is on
+        record.
     """
 
     node: model.Node
-    verdict: availability.Verdict | None = None
+    availability: Evaluation | None = None
 
     @property
     def uuid(self) -> str:
@@ -74,7 +75,7 @@ class Update:
 class Forget:
     """Delete the record of an own node without an instance.
 
-    The row stays behind, marked: a node that returns gets it back.
+    The row stays, marked as deleted: a node that returns gets it back.
     """
 
     uuid: str
@@ -98,7 +99,7 @@ Change = Claim | Release | Update | Forget | Report
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a batch of changes."""
+    """Result of a batch of changes."""
 
     applied: tuple[Change, ...] = ()
     refused: tuple[Change, ...] = ()
@@ -123,9 +124,9 @@ class Records(abc.ABC):
     ) -> int:
         """Create or renew the row of a service and raise its epoch.
 
-        The process becomes the active one of its host. Whatever an earlier
-        process of that host still writes is refused from now on, and an
-        absence announced by :meth:`retire` is over.
+        The process becomes the active one of its host. All later writes of
+        an earlier process of that host are refused, and an absence announced
+        by :meth:`retire` is over.
 
         :param incarnation: of the process that registers.
         :param alive: incarnations of the host that may be alive. Another
@@ -141,7 +142,7 @@ class Records(abc.ABC):
         """Give up the active place: the last write of a process that stops.
 
         No process is active afterwards, so that the next one need not wait.
-        The row is fenced: nobody writes under the old epoch any more.
+        The row is fenced: no write under the old epoch is accepted any more.
 
         :param grace: seconds for which the service is expected back, by the
             database's clock: until then it counts as ``away`` and its nodes
@@ -153,14 +154,14 @@ class Records(abc.ABC):
     def fail_over(
         self, host: str, *, incarnation: str, actor: str
     ) -> model.Service:
-        """Name the process of a host that is to be active from now on.
+        """Make another process of a host the active one.
 
         Raises the epoch and fences the row in the same transaction, in one
         event: the process that was active writes nothing more, and only the
         named one, or any once that one is dead, can register.
 
         :param incarnation: the standby that takes over.
-        :param actor: who asked for it.
+        :param actor: the client, for the event.
         :returns: the service as it is now, ``fenced``.
         :raises NotFoundError: if there is no such service.
         """
@@ -183,7 +184,7 @@ class Records(abc.ABC):
         view_checksum: str,
         config_error: str | None,
     ) -> None:
-        """Store what a registered service says of itself.
+        """Store the status of a registered service.
 
         :param view_checksum: of the view it last saw.
         :param config_error: why it does not act by its configuration: a
@@ -201,16 +202,16 @@ class Records(abc.ABC):
         disabled_reason: str | None = None,
         forced_down: bool | None = None,
     ) -> model.Service:
-        """Change what an operator decides about a service, in one event.
+        """Change an operator's settings of a service, in one event.
 
-        What is ``None`` stays as it is; what changes nothing leaves no
-        event. Forcing down raises the epoch and fences the service in the
-        same transaction, and it stays fenced while it is forced down, even
-        if it registers anew. Taking that back does not unfence: the host
-        registers anew by itself.
+        ``None`` keeps a setting; without a change there is no event. Forcing
+        down raises the epoch and fences the service in the same transaction,
+        and it stays fenced while it is forced down, even if it registers
+        again. Taking that back does not unfence: the host registers again by
+        itself.
 
         :param host: canonical name of the service.
-        :param actor: who asked for it.
+        :param actor: the client, for the event.
         :param disabled_reason: kept while the service is disabled.
         :returns: the service as it is now.
         :raises NotFoundError: if there is no such service; none is created.
@@ -220,10 +221,10 @@ class Records(abc.ABC):
     def delete_service(self, host: str, *, actor: str) -> None:
         """Delete a service that nothing names any more, in one transaction.
 
-        Whether it is alive is not judged here. A service of that host which
-        registers later has a greater epoch than this one ever had.
+        Liveness is not checked here. A service of that host which registers
+        later has a greater epoch than this one ever had.
 
-        :param actor: who asked for it.
+        :param actor: the client, for the event.
         :raises NotFoundError: if there is no such service.
         :raises ServiceInUseError: if a compute node or an open instance
             names it; nothing is changed.
@@ -243,7 +244,7 @@ class Records(abc.ABC):
     ) -> Sequence[model.ComputeNode]:
         """Return those of one host, and those last seen in a scope.
 
-        One query, whatever the number of nodes.
+        One query, regardless of the number of nodes.
         """
 
     @abc.abstractmethod
@@ -272,7 +273,7 @@ class Records(abc.ABC):
         instance leaves one event.
 
         :param confirm: called last, inside of the transaction, which may
-            have waited for others; what it raises undoes everything.
+            have waited for others; an exception rolls everything back.
         :raises FencedError: if the epoch is no longer the current one of
             the host, or the host is fenced; then nothing is changed.
         """

@@ -1,7 +1,7 @@
-"""What somebody who wants a node says about it, and for which instance.
+"""Requests for a node: the instance, and the requirements on the node.
 
 The form is that of the specification: the fields of a flavor, and the image.
-This module reads and checks it; which node fits is the engine's to find.
+This module parses and validates it; the engine finds the nodes that match.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ironic_ownership.contracts import reservation_validation as values
 
 AMOUNTS = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap')
 WITHOUT_EFFECT = ('vcpu_weight', 'rxtx_factor')
-"""Fields of a flavor that mean nothing on bare metal."""
+"""Fields of a flavor without a meaning on bare metal."""
 
 KEYS = (
     'instance_uuid',
@@ -33,17 +33,17 @@ KEYS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Request:
-    """A wish for a node: everything but the first two may be left out.
+    """A request for a node; only the first two fields are required.
 
     Source: multiple-compute-hosts, "Proposed change": at a minimum all
-    fields of the flavor. Two requests that ask for the same are equal.
+    fields of the flavor. Requests of the same meaning are equal.
 
     :param instance_uuid: of the instance that the node is for.
     :param service: canonical name of the service that is to own the node.
     :param resource_class: Ironic's name of it, exactly.
-    :param traits: all of them the node has to have.
-    :param forbidden_traits: none of them the node may have.
-    :param memory_mb: in MB; of this and the next ones 0 asks for nothing.
+    :param traits: the node has to have all of them.
+    :param forbidden_traits: the node may have none of them.
+    :param memory_mb: in MB; here and below 0 means no requirement.
     :param vcpus: number of processors.
     :param root_gb: in GB.
     :param ephemeral_gb: in GB, besides.
@@ -51,7 +51,7 @@ class Request:
     :param extra_specs: of the flavor.
     :param image_id: of the image; kept, but nothing depends on it.
     :param image_properties: of the image.
-    :param node: uuid or name of the one node that will do.
+    :param node: uuid or name of the only acceptable node.
     """
 
     instance_uuid: str
@@ -73,9 +73,7 @@ class Request:
 
     @classmethod
     def from_mapping(cls, data: object) -> Request:
-        """Read a request, such as the JSON of a body holds it.
-
-        A key that is ``null`` is one that is not there.
+        """Parse the JSON body of a request; ``null`` means not given.
 
         :raises RequestError: naming every fault, with its place.
         """
@@ -87,7 +85,7 @@ class Request:
         return request
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return what :meth:`from_mapping` reads, without what is empty."""
+        """Return the input of :meth:`from_mapping`, without empty values."""
         data = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -106,10 +104,9 @@ class Request:
     def specs(
         self, faults: values.Faults | None = None
     ) -> flavor_specs.FlavorSpecs:
-        """Return what the extra specs and the image's properties ask for.
+        """Return the requirements of the extra specs and the image.
 
-        :param faults: where to note what is wrong; a request that was read
-            without an error has nothing to note.
+        :param faults: collects faults; a validated request has none.
         """
         return flavor_specs.read(
             self.extra_specs,

@@ -1,7 +1,7 @@
-"""Read the single values of a request, and collect all that is wrong.
+"""Validation of the single values of a request; collects all faults.
 
-A request comes from another program, so whoever wrote that has to learn every
-fault at once, each with its place and with what would be right.
+A request comes from another program, whose author needs every fault in one
+response, each with its place and the expected value.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import TypeVar
 _Value = TypeVar('_Value')
 
 MAX_AMOUNT = 2**31 - 1
-"""More of anything no node has, and no database column holds."""
+"""No node has more of anything, and no database column holds more."""
 
 MAX_TEXT = 255
-"""Characters that a name or a value may have, as in Nova's flavors."""
+"""Longest name or value, in characters, as in Nova's flavors."""
 
 TRAIT = re.compile(r'[A-Z0-9_]{1,255}')
 _UUID = re.compile(r'[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}')
 
 
 class Faults:
-    """What is wrong with a request, in the order in which it was found."""
+    """Faults of a request, in the order in which they were found."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -33,7 +33,7 @@ class Faults:
         """Note a fault.
 
         :param where: key of the request, with a path if it is nested.
-        :param what: what is wrong, and what would be right.
+        :param what: the fault, and the expected value.
         """
         self.found.append(f'{where}: {what}')
 
@@ -57,7 +57,7 @@ def read_text(value: object, where: str, faults: Faults) -> str:
 
 
 def read_amount(value: object, where: str, faults: Faults) -> int:
-    """Return a whole number; nothing, as Nova writes no swap, is 0."""
+    """Return a whole number; the empty text, Nova's "no swap", is 0."""
     if value == '':
         return 0
     if isinstance(value, str) and re.fullmatch('[0-9]{1,10}', value):
@@ -73,7 +73,7 @@ def read_amount(value: object, where: str, faults: Faults) -> int:
 
 
 def read_number(value: object, where: str, faults: Faults) -> None:
-    """Check a number that a flavor has and no bare-metal node looks at."""
+    """Check a number of a flavor that has no meaning on bare metal."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         faults.add(where, f'{shown(value)} is not a number')
 
@@ -94,7 +94,7 @@ def read_traits(value: object, where: str, faults: Faults) -> tuple[str, ...]:
 
 
 def read_texts(value: object, where: str, faults: Faults) -> dict[str, str]:
-    """Return texts by name; a number or a truth value becomes its text."""
+    """Return texts by name; numbers and booleans are converted."""
     if not isinstance(value, dict):
         faults.add(where, f'{shown(value)} is not an object')
         return {}
@@ -120,7 +120,7 @@ def read_known(
     faults: Faults,
     known: Iterable[str],
 ) -> dict[str, object]:
-    """Return an object without what is ``null``; refuse unknown keys."""
+    """Return an object without its ``null`` values; refuse unknown keys."""
     if not isinstance(value, dict):
         faults.add(where or 'request', f'{shown(value)} is not an object')
         return {}
@@ -140,11 +140,11 @@ def read_if_there(
     read: Callable[[object, str, Faults], _Value],
     faults: Faults,
 ) -> _Value | None:
-    """Return one value of an object; ``None`` if it is not there."""
+    """Return one value of an object; ``None`` if it is missing."""
     return read(values[name], name, faults) if name in values else None
 
 
 def shown(value: object) -> str:
-    """Return a value as a message can show it, not too long."""
+    """Return a short representation of a value, for messages."""
     text = repr(value)
     return text if len(text) <= 60 else f'{text[:57]}...'

@@ -1,7 +1,7 @@
-"""The port to the reservations: who asked for a node, and what came of it.
+"""The port to the reservations on record.
 
-The record comes before the deed: a reservation is on record before Ironic is
-asked, so that whoever finds either without the other knows what was meant.
+A reservation is on record before the request to Ironic, so that a process
+that finds one without the other can repair it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ironic_ownership.contracts import allocations, model, reservation_request
 
 
 class ReservationState(enum.StrEnum):
-    """How far a reservation is."""
+    """Life cycle of a reservation."""
 
     PENDING = 'pending'
     """Wanted: Ironic may have reserved a node for it, or not yet."""
@@ -27,7 +27,7 @@ class ReservationState(enum.StrEnum):
     """Not wanted any more: Ironic may still hold the node, or not."""
 
     CLOSED = 'closed'
-    """Over; kept to be read, and no longer in the way of another one."""
+    """Finished; kept as history, and does not block another one."""
 
 
 OPEN = frozenset(ReservationState) - {ReservationState.CLOSED}
@@ -41,14 +41,14 @@ class Reservation:
     :param id: uuid of the reservation itself.
     :param host: canonical name of the service that is to own the node.
     :param node_uuid: ``None`` while there is none.
-    :param method: by what the node is reserved in Ironic.
+    :param method: the means by which the node is reserved in Ironic.
     :param created_at: seconds since the epoch, by the database's clock.
     :param updated_at: the same, of the last change.
-    :param expires_at: the same; ``None`` if it does not expire. What is
-        confirmed never does.
-    :param confirmed: whether the node was seen to be used, or somebody said
-        so.
-    :param detail: why it is where it is, in words.
+    :param expires_at: the same; ``None`` if it does not expire. A confirmed
+        one never does.
+    :param confirmed: whether the node is in use, as observed or as a client
+        stated.
+    :param detail: explanation of its state.
     """
 
     id: str
@@ -68,9 +68,9 @@ class Reservation:
 class Reservations(abc.ABC):
     """Reservations on record.
 
-    ``epoch`` is that of the reservation's service when it is the service
-    itself that writes; ``None`` for an operator. ``actor`` is who writes, for
-    the event; the service itself if it is not given.
+    ``epoch`` is that of the reservation's service when the service itself
+    writes; ``None`` for an operator. ``actor`` is the writer, for the event;
+    by default the service itself.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
     :class:`RecordsUnavailableError` when the database does not answer; then
@@ -83,11 +83,11 @@ class Reservations(abc.ABC):
     ) -> Reservation:
         """Store a reservation, unless its instance has an open one.
 
-        :param reservation: pending; or deleting, to undo in Ironic what no
-            reservation is on record for.
+        :param reservation: pending; or deleting, to undo an allocation in
+            Ironic that has no reservation on record.
         :param lifetime: seconds until it expires; ``None`` for never.
-        :returns: what is on record then: this one, or the open one that was
-            there before, whatever it asks for.
+        :returns: the one on record then: this one, or the open one that was
+            there before, for any request.
         """
 
     @abc.abstractmethod
@@ -102,10 +102,9 @@ class Reservations(abc.ABC):
         """Record that Ironic gave the node, as one transaction.
 
         The reservation becomes active, the service the node's owner, the
-        instance is opened on it, and one event is written. Done before, it
-        changes nothing.
+        instance is opened on it, and one event is written. Idempotent.
 
-        :param epoch: of the service, as it was read before Ironic was asked.
+        :param epoch: of the service, read before the request to Ironic.
         :raises FencedError: if that is not the service's epoch any more, or
             the service was fenced or deleted.
         :raises ServiceRefusedError: if the service is disabled.
@@ -116,7 +115,7 @@ class Reservations(abc.ABC):
 
     @abc.abstractmethod
     def confirm(self, reservation_id: str) -> Reservation:
-        """Record that it is used, so that it does not expire any more.
+        """Record that the node is used: the reservation no longer expires.
 
         :raises ReservationConflictError: if it is not active.
         :raises NotFoundError: if there is no such reservation.
@@ -133,13 +132,13 @@ class Reservations(abc.ABC):
     ) -> Reservation:
         """Record that it is not wanted any more; a closed one stays closed.
 
-        Who does this gives the node back in Ironic, and nobody else does:
-        a deletion that somebody else began is his, unless it is taken over
-        by naming it in ``seen``.
+        The caller, and no other process, then releases the node in Ironic: a
+        deletion that another process began belongs to that process, unless
+        the caller takes it over by passing it as ``seen``.
 
-        :param detail: why not.
-        :param seen: what it was when that was decided; whatever it is, if
-            not given.
+        :param detail: the reason.
+        :param seen: the reservation on which the caller decided; without it
+            the deletion begins from any state.
         :raises ReservationConflictError: if it was changed since it was seen.
         :raises FencedError: if the service has no right to write.
         :raises NotFoundError: if there is no such reservation.
@@ -147,10 +146,10 @@ class Reservations(abc.ABC):
 
     @abc.abstractmethod
     def keep(self, reservation_id: str, detail: str) -> Reservation:
-        """Take a deletion back: Ironic did not let go of the node.
+        """Take a deletion back: Ironic did not release the node.
 
-        What was active before is active again, and confirmed; nothing else
-        changes.
+        A reservation that was active is active again, and confirmed; nothing
+        else changes.
 
         :param detail: why it could not be deleted.
         :raises NotFoundError: if there is no such reservation.
@@ -168,7 +167,7 @@ class Reservations(abc.ABC):
         """Record that Ironic holds no node for it, as one transaction.
 
         The reservation and its instance are closed, the node's record is
-        released, and one event is written. Done before, it changes nothing.
+        released, and one event is written. Idempotent.
 
         :raises FencedError: if the service has no right to write.
         :raises NotFoundError: if there is no such reservation.
@@ -193,10 +192,10 @@ class Reservations(abc.ABC):
     ) -> Sequence[Reservation]:
         """Return reservations, oldest first.
 
-        :param limit: how many at most.
+        :param limit: length of the list.
         :param marker: id of the one after which the list begins.
         """
 
     @abc.abstractmethod
     def now(self) -> float:
-        """Return the time of the database's clock, by which they expire."""
+        """Return the time of the database's clock, which decides expiry."""

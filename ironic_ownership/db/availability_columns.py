@@ -15,7 +15,7 @@ _LONGEST = 255
 
 def columns(
     row: Mapping[str, Any] | None,
-    evaluated: availability.Verdict | None,
+    evaluated: availability.Evaluation | None,
     now: float,
 ) -> dict[str, Any]:
     """Return the two columns to write.
@@ -35,7 +35,7 @@ def columns(
 
 
 def event_reason(
-    row: Mapping[str, Any] | None, evaluated: availability.Verdict | None
+    row: Mapping[str, Any] | None, evaluated: availability.Evaluation | None
 ) -> str | None:
     """Return the reason of the event that an evaluation leaves, if any.
 

@@ -150,7 +150,7 @@ class ChangeSet:
             'updated_at': self.now,
             'deleted_at': None,
             **attributes(node),
-            **availability_columns.columns(row, claim.verdict, self.now),
+            **availability_columns.columns(row, claim.availability, self.now),
             'placement_digest': row['placement_digest'] if row else None,
         }
         (self.writes.new_nodes if row is None else self.writes.nodes).append(
@@ -168,7 +168,7 @@ class ChangeSet:
             self._set_instance(node, reasons.Reason.ADOPTED.value)
         elif node.uuid in self._open:
             self.writes.moved_on.append(node.uuid)
-        self._availability_event(row, claim.verdict)
+        self._availability_event(row, claim.availability)
         return True
 
     def _may_take_from(self, claim: records.Claim) -> bool:
@@ -197,17 +197,19 @@ class ChangeSet:
             return False
         row = self._nodes[node.uuid]
         described = attributes(node)
-        available = availability_columns.columns(row, update.verdict, self.now)
+        available = availability_columns.columns(
+            row, update.availability, self.now
+        )
         if any(row[name] != value for name, value in described.items()):
             self._rewrite(row, **described, **available)
         elif row['unavailable'] != available['unavailable']:
             self._rewrite(row, **available)
         self._set_instance(node, None)
-        self._availability_event(row, update.verdict)
+        self._availability_event(row, update.availability)
         return True
 
     def _availability_event(
-        self, row: Row | None, evaluated: availability.Verdict | None
+        self, row: Row | None, evaluated: availability.Evaluation | None
     ) -> None:
         reason = availability_columns.event_reason(row, evaluated)
         if row is not None and reason is not None:

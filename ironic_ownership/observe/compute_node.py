@@ -84,7 +84,7 @@ DETAILS = (
         'unavailable_detail',
         lambda s: (s.availability.detail if s.availability else None) or None,
     ),
-    _Column('explanation', lambda s: reasons.SUMMARY[reason(s)]),
+    _Column('explanation', lambda s: reason(s).help),
     *_DECIDED,
     _Column('driver', _driver),
     _of_node('resource_class'),

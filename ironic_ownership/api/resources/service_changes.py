@@ -14,10 +14,7 @@ from ironic_ownership.engine.operations.fail_over_service import (
     Failover,
     FailOverService,
 )
-from ironic_ownership.engine.operations.set_service import (
-    SetService,
-    Settings,
-)
+from ironic_ownership.engine.operations.set_service import SetService, Settings
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import service_change as shown
 

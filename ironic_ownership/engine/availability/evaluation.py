@@ -79,7 +79,7 @@ class Fleet:
 
 def evaluate(
     node: model.Node, fleet: Fleet | None = None
-) -> availability.Verdict:
+) -> availability.Evaluation:
     """Judge one node by what Ironic says of it and of its conductors.
 
     :param fleet: without it, or if none of its conductors is alive, nothing
@@ -90,7 +90,7 @@ def evaluate(
     code, detail = _judge_state(node)
     if code is None:
         return availability.AVAILABLE
-    return availability.Verdict(code, detail)
+    return availability.Evaluation(code, detail)
 
 
 def is_out_of_service(node: model.Node, fleet: Fleet | None) -> bool:
@@ -105,9 +105,9 @@ def is_out_of_service(node: model.Node, fleet: Fleet | None) -> bool:
     )
 
 
-def _out_of_service(node: model.Node, fleet: Fleet) -> availability.Verdict:
+def _out_of_service(node: model.Node, fleet: Fleet) -> availability.Evaluation:
     needed = fleet.needed(node.driver, node.conductor_group)
-    return availability.Verdict(
+    return availability.Evaluation(
         Code.OUT_OF_SERVICE,
         f'driver {node.driver!r}, conductor group {node.conductor_group!r}, '
         + (f'dead: {", ".join(needed)}' if needed else 'nobody has it'),
@@ -139,7 +139,7 @@ def _judge_state(node: model.Node) -> tuple[Code | None, str]:
 
 def seen(
     node: model.Node, record: model.ComputeNode | None, fleet: Fleet | None
-) -> availability.Verdict:
+) -> availability.Evaluation:
     """Judge a node as whoever is not its owner sees it.
 
     It is for the owner to say when it is back in service.
@@ -152,7 +152,7 @@ def seen(
         and record.host is not None
         and record.unavailable == Code.OUT_OF_SERVICE
     ):
-        return availability.Verdict(
+        return availability.Evaluation(
             Code.OUT_OF_SERVICE,
             f'{record.host} has not put it back into service',
         )
@@ -213,7 +213,7 @@ class Watch:
 
     def judge(
         self, node: model.Node, before: str | None
-    ) -> availability.Verdict:
+    ) -> availability.Evaluation:
         """Judge a node at the last look.
 
         :param before: the code on record: who is out of service stays so
@@ -223,13 +223,13 @@ class Watch:
         if before != Code.OUT_OF_SERVICE or verdict.code == before:
             return verdict
         if self._fleet is None:
-            return availability.Verdict(
+            return availability.Evaluation(
                 Code.OUT_OF_SERVICE, 'as before: conductors are not known'
             )
         place = node.driver, node.conductor_group
         since = self._since.get(place, self._now)
         if self._now - since < self.recovery_delay:
-            return availability.Verdict(
+            return availability.Evaluation(
                 Code.OUT_OF_SERVICE,
                 f'driver {node.driver!r} has not been back for '
                 f'{self.recovery_delay:g} s yet',

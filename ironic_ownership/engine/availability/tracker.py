@@ -84,7 +84,9 @@ class AvailabilityTracker:
             before = record.unavailable if record else None
             verdict = self._watch.judge(node, before)
             if isinstance(change, Claim | Update):
-                completed.append(dataclasses.replace(change, verdict=verdict))
+                completed.append(
+                    dataclasses.replace(change, availability=verdict)
+                )
             elif verdict.code != before:
                 completed.append(Update(node, verdict))
         return completed

@@ -208,7 +208,7 @@ class OperatorLog:
 
 
 def _judged(update: Update) -> str:
-    verdict = update.verdict
+    verdict = update.availability
     if verdict is None:
         return 'not judged'
     if verdict.code is None:

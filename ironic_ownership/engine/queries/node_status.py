@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Self
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.availability import Unavailable, Verdict
+from ironic_ownership.contracts.availability import Evaluation, Unavailable
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
@@ -74,7 +74,7 @@ class NodeStatus:
     record: model.ComputeNode | None
     decision: model.Decision | None
     owner_alive: bool | None
-    availability: Verdict | None = None
+    availability: Evaluation | None = None
 
     @property
     def owner(self) -> str | None:

@@ -10,14 +10,14 @@ from tests.contract.suites import records
 _CHANGED = 'availability_changed'
 
 
-def _verdict(
+def _evaluation(
     code: Unavailable | None, detail: str = ''
-) -> availability.Verdict:
-    return availability.Verdict(code, detail)
+) -> availability.Evaluation:
+    return availability.Evaluation(code, detail)
 
 
 class AvailabilityContract(records.RecordsContract):
-    """Verdicts come with claims and updates; each change is one event."""
+    """Evaluations come with claims and updates; each change is one event."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -26,7 +26,7 @@ class AvailabilityContract(records.RecordsContract):
     def update(
         self, code: Unavailable | None, detail: str = '', **values: object
     ) -> Update:
-        return Update(records.node(1, **values), _verdict(code, detail))
+        return Update(records.node(1, **values), _evaluation(code, detail))
 
     def claimed(self, code: Unavailable | None = None) -> None:
         self.assert_applied(
@@ -35,7 +35,7 @@ class AvailabilityContract(records.RecordsContract):
             Claim(
                 records.node(1),
                 records.claim(1).reason,
-                verdict=_verdict(code),
+                availability=_evaluation(code),
             ),
         )
 
@@ -44,7 +44,7 @@ class AvailabilityContract(records.RecordsContract):
         assert found is not None
         return found
 
-    def test_first_verdict_is_on_record_without_an_event(self) -> None:
+    def test_first_evaluation_is_on_record_without_an_event(self) -> None:
         self.claimed(Unavailable.MAINTENANCE)
         self.assertEqual('maintenance', self.record().unavailable)
         self.assertIsNotNone(self.record().unavailable_since)
@@ -78,7 +78,9 @@ class AvailabilityContract(records.RecordsContract):
         self.assertIsNone(self.record().unavailable)
         self.assertIsNone(self.record().unavailable_since)
 
-    def test_verdict_that_is_on_record_already_changes_nothing(self) -> None:
+    def test_evaluation_that_is_on_record_already_changes_nothing(
+        self,
+    ) -> None:
         self.claimed(Unavailable.OUT_OF_SERVICE)
         before = self.state()
         self.assert_applied(
@@ -86,7 +88,7 @@ class AvailabilityContract(records.RecordsContract):
         )
         self.assertEqual(before, self.state())
 
-    def test_change_without_a_verdict_keeps_the_last_one(self) -> None:
+    def test_change_without_a_evaluation_keeps_the_last_one(self) -> None:
         self.claimed(Unavailable.MAINTENANCE)
         since = self.record().unavailable_since
         self.assert_applied(
@@ -103,7 +105,7 @@ class AvailabilityContract(records.RecordsContract):
             ),
         )
 
-    def test_verdict_and_attributes_change_together(self) -> None:
+    def test_evaluation_and_attributes_change_together(self) -> None:
         self.claimed()
         self.assert_applied(
             'host1',
@@ -136,7 +138,7 @@ class AvailabilityContract(records.RecordsContract):
             self.kinds(1),
         )
 
-    def test_release_keeps_the_verdict_for_the_next_owner(self) -> None:
+    def test_release_keeps_the_evaluation_for_the_next_owner(self) -> None:
         self.claimed(Unavailable.OUT_OF_SERVICE)
         self.assert_applied('host1', self.epoch, Release(records.uuid(1)))
         self.assertEqual('out_of_service', self.record().unavailable)
@@ -147,12 +149,12 @@ class AvailabilityContract(records.RecordsContract):
             Claim(
                 records.node(1),
                 records.claim(1).reason,
-                verdict=_verdict(Unavailable.OUT_OF_SERVICE),
+                availability=_evaluation(Unavailable.OUT_OF_SERVICE),
             ),
         )
         self.assertNotIn(_CHANGED, self.kinds(1))
 
-    def test_claim_with_another_verdict_than_the_last_leaves_an_event(
+    def test_claim_with_another_evaluation_than_the_last_leaves_an_event(
         self,
     ) -> None:
         self.claimed(Unavailable.OUT_OF_SERVICE)

@@ -124,7 +124,7 @@ class ComputeNodeTest(unittest.TestCase):
                 compute_node.DETAILS,
                 status(NODE, None, model.Decision(None, reason)),
             )
-            self.assertEqual(reasons.SUMMARY[reason], row['explanation'])
+            self.assertEqual(reason.help, row['explanation'])
 
     def test_cells_are_plain_values(self) -> None:
         for state in node_status.State:

@@ -74,7 +74,7 @@ class CapacityCase(service.ServiceCase):
                 Claim(
                     claimed,
                     world.record(number, host).reason,
-                    verdict=evaluation.evaluate(claimed, FLEET),
+                    availability=evaluation.evaluate(claimed, FLEET),
                 )
             ],
         )

@@ -71,7 +71,8 @@ class ReportCase(service.ServiceCase):
     def judge(self, number: int, code: availability.Unavailable) -> None:
         """Let the owner judge a node."""
         changed = Update(
-            self.ironic.nodes[world.uuid(number)], availability.Verdict(code)
+            self.ironic.nodes[world.uuid(number)],
+            availability.Evaluation(code),
         )
         outcome = self.records.apply(
             'host1', self.host.fence.epoch(), [changed]
