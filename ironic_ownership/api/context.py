@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ironic_ownership.api.background import BackgroundWork
 from ironic_ownership.contracts import inventory, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.moves import Moves
@@ -35,6 +36,7 @@ class RequestContext:
 
     :param interpret: reads the settings that members advertise.
     :param metrics_interval: seconds for which metrics are cached.
+    :ivar background: threads for long operations.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class RequestContext:
     ) -> None:
         self.wired = wired
         self.interpret = interpret
+        self.background = BackgroundWork()
         self._metrics_interval = metrics_interval
         self._building = threading.RLock()
         self._idle: queue.SimpleQueue[inventory.Inventory] = (

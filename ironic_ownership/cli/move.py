@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ironic_ownership.cli import (
     base,
-    confirmation,
     errors,
     node_arguments,
     operation_command,
 )
-from ironic_ownership.contracts import model
-from ironic_ownership.engine import request_id
-from ironic_ownership.engine.ports import Ports
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import move as move_columns
 
-if TYPE_CHECKING:
-    from ironic_ownership.engine.moves import selection
-
 _GATES = """\
-gates, every one of them judged for every node:
+gates, all of them evaluated for every node:
   record_exists             the node has a compute node on record
   source_stopped            its owner is forced down, or disabled and dead
   not_same_service          its owner is not the destination
@@ -33,13 +26,13 @@ gates, every one of them judged for every node:
   destination_admits        its policies admit the node (*)
   node_exists               Ironic has the node (*)
   at_most_one_instance      the records have at most one instance on it
-  instance_agrees           it is the one that Ironic names (*)
-  no_operation_in_progress  no conductor works on the node (*)
+  instance_agrees           it is the instance in Ironic (*)
+  no_operation_in_progress  no conductor has reserved the node (*)
 
-Those with (*) can be overridden. A gate that cannot be judged has failed."""
+Those with (*) can be overridden. A gate that cannot be evaluated fails."""
 
 
-class MoveComputeNode(operation_command.Moving):
+class MoveComputeNode(operation_command.OperationCommand):
     """Move compute nodes, and the instances on them, to another service.
 
     Compute node and instance change their service in one transaction, in
@@ -57,8 +50,6 @@ class MoveComputeNode(operation_command.Moving):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
-        from ironic_ownership.engine.moves import gates
-
         parser = super().get_parser(prog_name)
         add = parser.add_argument
         add('nodes', metavar='UUID|NAME', nargs='*', help='nodes to move')
@@ -97,156 +88,87 @@ class MoveComputeNode(operation_command.Moving):
             help='move the nodes of this file: one uuid a line, # begins a '
             'comment; - is standard input',
         )
-        add(
-            '--override',
-            action='append',
-            default=[],
-            choices=[gate.value for gate in gates.OVERRIDABLE],
-            metavar='GATE',
-            help='move although this gate fails; needs --reason, may be '
-            'repeated',
-        )
-        add('--reason', metavar='TEXT', help='why; stored with the move')
+        operation_command.add_override(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Move the nodes that the options name."""
-        from ironic_ownership.engine.moves import executor, gates
-        from ironic_ownership.engine.moves.plan import Order
+        _check_usage(parsed_args)
+        overrides = operation_command.override_body(parsed_args)
+        self.check_terminal(parsed_args)
+        body = {
+            'service': parsed_args.service,
+            'select': self._selection(parsed_args),
+            **overrides,
+        }
+        return self.run_operation(parsed_args, 'move:create', body)
 
-        asked = parsed_args
-        _check_usage(asked)
-        self.check_terminal(asked)
-        order = Order(
-            request_id.new_id(),
-            model.canonical_host(asked.service),
-            confirmation.actor(),
-            asked.reason,
-            frozenset(map(gates.Gate, asked.override)),
-        )
-        ports = self.ports_of(order.request_id)
-        mover = executor.Mover(ports, self.wiring.ready_moves())
-        plan = mover.plan(order, self._selection(asked, ports))
-        return self.execute(
-            asked, mover, ports, plan, lambda: mover.store(plan)
-        )
+    def _selection(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        if parsed_args.file is not None or parsed_args.nodes:
+            return {'uuids': self._named(parsed_args)}
+        place = {
+            'service': parsed_args.source,
+            'shard': parsed_args.shard,
+            'conductor_group': parsed_args.conductor_group,
+        }
+        return {
+            key: value for key, value in place.items() if value is not None
+        }
 
-    def _selection(
-        self, asked: argparse.Namespace, ports: Ports
-    ) -> selection.Selection:
-        from ironic_ownership.engine.moves import selection
-
-        if asked.file is not None or asked.nodes:
-            return selection.Selection(
-                self._named(asked, ports), sharded=self.sharded
-            )
-        source = None
-        if asked.source is not None:
-            source = model.canonical_host(asked.source)
-            hosts = [service.host for service in ports.records.services()]
-            if source not in hosts:
-                raise errors.unknown('service', asked.source, hosts)
-        return selection.Selection(
-            source=source,
-            scope=selection.place(
-                asked.shard, asked.conductor_group, self.wiring.scope
-            ),
-            sharded=self.sharded,
-        )
-
-    def _named(self, asked: argparse.Namespace, ports: Ports) -> Sequence[str]:
-        """Return the uuids of the nodes that are named.
+    def _named(self, parsed_args: argparse.Namespace) -> list[str]:
+        """Return the uuids of the named nodes.
 
         :raises UsageError: if entries are wrong and are not to be skipped;
-            each has been reported then.
+            each of them has been reported before.
         """
-        if asked.file is not None:
-            named = node_arguments.resolve(
-                node_arguments.read_file(asked.file), None
-            )
-            named = _without_unknown(named, asked.file, ports)
+        if parsed_args.file is not None:
+            named = node_arguments.of_file(self.api, parsed_args.file)
         else:
-            words = node_arguments.of_words(asked.nodes)
-            named = node_arguments.resolve(words, _names(words, ports))
+            named = node_arguments.of_words(self.api, parsed_args.nodes)
         for fault in named.faults:
             self.say(fault)
-        if named.faults and not asked.skip_invalid:
+        if named.faults and not parsed_args.skip_invalid:
             raise errors.UsageError(
-                f'{len(named.faults)} nodes are named wrongly, each has a '
-                'line above; nothing was moved',
+                f'{len(named.faults)} nodes are named wrongly, each in a line '
+                'above; nothing was moved',
                 hint='Correct them, or add --skip-invalid',
             )
-        return named.uuids
+        return list(named.uuids)
 
 
-def _check_usage(asked: argparse.Namespace) -> None:
-    places = (asked.shard, asked.conductor_group)
+def _check_usage(parsed_args: argparse.Namespace) -> None:
+    places = (parsed_args.shard, parsed_args.conductor_group)
     placed = any(place is not None for place in places)
     ways = [
         name
-        for name, given in (
-            ('UUID|NAME', bool(asked.nodes)),
-            ('--file', asked.file is not None),
-            ('--all or a place', asked.all or placed),
+        for name, is_given in (
+            ('UUID|NAME', bool(parsed_args.nodes)),
+            ('--file', parsed_args.file is not None),
+            ('--all or a place', parsed_args.all or placed),
         )
-        if given
+        if is_given
     ]
     if len(ways) != 1:
-        said = f'{" and ".join(ways)} together' if ways else 'no nodes'
+        given = f'{" and ".join(ways)} together' if ways else 'no nodes'
         raise errors.UsageError(
-            f'{said}: it is not clear what to move',
+            f'{given}: the selection is ambiguous',
             hint='Name nodes, or give --file, or --all with --from, or '
             '--shard and --conductor-group',
         )
-    if asked.all and asked.source is None:
+    if parsed_args.all and parsed_args.source is None:
         raise errors.UsageError(
-            '--all needs --from', hint='All nodes of which service?'
+            '--all needs --from', hint='--from names the service'
         )
-    if asked.source is not None and not (asked.all or placed):
+    if parsed_args.source is not None and not (parsed_args.all or placed):
         raise errors.UsageError(
             '--from needs --all, --shard or --conductor-group'
         )
-    if asked.shard == '':
+    if parsed_args.shard == '':
         raise errors.UsageError('a shard has a name')
-    if asked.override and not (asked.reason or '').strip():
-        raise errors.UsageError('--override needs --reason')
-
-
-def _names(
-    words: Sequence[node_arguments.Entry], ports: Ports
-) -> dict[str, list[str]]:
-    """Return uuids by name; nothing is read if no word is a name."""
-    names: dict[str, list[str]] = {}
-    if any(not node_arguments.is_uuid(word.text) for word in words):
-        for record in ports.records.compute_nodes():
-            if record.name:
-                names.setdefault(record.name, []).append(record.uuid)
-    return names
-
-
-def _without_unknown(
-    named: node_arguments.Named, path: str, ports: Ports
-) -> node_arguments.Named:
-    """Take out what no compute node is on record for, as faults."""
-    known = {r.uuid for r in ports.records.compute_nodes_by_uuid(named.uuids)}
-    unknown = [
-        f'{named.places[uuid]}: no compute node is on record for {uuid}'
-        for uuid in named.uuids
-        if uuid not in known
-    ]
-    faults = sorted([*named.faults, *unknown], key=_line_number)
-    return node_arguments.Named(
-        [uuid for uuid in named.uuids if uuid in known],
-        [f'{path}: {fault}' for fault in faults],
-    )
-
-
-def _line_number(fault: str) -> int:
-    return int(fault.partition(':')[0].split()[-1])
 
 
 class ListMove(base.Lister):
-    """List the moves that operators made, newest first."""
+    """List the moves of operators, newest first."""
 
     examples = ('move list --unfinished', 'move list -f json')
 
@@ -256,27 +178,29 @@ class ListMove(base.Lister):
         parser.add_argument(
             '--unfinished',
             action='store_true',
-            help='only those that run or have to be resumed',
+            help='only those that run or can be resumed',
         )
         parser.add_argument(
             '--limit',
             type=_count,
             default=100,
             metavar='N',
-            help='how many at most (default: 100)',
+            help='the maximum number of moves (default: 100)',
         )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List the moves."""
-        found = self.wiring.ready_moves().moves(
-            unfinished=parsed_args.unfinished, limit=parsed_args.limit
-        )
-        return self.table(move_columns.MOVE, found)
+        query = {
+            'unfinished': parsed_args.unfinished or None,
+            'limit': parsed_args.limit,
+        }
+        moves = self.api.call('move:list', query=query)['moves']
+        return self.rows(move_columns.MOVE, moves)
 
 
 class ShowMove(base.ShowOne):
-    """Show one move: who, when, why, and how many nodes in each state."""
+    """Show one move: caller, time, reason, and nodes by state."""
 
     examples = ('move show req-... --nodes -f json',)
 
@@ -297,26 +221,23 @@ class ShowMove(base.ShowOne):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Show the move."""
-        from ironic_ownership.engine.moves import executor
-
-        stored = self.wiring.ready_moves()
-        move = executor.find(stored, parsed_args.request_id)
-        keys = columns.keys(move_columns.MOVE)
-        cells = columns.row(move_columns.MOVE, move)
+        body = self.api.call(
+            'move:show',
+            path={'request_id': parsed_args.request_id},
+            query={'nodes': parsed_args.nodes},
+        )
+        keys, cells = self.cells(move_columns.MOVE, body)
         if not parsed_args.nodes:
             return keys, cells
-        nodes = [
-            move_columns.node_cell(node)
-            for node in stored.nodes(move.request_id)
-        ]
-        return (*keys, 'nodes'), (*cells, nodes)
+        return (*keys, 'nodes'), (*cells, body['nodes'])
 
 
-class ResumeMove(operation_command.Moving):
-    """Finish a move that was interrupted, with every gate judged anew.
+class ResumeMove(operation_command.OperationCommand):
+    """Finish a move that was interrupted, with every gate evaluated again.
 
-    Nodes that have their result already are not touched. One that a gate
-    refuses now keeps the others, unless --skip-invalid gives it up.
+    Nodes that have their result already are not touched. A node that a gate
+    refuses now stops the others, unless --skip-invalid gives it up. Gates are
+    overridden as in the first run.
     """
 
     examples = ('move resume req-... --yes',)
@@ -331,23 +252,18 @@ class ResumeMove(operation_command.Moving):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Finish the move."""
-        from ironic_ownership.engine.moves import executor
-
-        asked = parsed_args
-        self.check_terminal(asked)
-        stored = self.wiring.ready_moves()
-        move = executor.find(stored, asked.request_id)
-        ports = self.ports_of(asked.request_id)
-        mover = executor.Mover(ports, stored)
-        plan = mover.plan_rest(move, confirmation.actor(), self.sharded)
-        if not plan.nodes:
-            self.say(f'{asked.request_id}: nothing is left to do')
-            return self.table(move_columns.NODE, [])
-        if asked.skip_invalid and not asked.dry_run and plan.all_refused:
-            mover.refuse(plan)
-        return self.execute(
-            asked, mover, ports, plan, lambda: mover.refuse(plan)
+        self.check_terminal(parsed_args)
+        keys, rows = self.run_operation(
+            parsed_args,
+            'move:resume',
+            {},
+            {'request_id': parsed_args.request_id},
         )
+        rows = list(rows)
+        if not rows:
+            self.say(f'{parsed_args.request_id}: nothing remains to be moved')
+            keys = columns.keys(move_columns.NODE)
+        return keys, rows
 
 
 def _count(text: str) -> int:

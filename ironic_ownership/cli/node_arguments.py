@@ -1,6 +1,6 @@
-"""Which nodes an operator names: words and files, every fault by its place.
+"""Nodes on the command line: uuids and names, as arguments or in a file.
 
-Reads and resolves; whether a node may be moved is the gates' to judge.
+The records resolve them. Every fault is reported with its place.
 """
 
 from __future__ import annotations
@@ -8,18 +8,22 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import sys
-import uuid as uuid_
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from ironic_ownership.api.caller import Caller
 from ironic_ownership.cli import errors
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.operations.node_references import is_uuid
+
+_CHUNK = 10_000
+"""References in one request."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One node as it was named.
+    """One reference to a node.
 
-    :param place: where, such as ``line 17``.
+    :param place: such as ``line 17``.
     """
 
     place: str
@@ -28,22 +32,49 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """What became of the entries.
+    """The nodes that entries refer to.
 
     :param uuids: in their order, in lower case, each once.
-    :param faults: one sentence for each entry that names no node.
-    :param places: where each of the uuids was named.
+    :param faults: one sentence for each entry that refers to no node.
     """
 
     uuids: Sequence[str]
     faults: Sequence[str]
-    places: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def of_words(api: Caller, words: Sequence[str]) -> Named:
+    """Resolve arguments: uuids, on record or not, and names."""
+    entries = [
+        Entry(f'argument {number}', word)
+        for number, word in enumerate(words, start=1)
+    ]
+    names = [entry.text for entry in entries if not is_uuid(entry.text)]
+    return _named(entries, _resolved(api, names))
+
+
+def of_file(api: Caller, path: str) -> Named:
+    """Resolve the uuids in a file; each needs a compute node on record.
+
+    :param path: of the file; ``-`` is standard input.
+    :raises UsageError: if it cannot be read.
+    """
+    entries = read_file(path)
+    uuids = [entry.text for entry in entries if is_uuid(entry.text)]
+    others = {
+        entry.text: {
+            'uuid': None,
+            'fault': f'{entry.text[:80]!r} is not a uuid',
+        }
+        for entry in entries
+        if not is_uuid(entry.text)
+    }
+    named = _named(entries, {**others, **_resolved(api, uuids)})
+    return Named(named.uuids, [f'{path}: {fault}' for fault in named.faults])
 
 
 def read_file(path: str) -> list[Entry]:
     """Read a file with one uuid a line; ``#`` begins a comment.
 
-    :param path: of the file; ``-`` is standard input.
     :raises UsageError: if it cannot be read.
     """
     try:
@@ -68,57 +99,33 @@ def read_file(path: str) -> list[Entry]:
     return [Entry(f'line {n}', line) for n, line in lines if line]
 
 
-def of_words(words: Iterable[str]) -> list[Entry]:
-    """Return the entries of the command's arguments."""
-    return [
-        Entry(f'argument {number}', word)
-        for number, word in enumerate(words, start=1)
-    ]
+def _resolved(api: Caller, texts: Iterable[str]) -> dict[str, Any]:
+    """Return the answer to each reference; nothing is asked for none."""
+    found = {}
+    distinct = list(dict.fromkeys(texts))
+    for start in range(0, len(distinct), _CHUNK):
+        body = {'nodes': distinct[start : start + _CHUNK]}
+        answer = api.call('compute_node:resolve', body=body)
+        found.update({one['text']: one for one in answer['nodes']})
+    return found
 
 
-def resolve(
-    entries: Iterable[Entry], names: Mapping[str, Sequence[str]] | None
+def _named(
+    entries: Iterable[Entry], resolved: Mapping[str, Mapping[str, Any]]
 ) -> Named:
-    """Turn entries into uuids.
-
-    :param names: uuids by name; ``None`` where only uuids are taken.
-    """
+    """Take each node once; a reference that is not resolved is a uuid."""
     first: dict[str, str] = {}
-    faults: list[str] = []
+    faults = []
     for entry in entries:
-        try:
-            uuid = _uuid(entry.text, names)
-        except exceptions.NotFoundError as exc:
-            faults.append(f'{entry.place}: {exc}')
-            continue
-        if uuid in first:
+        text = entry.text
+        found = resolved.get(text, {'uuid': text.lower()})
+        uuid = found['uuid']
+        if uuid is None:
+            faults.append(f'{entry.place}: {found["fault"]}')
+        elif uuid in first:
             faults.append(
-                f'{entry.place}: {entry.text} is a duplicate of {first[uuid]}'
+                f'{entry.place}: {text} is a duplicate of {first[uuid]}'
             )
-            continue
-        first[uuid] = entry.place
-    return Named(list(first), faults, first)
-
-
-def is_uuid(text: str) -> bool:
-    """Tell whether a text is a uuid in Ironic's form, in any case."""
-    try:
-        return str(uuid_.UUID(text)) == text.lower()
-    except ValueError:
-        return False
-
-
-def _uuid(text: str, names: Mapping[str, Sequence[str]] | None) -> str:
-    if is_uuid(text):
-        return text.lower()
-    if names is None:
-        raise exceptions.NotFoundError(f'{text[:80]!r} is not a uuid')
-    found = names.get(text, ())
-    if len(found) > 1:
-        raise exceptions.NotFoundError(
-            f'{text!r} is the name of {len(found)} nodes on record: name '
-            'one by its uuid'
-        )
-    if not found:
-        raise errors.unknown('node', text, list(names))
-    return found[0]
+        else:
+            first[uuid] = entry.place
+    return Named(list(first), faults)

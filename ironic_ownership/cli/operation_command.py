@@ -1,267 +1,237 @@
-"""Carry out a planned move in front of an operator.
+"""Base of the commands that move nodes: propose, confirm, execute, show.
 
-Asks, shows progress, takes Ctrl-C as "stop after this batch", says how to go
-on, and ends with the exit code that fits. Judges nothing itself.
+The operation runs in this process, or in the HTTP service, which carries out
+a long one in the background.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import signal
+import collections
 import sys
-import time
-import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ironic_ownership import wiring
-from ironic_ownership.cli import base, confirmation, errors
+from ironic_ownership.api.caller import NOTHING
+from ironic_ownership.cli import base, confirmation, errors, move_progress
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.moves import NodeMove, NodeState
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.observe import move as columns
 
-if TYPE_CHECKING:
-    from ironic_ownership.engine.moves import executor
-    from ironic_ownership.engine.moves.plan import Order, Plan
-
-_PROGRESS_INTERVAL = 1.0
-"""Seconds between two lines of progress."""
+Row = Mapping[str, Any]
+Body = Mapping[str, Any]
 
 
-class Moving(base.Lister):
+class OperationCommand(base.Lister):
     """A command that moves nodes."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with what every such command takes."""
+        """Return the parser with the options of every such command."""
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--dry-run',
-            action='store_true',
-            help='show what would be done, with every gate, and change '
-            'nothing',
-        )
-        parser.add_argument(
-            '--yes', action='store_true', help='do not ask before moving'
-        )
+        confirmation.add_arguments(parser)
         parser.add_argument(
             '--skip-invalid',
             action='store_true',
-            help='move the other nodes although some cannot be moved or are '
-            'named wrongly; without it one of them keeps all where they are',
+            help='move the other nodes if some cannot be moved or are named '
+            'wrongly; without it, one such node stops all of them',
         )
         return parser
-
-    @property
-    def sharded(self) -> bool:
-        """Whether every list of nodes has to name a shard: law 4."""
-        return self.wiring.scope.shard is not None
 
     def say(self, text: str) -> None:
         """Write one line to standard error."""
         self.app.stderr.write(f'{errors.PROG}: {text}\n')
 
-    def ports_of(self, request_id: str) -> Ports:
-        """Return the ports; Ironic is told the request id."""
-        wired = self.wiring
-        return Ports(
-            wired.ready_records(),
-            wired.inventory_of(request_id),
-            wired.backend,
-            wiring.interpret,
+    def question(self, moves: Sequence[Body]) -> str:
+        """Return the question before the moves, without a question mark."""
+        planned = [r for r in _rows(moves) if r['state'] == NodeState.PLANNED]
+        sources = {row['source'] or 'no service' for row in planned}
+        return (
+            f'Move {len(planned)} compute nodes from '
+            f'{", ".join(sorted(sources))} to {planned[0]["destination"]}'
         )
 
-    def check_terminal(self, asked: argparse.Namespace) -> None:
-        """Refuse to run where nobody can answer.
+    def check_terminal(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse to run if the question could not be answered.
 
         :raises UsageError: before anything is read.
         """
-        if asked.yes or asked.dry_run or sys.stdin.isatty():
+        if parsed_args.yes or parsed_args.dry_run or sys.stdin.isatty():
             return
         raise errors.UsageError(
-            'there is no terminal to ask whether to move',
-            hint='Add --yes, or --dry-run to look first',
+            'there is no terminal for the question whether to move',
+            hint='Add --yes, or --dry-run to see the proposal first',
         )
 
-    def execute(
+    def run_operation(
         self,
-        asked: argparse.Namespace,
-        mover: executor.Mover,
-        ports: Ports,
-        plan: Plan,
-        store: Callable[[], None],
+        parsed_args: argparse.Namespace,
+        name: str,
+        body: Body,
+        path: Mapping[str, str] = NOTHING,
     ) -> base.Table:
-        """Carry a plan out, as far as the gates and the operator want it.
+        """Propose, unless ``--yes`` is given; confirm; execute; show.
 
-        :param store: is called before the first node is moved.
+        :param name: of the operation.
         """
-        blocked = bool(plan.refused) and not asked.skip_invalid
-        if asked.dry_run or blocked:
-            return self._only_shown(asked, plan, blocked)
-        if not plan.count(NodeState.PLANNED):
-            self._tell(plan.order, [n.node for n in plan.nodes])
-            if plan.refused:
-                self.exit_code = errors.ExitCode.REFUSED
-            return self._results(plan, [n.node for n in plan.nodes])
-        self._confirm(asked, plan)
-        from ironic_ownership.engine.moves.verification import Verification
+        skips = parsed_args.skip_invalid
+        body = {**body, 'skip_invalid': skips}
+        trial = {**body, 'dry_run': True}
+        if parsed_args.dry_run or not parsed_args.yes:
+            answer = self.api.call(name, path=path, body=trial)
+            moves, unplaceable = _parts(answer)
+            rows = [*_rows(moves), *unplaceable]
+            refused = [row for row in rows if _is_refused(row)]
+            totals = collections.Counter(row['destination'] for row in rows)
+            if parsed_args.dry_run:
+                self._report_refusal(refused, totals, skips=skips)
+                return self.rows(columns.PLAN, rows)
+            if refused and not skips:
+                self._report_refusal(refused, totals, skips=False)
+                return self.rows(columns.PLAN, map(_failed_gates, refused))
+            if any(row['state'] == NodeState.PLANNED for row in rows):
+                confirmation.confirm(parsed_args, self.question(moves))
+        try:
+            answer = move_progress.execute(
+                self.api, name, path, body, self.app.stderr
+            )
+        except exceptions.OwnershipError as exc:
+            if exc.code != 'gates_failed':
+                raise
+            if not skips:
+                found = errors.details_of(exc)
+                self._report_refusal(
+                    found['nodes'], found['evaluated'], skips=False
+                )
+                return self.rows(columns.PLAN, found['nodes'])
+            # No node can be moved: show the unchanged ones as well.
+            answer = _unexecuted(self.api.call(name, path=path, body=trial))
+        return self._show(answer)
 
-        verification = Verification(
-            ports,
-            self.wiring.ready_moves(),
-            self.wiring.placement_of(plan.order.request_id),
-            sharded=self.sharded,
-        )
-        verification.remember_providers(
-            n.node.uuid
-            for n in plan.nodes
-            if n.node.state is NodeState.PLANNED
-        )
-        store()
-        result = self._carry_out(mover, plan)
-        self._tell(plan.order, result.nodes)
-        findings = verification.compare(
-            plan.order.destination,
-            [n for n in result.nodes if n.state is NodeState.MOVED],
-        )
-        for finding in findings:
-            self.app.LOG.warning('%s: %s', plan.order.request_id, finding)
-        self._choose_code(plan, result, findings)
-        return self._results(plan, result.nodes)
-
-    def _choose_code(
-        self,
-        plan: Plan,
-        result: executor.Result,
-        findings: Sequence[str],
+    def _report_refusal(
+        self, refused: Sequence[Row], totals: Mapping[str, int], *, skips: bool
     ) -> None:
-        refused = result.count(NodeState.REFUSED)
-        if result.interrupted:
-            self.say(_how_to_resume('interrupted', plan.order.request_id))
-            self.exit_code = errors.ExitCode.INTERRUPTED
-        elif refused > len(plan.refused):  # beyond those that were skipped
+        """Report the gates that refuse nodes, for each destination.
+
+        :param totals: the number of nodes, by destination.
+        """
+        by_destination = collections.defaultdict(list)
+        for row in refused:
+            by_destination[row['destination']].append(row)
+        unplaceable = by_destination.pop('', ())
+        if refused and not skips:
             self.exit_code = errors.ExitCode.REFUSED
-        elif findings:
+            for destination, rows in by_destination.items():
+                total = totals[destination]
+                for sentence in columns.refusals(rows, total):
+                    self.say(f'refused: {sentence}')
+                self.say(
+                    f'{len(rows)} of {total} nodes are refused by a gate: '
+                    'nothing was moved. --skip-invalid moves the others'
+                )
+        if unplaceable:
+            self.say(
+                f'{len(unplaceable)} compute nodes of '
+                f'{unplaceable[0]["source"]} cannot be moved to any service'
+            )
+
+    def _show(self, answer: Body) -> base.Table:
+        moves, unplaceable = _parts(answer)
+        for move in moves:
+            self._report(move)
+        for destination in answer.get('not_started', ()):
+            self.say(
+                f'nothing was moved to {destination}: repeat the command to '
+                'move the rest'
+            )
+        return self.rows(columns.NODE, [*_rows(moves), *unplaceable])
+
+    def _report(self, move: Body) -> None:
+        """Report the result of one move, and choose the exit code."""
+        counts = collections.Counter(row['state'] for row in move['nodes'])
+        if not counts:
+            return
+        request_id = move['request_id']
+        shown = ', '.join(f'{counts[s]} {s}' for s in NodeState if counts[s])
+        destination = move['nodes'][0]['destination']
+        self.say(f'{request_id}: to {destination}: {shown}')
+        for warning in move['warnings']:
+            self.app.LOG.warning('%s: %s', request_id, warning)
+        refused = counts[NodeState.REFUSED]
+        if counts[NodeState.PLANNED]:
+            self.say(
+                f'the move continues in the background: "{errors.PROG} move '
+                f'show {request_id}" shows its progress'
+                if move['background']
+                else f'interrupted: "{errors.PROG} move resume {request_id}" '
+                'resumes the move'
+            )
+            self.exit_code = errors.ExitCode.INTERRUPTED
+        elif refused > move['skipped'] or (
+            refused and not counts[NodeState.MOVED]
+        ):
+            self.exit_code = errors.ExitCode.REFUSED
+        elif move['warnings']:
             self.exit_code = errors.ExitCode.DEGRADED
 
-    def _carry_out(self, mover: executor.Mover, plan: Plan) -> executor.Result:
-        request_id = plan.order.request_id
-        try:
-            with stop_on_interrupt() as stopping:
-                return mover.carry_out(
-                    plan,
-                    progress=Progress(self.app.stderr),
-                    stopping=stopping,
-                )
-        except exceptions.OwnershipError as exc:
-            raise exceptions.OwnershipError(
-                f'{request_id}: {exc}',
-                hint=_how_to_resume('The move is unfinished', request_id),
-            ) from exc
 
-    def _only_shown(
-        self, asked: argparse.Namespace, plan: Plan, blocked: bool
-    ) -> base.Table:
-        if blocked:
-            self.exit_code = errors.ExitCode.REFUSED
-            for sentence in plan.summary():
-                self.say(f'refused: {sentence}')
-            self.say(
-                f'{len(plan.refused)} of {len(plan.nodes)} nodes are refused '
-                'by a gate: nothing was moved. --skip-invalid moves the '
-                'others'
-            )
-        shown = plan.nodes if asked.dry_run else plan.refused
-        return self.table(
-            columns.PLAN,
-            [
-                columns.Row(
-                    plan.order.request_id,
-                    plan.order.destination,
-                    planned.node,
-                    planned.name,
-                    planned.gates(every=asked.dry_run),
-                )
-                for planned in shown
-            ],
-        )
+def add_override(parser: argparse.ArgumentParser) -> None:
+    """Add ``--override`` and ``--reason``."""
+    from ironic_ownership.engine.moves import gates
 
-    def _confirm(self, asked: argparse.Namespace, plan: Plan) -> None:
-        number = plan.count(NodeState.PLANNED)
-        sources = {
-            n.node.source or 'nobody'
-            for n in plan.nodes
-            if n.node.state is NodeState.PLANNED
-        }
-        confirmation.confirm(
-            asked,
-            f'Move {number} compute nodes from {", ".join(sorted(sources))} '
-            f'to {plan.order.destination}',
-        )
-
-    def _tell(self, order: Order, nodes: Sequence[NodeMove]) -> None:
-        counts = {
-            state: sum(node.state is state for node in nodes)
-            for state in NodeState
-        }
-        said = ', '.join(f'{n} {state}' for state, n in counts.items() if n)
-        self.say(f'{order.request_id}: to {order.destination}: {said}')
-
-    def _results(self, plan: Plan, nodes: Iterable[NodeMove]) -> base.Table:
-        names = {n.node.uuid: n.name for n in plan.nodes}
-        return self.table(
-            columns.NODE,
-            [
-                columns.Row(
-                    plan.order.request_id,
-                    plan.order.destination,
-                    node,
-                    names.get(node.uuid),
-                )
-                for node in nodes
-            ],
-        )
+    parser.add_argument(
+        '--override',
+        action='append',
+        default=[],
+        choices=[gate.value for gate in gates.OVERRIDABLE],
+        metavar='GATE',
+        help='move although this gate fails; needs --reason, may be repeated',
+    )
+    parser.add_argument(
+        '--reason', metavar='TEXT', help='why; stored with the move'
+    )
 
 
-def _how_to_resume(what: str, request_id: str) -> str:
-    return f'{what}: "{errors.PROG} move resume {request_id}" goes on'
+def override_body(parsed_args: argparse.Namespace) -> dict[str, Any]:
+    """Return ``--override`` and ``--reason`` as part of a body.
 
-
-@contextlib.contextmanager
-def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """Take the first Ctrl-C as a request; a second one interrupts at once.
-
-    :returns: tells whether to stop.
+    :raises UsageError: if a gate is overridden without a reason.
     """
-    asked: list[int] = []
-
-    def note(number: int, frame: types.FrameType | None) -> None:
-        asked.append(number)
-        signal.signal(number, signal.default_int_handler)
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: bool(asked)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    reason = (parsed_args.reason or '').strip()
+    if parsed_args.override and not reason:
+        raise errors.UsageError('--override needs --reason')
+    gates = list(dict.fromkeys(parsed_args.override))
+    return {
+        **({'override': gates} if gates else {}),
+        **({'reason': reason} if reason else {}),
+    }
 
 
-class Progress:
-    """Says once in a while how far a long move is.
+def _parts(answer: Body) -> tuple[Sequence[Body], Sequence[Row]]:
+    """Return the moves of an answer, and the nodes without destination."""
+    if 'moves' in answer:
+        return answer['moves'], answer['unplaceable']
+    return [answer], []
 
-    :param stream: standard error.
-    """
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._said_at = time.monotonic()
+def _rows(moves: Sequence[Body]) -> list[Row]:
+    return [row for move in moves for row in move['nodes']]
 
-    def __call__(self, done: int, total: int) -> None:
-        """Say it, if that is long enough ago, and a last time at the end."""
-        now = time.monotonic()
-        if now - self._said_at < _PROGRESS_INTERVAL and done < total:
-            return
-        self._said_at = now
-        self._stream.write(f'{errors.PROG}: {done} of {total} nodes done\n')
-        self._stream.flush()
+
+def _is_refused(row: Row) -> bool:
+    return bool(row['state'] == NodeState.REFUSED)
+
+
+def _failed_gates(row: Row) -> Row:
+    gates = [gate for gate in row['gates'] if gate['result'] != 'passed']
+    return {**row, 'gates': gates}
+
+
+def _unexecuted(proposal: Body) -> Body:
+    """Return a proposal that moves no node in the form of a result."""
+    request_id, rows = proposal['request_id'], proposal['nodes']
+    return {
+        **proposal,
+        'nodes': [{**row, 'request_id': request_id} for row in rows],
+        'skipped': sum(map(_is_refused, rows)),
+        'background': False,
+    }

@@ -1,17 +1,20 @@
-"""How moves and their nodes are shown."""
+"""Columns of moves and their nodes, and gates in JSON."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ironic_ownership.contracts import moves
+from ironic_ownership.engine.gates import GateResult, Outcome
+from ironic_ownership.engine.moves.plan import PlannedNode, Proposal
 from ironic_ownership.observe import columns
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One node of a move, as it is listed.
+    """One node of a move, for a list.
 
     :param gates: each gate with its result, as dictionaries.
     """
@@ -35,10 +38,71 @@ NODE = (
     _Column('detail', lambda r: r.node.detail),
     _Column('request_id', lambda r: r.request_id),
 )
-"""What became of one node."""
+"""The result of one node."""
 
 PLAN = (*NODE[:6], _Column('gates', lambda r: list(r.gates)))
-"""What would become of one node."""
+"""The proposed result of one node."""
+
+
+_RESULTS = {Outcome.UNKNOWN: Outcome.FAILED}
+"""Outcomes that are shown as another one."""
+
+
+def gate_cells(
+    results: Iterable[GateResult], *, every: bool
+) -> list[dict[str, columns.Cell]]:
+    """Return gates with their results as dictionaries.
+
+    :param every: all of them, or only those that did not pass.
+    """
+    shown: list[dict[str, columns.Cell]] = []
+    for result in results:
+        outcome = _RESULTS.get(result.outcome, result.outcome)
+        cell: dict[str, columns.Cell] = {
+            'gate': result.gate.value,
+            'result': outcome.value,
+        }
+        if outcome is not Outcome.PASSED:
+            shown.append({**cell, 'detail': result.detail})
+        elif every:
+            shown.append(cell)
+    return shown
+
+
+def planned_row(
+    planned: PlannedNode, proposal: Proposal | None, *, every: bool
+) -> Row:
+    """Return a row of a proposed node.
+
+    :param proposal: ``None`` for a node without a destination.
+    :param every: whether to include the gates that it passed.
+    """
+    order = proposal.order if proposal else None
+    return Row(
+        order.request_id if order else '',
+        order.destination if order else '',
+        planned.node,
+        planned.name,
+        gate_cells(planned.gates, every=every),
+    )
+
+
+def refusals(rows: Iterable[Mapping[str, Any]], total: int) -> list[str]:
+    """Return one sentence for each gate that refuses nodes of a move.
+
+    :param rows: refused nodes with their gates, as dictionaries.
+    :param total: the number of all nodes of the move.
+    """
+    failed: dict[str, list[str]] = {}
+    for row in rows:
+        for gate in row['gates']:
+            if gate['result'] == Outcome.FAILED:
+                example = f'{row["uuid"]}: {gate["detail"]}'
+                failed.setdefault(gate['gate'], []).append(example)
+    return [
+        f'{gate}: {len(nodes)} of {total} nodes, such as {nodes[0]}'
+        for gate, nodes in sorted(failed.items())
+    ]
 
 
 def node_cell(node: moves.NodeMove) -> dict[str, columns.Cell]:

@@ -37,6 +37,7 @@ STATUSES: Mapping[str, int] = {
     'wrong_scope': 409,
     # What does not answer: it may, later
     'backend_unavailable': 503,
+    'busy': 503,
     'ironic_unavailable': 503,
     'membership': 503,
     'not_member': 503,
@@ -62,7 +63,7 @@ STATUSES: Mapping[str, int] = {
 """The status of each reason code; public, as the codes are."""
 
 DETAILS: Mapping[str, tuple[str, ...]] = {
-    'gates_failed': ('nodes', 'gates'),
+    'gates_failed': ('nodes', 'gates', 'evaluated'),
     'no_match': ('nodes', 'removed'),
     'out_of_service': ('uuid', 'driver', 'conductor_group', 'needed'),
     'reservation_unfinished': ('reservation_id',),

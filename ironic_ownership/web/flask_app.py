@@ -105,6 +105,7 @@ class Site:
                 self._max_limit,
                 request.script_root + request.path,
                 self._page_cache,
+                background=True,
             )
         )
         LOG.info('%s %s: %s', request.method, request.path, answer.status)

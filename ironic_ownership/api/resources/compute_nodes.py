@@ -5,6 +5,7 @@ from __future__ import annotations
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.resources import node_references
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import (
     action_check,
@@ -248,4 +249,5 @@ OPERATIONS = (
         parameters=(UUID,),
         errors=(404, 409, 502, 503),
     ),
+    *node_references.OPERATIONS,
 )

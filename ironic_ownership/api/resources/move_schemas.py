@@ -1,4 +1,4 @@
-"""What is sent and answered about moves, as schemas."""
+"""JSON schemas of moves."""
 
 from __future__ import annotations
 
@@ -33,18 +33,37 @@ _NODE_TYPES: schemas.Types = {
     'gates': {
         **schemas.THINGS,
         'description': 'Each gate with its result: passed, failed or '
-        'overridden.',
+        'overridden. A gate that could not be evaluated has failed.',
     },
 }
 
 _HOW = {
     'skip_invalid': {
         'type': 'boolean',
-        'description': 'Move the other nodes although a gate refuses some.',
+        'description': 'Move the other nodes if a gate refuses some.',
     },
     'dry_run': {
         'type': 'boolean',
-        'description': 'Only say what would be done, with every gate.',
+        'description': 'Only propose: evaluate every gate, write nothing.',
+    },
+}
+
+_WHY = {
+    'override': {
+        'type': 'array',
+        'uniqueItems': True,
+        'description': 'Gates that may fail; needs a reason.',
+        'items': {
+            'type': 'string',
+            'enum': [gate.value for gate in gates.OVERRIDABLE],
+        },
+    },
+    'reason': {
+        'type': 'string',
+        'description': 'Why; stored with the move.',
+        'minLength': 1,
+        'maxLength': 255,
+        'pattern': r'^[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$',
     },
 }
 
@@ -94,45 +113,84 @@ BODY = {
                 },
             ],
         },
-        'override': {
-            'type': 'array',
-            'uniqueItems': True,
-            'description': 'Gates that may fail; needs a reason.',
-            'items': {
-                'type': 'string',
-                'enum': [gate.value for gate in gates.OVERRIDABLE],
-            },
-        },
-        'reason': {
-            'type': 'string',
-            'description': 'Why; stored with the move.',
-            'minLength': 1,
-            'maxLength': 255,
-            'pattern': r'^[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$',
-        },
+        **_WHY,
         **_HOW,
     },
     'dependentRequired': {'override': ['reason']},
 }
 
+DRAIN = {
+    'type': 'object',
+    'additionalProperties': False,
+    'properties': {**_WHY, **_HOW},
+    'dependentRequired': {'override': ['reason']},
+}
 
-def made(of: Sequence[Any]) -> dict[str, Any]:
-    """Return the schema of what became, or would become, of nodes."""
+
+def _answer(of: Sequence[Any], more: schemas.Types) -> dict[str, Any]:
+    properties = {
+        'request_id': schemas.TEXT,
+        'nodes': {'type': 'array', 'items': schemas.thing(of, _NODE_TYPES)},
+        'warnings': schemas.WARNINGS,
+        **more,
+    }
     return {
         'type': 'object',
-        'required': ['request_id', 'nodes', 'warnings'],
+        'required': list(properties),
         'additionalProperties': False,
-        'properties': {
-            'request_id': schemas.TEXT,
-            'nodes': {
-                'type': 'array',
-                'items': schemas.thing(of, _NODE_TYPES),
-            },
-            'warnings': schemas.WARNINGS,
-        },
+        'properties': properties,
     }
 
 
-EITHER = {'oneOf': [made(columns.PLAN), made(columns.NODE)]}
+PROPOSED = _answer(columns.PLAN, {})
+EXECUTED = _answer(
+    columns.NODE,
+    {
+        'skipped': {
+            'type': 'integer',
+            'description': 'The number of nodes that a gate refused '
+            'beforehand.',
+        },
+        'background': {
+            'type': 'boolean',
+            'description': 'Whether the move is carried out after this '
+            'answer: /v1/moves/{request_id} shows its progress.',
+        },
+    },
+)
+EITHER = {'oneOf': [PROPOSED, EXECUTED]}
 STORED = schemas.thing(columns.MOVE, _MOVE_TYPES)
 DETAILS = schemas.thing(columns.MOVE, _MOVE_TYPES, nodes=schemas.THINGS)
+DETAILS = DETAILS | {'required': STORED['required']}
+
+
+def _drain(move: dict[str, Any], more: schemas.Types) -> dict[str, Any]:
+    properties = {
+        'host': schemas.TEXT,
+        'moves': {'type': 'array', 'items': move},
+        'unplaceable': {
+            **move['properties']['nodes'],
+            'description': 'Nodes for which there is no destination.',
+        },
+        **more,
+    }
+    return {
+        'type': 'object',
+        'required': list(properties),
+        'additionalProperties': False,
+        'properties': properties,
+    }
+
+
+DRAINED = _drain(
+    EXECUTED,
+    {
+        'not_started': {
+            'type': 'array',
+            'items': schemas.TEXT,
+            'description': 'Destinations to which nothing was moved, because '
+            'the operation was stopped.',
+        }
+    },
+)
+EITHER_DRAIN = {'oneOf': [_drain(PROPOSED, {}), DRAINED]}

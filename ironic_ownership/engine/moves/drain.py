@@ -1,8 +1,7 @@
-"""Plan which services take over the nodes of one that is to be emptied. Pure.
+"""The plan of a drain: a new owner for each node of a service. Pure.
 
-Only live and enabled services that admit a node can take it. Where several
-can, the one with the fewest nodes does, counted with what the plan already
-gives it.
+Only live and enabled services that admit a node can take it. Of several, the
+one with the fewest nodes takes it, including those already planned for it.
 """
 
 from __future__ import annotations
@@ -16,21 +15,16 @@ from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 @dataclasses.dataclass(frozen=True)
 class Drain:
-    """How one service gets empty.
+    """The new owners of the nodes of one service.
 
     :param moves: uuids of nodes by the service that takes them, in order.
-    :param homeless: uuids of the nodes that no other service admits.
+    :param unplaceable: uuids of the nodes that no other service admits.
     :param gone: uuids of records whose node Ironic does not have.
     """
 
     moves: Mapping[str, Sequence[str]]
-    homeless: Sequence[str] = ()
+    unplaceable: Sequence[str] = ()
     gone: Sequence[str] = ()
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing would be left."""
-        return not self.homeless and not self.gone
 
 
 def plan(
@@ -42,9 +36,9 @@ def plan(
 ) -> Drain:
     """Find a new owner for every node of a service.
 
-    The same arguments always give the same plan, whatever their order.
+    The same arguments always give the same plan, in any order.
 
-    :param host: canonical name of the service that is to be emptied.
+    :param host: canonical name of the service to empty.
     :param owned: uuids of the compute nodes that it owns on record.
     :param nodes: these nodes as Ironic has them now.
     :param counts: compute nodes by owner: (all, those with an instance).
@@ -57,17 +51,17 @@ def plan(
         for uuid, node in present.items()
     }
     moves: dict[str, list[str]] = {}
-    homeless = []
-    # Those with the least choice first, or the others take their places.
+    unplaceable = []
+    # Nodes with few candidates first, so that the loads stay balanced.
     for uuid in sorted(present, key=lambda u: (len(admitting[u]), u)):
         if not admitting[uuid]:
-            homeless.append(uuid)
+            unplaceable.append(uuid)
             continue
         taker = min(admitting[uuid], key=lambda name: (loads[name], name))
         loads[taker] += 1
         moves.setdefault(taker, []).append(uuid)
     return Drain(
         {name: sorted(moves[name]) for name in sorted(moves)},
-        homeless,
+        unplaceable,
         sorted(set(owned) - present.keys()),
     )

@@ -1,8 +1,7 @@
-"""The gates of a move: named checks, all of them judged for every node.
+"""The gates of a move: named checks, all evaluated for every node.
 
-Pure: judges one moment that somebody else has read. What can't be judged has
-failed. The codes are public interface, as the operator overrides by them and
-scripts read them.
+Pure: evaluates a snapshot. The codes are public interface: operators override
+gates by their codes, and scripts read them.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.gates import GateResult, Outcome
 
 
 class Gate(enum.StrEnum):
@@ -50,7 +50,7 @@ class Gate(enum.StrEnum):
     """The instance on record is the one that Ironic names."""
 
     NO_OPERATION_IN_PROGRESS = 'no_operation_in_progress'
-    """No conductor works on the node, and no change of state is under way."""
+    """No conductor has reserved the node, and no state change is pending."""
 
 
 NEVER_OVERRIDDEN = frozenset(
@@ -65,29 +65,16 @@ NEVER_OVERRIDDEN = frozenset(
 OVERRIDABLE = tuple(gate for gate in Gate if gate not in NEVER_OVERRIDDEN)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Failure:
-    """One gate that a node does not pass.
-
-    :param detail: what was seen instead, for the operator.
-    :param overridden: whether the operator moves the node all the same.
-    """
-
-    gate: Gate
-    detail: str
-    overridden: bool = False
-
-
 @dataclasses.dataclass(frozen=True)
-class Moment:
-    """What gates are judged from.
+class Snapshot:
+    """Everything from which the gates are evaluated.
 
     :param services: by host.
-    :param view: the members, or why they are not known.
+    :param view: the members, or why they are unknown.
     :param records: compute nodes by uuid.
     :param instances: running instances on record, by the node's uuid.
     :param nodes: Ironic's nodes by uuid, ``None`` for those that Ironic does
-        not have; or why they are not known.
+        not have; or why they are unknown.
     """
 
     services: Mapping[str, model.Service]
@@ -97,8 +84,21 @@ class Moment:
     nodes: Mapping[str, model.Node | None] | str
 
 
+class _Unknown(str):
+    """The reason why a gate could not be evaluated."""
+
+    __slots__ = ()
+
+
+def _unknown(reason: object) -> _Unknown:
+    return _Unknown(f'cannot be evaluated: {reason}')
+
+
+_PASSED = {gate: GateResult(gate, Outcome.PASSED) for gate in Gate}
+
+
 class Gates:
-    """The gates of one move at one moment.
+    """The gates of one move, on one snapshot.
 
     :param destination: canonical name of the service that gets the nodes.
     :param overrides: gates that the operator overrides.
@@ -107,16 +107,16 @@ class Gates:
     def __init__(
         self,
         destination: str,
-        moment: Moment,
+        snapshot: Snapshot,
         interpret: policy_set.Interpreter,
         overrides: frozenset[Gate] = frozenset(),
     ) -> None:
         self._destination = destination
-        self._moment = moment
+        self._snapshot = snapshot
         self._interpret = interpret
         self._overrides = overrides - NEVER_OVERRIDDEN
         self._stopped: dict[str, str | None] = {}
-        # What is the same for every node is judged once.
+        # Results that are the same for every node are computed once.
         self._checks: tuple[tuple[Gate, Callable[[str], str | None]], ...] = (
             (Gate.RECORD_EXISTS, self._record_exists),
             (Gate.SOURCE_STOPPED, self._source_stopped),
@@ -134,54 +134,54 @@ class Gates:
             (Gate.NO_OPERATION_IN_PROGRESS, self._no_operation),
         )
 
-    def failures(self, uuid: str) -> tuple[Failure, ...]:
-        """Judge every gate for one node.
-
-        :returns: those that failed, in the order of :class:`Gate`; none
-            means that the node may be moved.
-        """
+    def evaluate(self, uuid: str) -> tuple[GateResult, ...]:
+        """Return the result of every gate for one node."""
         return tuple(
-            Failure(gate, detail, gate in self._overrides)
-            for gate, check in self._checks
-            if (detail := check(uuid)) is not None
+            self._result(gate, check(uuid)) for gate, check in self._checks
         )
+
+    def _result(self, gate: Gate, detail: str | None) -> GateResult:
+        if detail is None:
+            return _PASSED[gate]
+        if gate in self._overrides:
+            return GateResult(gate, Outcome.OVERRIDDEN, detail)
+        if isinstance(detail, _Unknown):
+            return GateResult(gate, Outcome.UNKNOWN, detail)
+        return GateResult(gate, Outcome.FAILED, detail)
 
     @staticmethod
     def _once(detail: str | None) -> Callable[[str], str | None]:
         return lambda uuid: detail
 
     def _record_exists(self, uuid: str) -> str | None:
-        if uuid in self._moment.records:
+        if uuid in self._snapshot.records:
             return None
         return 'no compute node is on record for it'
 
     def _source(self, uuid: str) -> str | None:
-        record = self._moment.records.get(uuid)
+        record = self._snapshot.records.get(uuid)
         return record.host if record else None
 
     def _source_stopped(self, uuid: str) -> str | None:
-        if uuid not in self._moment.records:
-            return 'cannot be judged without a record'
+        if uuid not in self._snapshot.records:
+            return _unknown('no compute node is on record')
         source = self._source(uuid)
         if source is None:
-            # Nobody owns it, so nobody has to be stopped.
+            # An unowned node has no source to stop.
             return None
         if source not in self._stopped:
             self._stopped[source] = self._is_stopped(source)
         return self._stopped[source]
 
     def _is_stopped(self, source: str) -> str | None:
-        service = self._moment.services.get(source)
+        service = self._snapshot.services.get(source)
         if service is None:
-            return f'{source} is not registered: cannot be judged'
+            return _unknown(f'{source} is not registered')
         if service.forced_down:
             return None
-        view = self._moment.view
+        view = self._snapshot.view
         if isinstance(view, str):
-            return (
-                f'{source} is not forced down, and whether it is alive '
-                f'cannot be judged: {view}'
-            )
+            return _unknown(f'{source} is not forced down: {view}')
         alive = view.get(source) is not None
         if not alive and service.disabled:
             return None
@@ -197,22 +197,22 @@ class Gates:
         return f'{self._destination} owns it already'
 
     def _destination_exists(self) -> str | None:
-        if self._destination in self._moment.services:
+        if self._destination in self._snapshot.services:
             return None
         return f'{self._destination} is not registered'
 
     def _destination_alive(self) -> str | None:
-        view = self._moment.view
+        view = self._snapshot.view
         if isinstance(view, str):
-            return f'cannot be judged: {view}'
+            return _unknown(view)
         if view.get(self._destination) is not None:
             return None
         return f'{self._destination} is not a member'
 
     def _destination_enabled(self) -> str | None:
-        service = self._moment.services.get(self._destination)
+        service = self._snapshot.services.get(self._destination)
         if service is None:
-            return f'cannot be judged: {self._destination} is not registered'
+            return _unknown(f'{self._destination} is not registered')
         if service.forced_down:
             return f'{self._destination} is forced down'
         if service.disabled:
@@ -221,11 +221,11 @@ class Gates:
 
     @functools.cached_property
     def _policies(self) -> policy_set.PolicySet | None:
-        view = self._moment.view
+        view = self._snapshot.view
         member = None
         if not isinstance(view, str):
             member = view.get(self._destination)
-        service = self._moment.services.get(self._destination)
+        service = self._snapshot.services.get(self._destination)
         known = member or service
         return self._interpret(known.settings) if known else None
 
@@ -234,14 +234,11 @@ class Gates:
         if isinstance(node, str):
             return node
         if self._policies is None:
-            return (
-                f'cannot be judged: the policies of {self._destination} are '
-                'not known here'
-            )
+            return _unknown(f'the policies of {self._destination} are unknown')
         try:
             admitted = self._policies.admits(node)
         except exceptions.PluginFaultError as exc:
-            return f'cannot be judged: {exc}'
+            return _unknown(exc)
         if admitted:
             return None
         return (
@@ -250,24 +247,24 @@ class Gates:
             f'{node.conductor_group or "default"}'
         )
 
-    def _node(self, uuid: str) -> model.Node | str:
-        """Return Ironic's node, or why nothing can be judged from it."""
-        nodes = self._moment.nodes
+    def _node(self, uuid: str) -> model.Node | _Unknown:
+        """Return Ironic's node, or why it is unknown."""
+        nodes = self._snapshot.nodes
         if isinstance(nodes, str):
-            return f'cannot be judged: {nodes}'
+            return _unknown(nodes)
         node = nodes.get(uuid)
-        return node or 'cannot be judged: Ironic does not have the node'
+        return node or _unknown('Ironic does not have the node')
 
     def _node_exists(self, uuid: str) -> str | None:
-        nodes = self._moment.nodes
+        nodes = self._snapshot.nodes
         if isinstance(nodes, str):
-            return f'cannot be judged: {nodes}'
+            return _unknown(nodes)
         if nodes.get(uuid) is not None:
             return None
         return 'Ironic answers 404 for its uuid'
 
     def _at_most_one_instance(self, uuid: str) -> str | None:
-        running = self._moment.instances.get(uuid, ())
+        running = self._snapshot.instances.get(uuid, ())
         if len(running) <= 1:
             return None
         return f'{len(running)} instances are on record: {", ".join(running)}'
@@ -276,13 +273,13 @@ class Gates:
         node = self._node(uuid)
         if isinstance(node, str):
             return node
-        record = self._moment.records.get(uuid)
+        record = self._snapshot.records.get(uuid)
         if record is None:
-            return 'cannot be judged without a record'
+            return _unknown('no compute node is on record')
         if record.instance_uuid == node.instance_uuid:
             return None
         return (
-            f'the record says {record.instance_uuid or "none"}, Ironic '
+            f'the record has {record.instance_uuid or "none"}, Ironic has '
             f'{node.instance_uuid or "none"}'
         )
 
@@ -291,18 +288,18 @@ class Gates:
         if isinstance(node, str):
             return node
         if node.reservation:
-            return f'conductor {node.reservation} works on it'
+            return f'conductor {node.reservation} has reserved it'
         if node.target_power_state:
-            return f'its power is on the way to {node.target_power_state}'
+            return f'its power state changes to {node.target_power_state}'
         if node.target_provision_state and not _has_failed(node):
             return (
-                f'it is {node.provision_state}, on the way to '
+                f'its provision state changes from {node.provision_state} to '
                 f'{node.target_provision_state}'
             )
         return None
 
 
 def _has_failed(node: model.Node) -> bool:
-    """Tell whether Ironic has given up: it keeps the target nevertheless."""
+    """Tell whether the operation has failed; Ironic keeps its target."""
     state = node.provision_state or ''
     return state == 'error' or state.endswith('failed')

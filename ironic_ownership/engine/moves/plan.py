@@ -1,16 +1,16 @@
-"""The plan of a move: what is to become of each node, and why.
+"""The proposal of a move: the intended result of each node, with its gates.
 
-Pure: all that was read is a :class:`move_gates.Moment`.
+Pure: everything that was read is in a :class:`gates.Snapshot`.
 """
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 from collections.abc import Sequence
 
 from ironic_ownership.contracts.moves import NodeMove, NodeState
-from ironic_ownership.engine.moves.gates import Failure, Gate, Gates, Moment
+from ironic_ownership.engine.gates import GateResult, Outcome, refusals
+from ironic_ownership.engine.moves.gates import Gate, Gates, Snapshot
 
 PLANNED = NodeState.PLANNED
 UNCHANGED, REFUSED = NodeState.UNCHANGED, NodeState.REFUSED
@@ -18,7 +18,7 @@ UNCHANGED, REFUSED = NodeState.UNCHANGED, NodeState.REFUSED
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """What an operator asks for.
+    """A move as an operator requests it.
 
     :param destination: canonical name of the service that gets the nodes.
     """
@@ -32,48 +32,27 @@ class Order:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlannedNode:
-    """One node of a plan, and the gates that it does not pass.
+    """One node of a proposal.
 
-    :param judged: whether the gates were judged: not for nodes that the
+    :param gates: in the order of :class:`Gate`; empty for a node that the
         destination owns already.
     """
 
     node: NodeMove
     name: str | None = None
-    failures: tuple[Failure, ...] = ()
-    judged: bool = True
-
-    def gates(self, *, every: bool) -> list[dict[str, str]]:
-        """Return the gates with their results, as they are shown.
-
-        :param every: all of them, or only those that failed.
-        """
-        if not self.judged:
-            return []
-        failed = {failure.gate: failure for failure in self.failures}
-        return [
-            _gate(gate, failed.get(gate))
-            for gate in Gate
-            if every or gate in failed
-        ]
-
-
-def _gate(gate: Gate, failure: Failure | None) -> dict[str, str]:
-    if failure is None:
-        return {'gate': gate.value, 'result': 'passed'}
-    return {
-        'gate': gate.value,
-        'result': 'overridden' if failure.overridden else 'failed',
-        'detail': failure.detail,
-    }
+    gates: tuple[GateResult, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
-    """A move that is not carried out yet."""
+class Proposal:
+    """A move that is not carried out yet.
+
+    :param resumed: whether it is the rest of a stored move.
+    """
 
     order: Order
     nodes: Sequence[PlannedNode]
+    resumed: bool = False
 
     def count(self, state: NodeState) -> int:
         """Return the number of nodes in a state."""
@@ -85,70 +64,49 @@ class Plan:
         return [n for n in self.nodes if n.node.state is REFUSED]
 
     @property
-    def all_refused(self) -> bool:
-        """Whether a gate refuses every node."""
-        return len(self.refused) == len(self.nodes)
-
-    def summary(self) -> list[str]:
-        """Return one sentence for each gate that refuses nodes."""
-        first: dict[Gate, PlannedNode] = {}
-        numbers: collections.Counter[Gate] = collections.Counter()
-        for planned in self.refused:
-            for failure in planned.failures:
-                if not failure.overridden:
-                    numbers[failure.gate] += 1
-                    first.setdefault(failure.gate, planned)
-        said = []
-        for gate, number in sorted(numbers.items()):
-            planned = first[gate]
-            detail = next(f.detail for f in planned.failures if f.gate is gate)
-            said.append(
-                f'{gate}: {number} of {len(self.nodes)} nodes, such as '
-                f'{planned.node.uuid}: {detail}'
-            )
-        return said
+    def planned(self) -> Sequence[NodeMove]:
+        """The nodes to move."""
+        return [n.node for n in self.nodes if n.node.state is PLANNED]
 
 
 def plan_node(
-    uuid: str,
-    destination: str,
-    moment: Moment,
-    gates: Gates,
+    uuid: str, destination: str, snapshot: Snapshot, gates: Gates
 ) -> PlannedNode:
-    """Plan one node: judge its gates, unless it is where it shall go."""
-    record = moment.records.get(uuid)
+    """Evaluate the gates of one node, unless the destination owns it."""
+    record = snapshot.records.get(uuid)
     if record is None:
-        node = NodeMove(uuid, None)
+        node, name = NodeMove(uuid, None), None
     else:
-        owner = moment.services.get(record.host or '')
-        node = NodeMove(
-            uuid,
-            record.host,
-            owner.epoch if owner else None,
-            record.instance_uuid,
+        owner = snapshot.services.get(record.host or '')
+        epoch = owner.epoch if owner else None
+        node = NodeMove(uuid, record.host, epoch, record.instance_uuid)
+        name = record.name
+        if record.host == destination:
+            node = dataclasses.replace(node, state=UNCHANGED)
+            return PlannedNode(node, name)
+    results = gates.evaluate(uuid)
+    if blocking := refusals(results):
+        node = dataclasses.replace(
+            node, state=REFUSED, detail=_details(blocking)
         )
-    name = record.name if record else None
-    if record is not None and record.host == destination:
-        node = dataclasses.replace(node, state=UNCHANGED)
-        return PlannedNode(node, name, judged=False)
-    failures = gates.failures(uuid)
-    blocking = [f for f in failures if not f.overridden]
-    said = '; '.join(f'{f.gate}: {f.detail}' for f in blocking or failures)
-    if blocking:
-        node = dataclasses.replace(node, state=REFUSED, detail=said)
-    elif failures:
-        node = dataclasses.replace(node, detail=f'overridden: {said}')
-    return PlannedNode(node, name, failures)
+    elif overridden := [r for r in results if r.outcome is not Outcome.PASSED]:
+        detail = f'overridden: {_details(overridden)}'
+        node = dataclasses.replace(node, detail=detail)
+    return PlannedNode(node, name, results)
+
+
+def _details(results: Sequence[GateResult]) -> str:
+    return '; '.join(f'{r.gate}: {r.detail}' for r in results)
 
 
 def as_planned_before(now: PlannedNode, before: NodeMove) -> PlannedNode:
-    """Keep from whom a node was to be taken when its plan was made."""
-    if now.node.state is REFUSED and now.node.source == before.source:
+    """Keep the source from which a stored move was to take the node.
+
+    If the source has changed since, the transaction of its batch refuses the
+    node, and its gates are not shown.
+    """
+    same = now.node.source == before.source
+    if same and now.node.state is REFUSED:
         return now
-    return dataclasses.replace(
-        now,
-        node=dataclasses.replace(
-            now.node, source=before.source, state=PLANNED
-        ),
-        failures=now.failures if now.node.source == before.source else (),
-    )
+    node = dataclasses.replace(now.node, source=before.source, state=PLANNED)
+    return PlannedNode(node, now.name, now.gates if same else ())

@@ -1,7 +1,7 @@
-"""Which nodes a move is about, and one look at all of them.
+"""The nodes of a move: their selection, and one snapshot of them.
 
-Ironic is asked in lists, never once for each node, except for the few that
-no list has. With a shard key set every list names a shard: law 4.
+Nodes are read from Ironic in lists, and one by one only if they are few or in
+no list. With a shard key set every list names a shard: law 4.
 """
 
 from __future__ import annotations
@@ -15,46 +15,43 @@ from ironic_ownership.engine.moves import gates
 from ironic_ownership.engine.ports import Ports
 
 FEW = 20
-"""Up to so many nodes are asked for one by one."""
+"""The maximum number of nodes that are read one by one."""
 
 _SHARDS = 10
-"""Past this many shards one list of all nodes is cheaper, where allowed."""
+"""With more shards, one list of all nodes is cheaper, where allowed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """What an operator asks to be moved: named nodes, or a place.
+    """The nodes that an operator selects, by name or by place.
 
     :param uuids: of named nodes, in lower case, each once; ``None`` selects
         by the other two.
     :param source: only nodes that this service owns.
-    :param scope: only nodes there, as Ironic has them now.
-    :param sharded: whether every list has to name a shard.
+    :param scope: only nodes in this scope, as Ironic has them now.
     """
 
     uuids: Sequence[str] | None = None
     source: str | None = None
     scope: model.Scope | None = None
-    sharded: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
-    """The selected nodes, in order, and the moment they were seen in."""
+class Selected:
+    """The selected nodes, in order, and the snapshot for their gates."""
 
     uuids: Sequence[str]
-    moment: gates.Moment
+    snapshot: gates.Snapshot
 
 
-def place(
+def scope_of(
     shard: str | None, group: str | None, configured: model.Scope
 ) -> model.Scope | None:
-    """Return the scope that an operator names.
+    """Return the scope that an operator names, or ``None``.
 
     :param group: a conductor group, in any case.
-    :param configured: the scope of the policies configured here: with a
-        shard key set every list names a shard.
-    :returns: ``None`` if no place is named.
+    :param configured: the scope of the configured policies: with a shard key
+        set every list names a shard.
     """
     if shard is None and group is None:
         return None
@@ -66,14 +63,16 @@ def place(
     return scope
 
 
-def look(ports: Ports, moves: Moves, selection: Selection) -> Seen:
-    """Read everything that the gates of a selection are judged from.
+def read(
+    ports: Ports, moves: Moves, selection: Selection, *, sharded: bool
+) -> Selected:
+    """Read everything that the gates of the selected nodes need.
 
-    The order of reading is that of a refresh: services, records, nodes, and
-    the view last.
+    The order is that of a refresh: services, records, nodes, members. If
+    Ironic or the membership fails, their gates cannot be evaluated.
 
-    :raises OwnershipError: if the selection can't be read. Ironic and the
-        membership may fail: then gates can't be judged.
+    :param sharded: whether every list has to name a shard.
+    :raises OwnershipError: if the selection can't be read.
     """
     services = {s.host: s for s in ports.records.services()}
     if selection.uuids is not None:
@@ -88,18 +87,16 @@ def look(ports: Ports, moves: Moves, selection: Selection) -> Seen:
         uuids = list(records)
     nodes: Mapping[str, model.Node | None] | str
     if selection.scope is not None:
-        nodes = _in_place(ports.source, records, selection)
+        nodes = _in_scope(ports.source, records, selection.scope, sharded)
         uuids = [uuid for uuid in uuids if uuid in nodes]
     else:
         try:
-            nodes = look_up(
-                ports.source, uuids, records.values(), selection.sharded
-            )
+            nodes = read_nodes(ports.source, uuids, records.values(), sharded)
         except exceptions.IronicError as exc:
             nodes = str(exc)
-    return Seen(
+    return Selected(
         uuids,
-        gates.Moment(
+        gates.Snapshot(
             services,
             _view(ports, services.values()),
             records,
@@ -109,13 +106,13 @@ def look(ports: Ports, moves: Moves, selection: Selection) -> Seen:
     )
 
 
-def look_up(
+def read_nodes(
     source: inventory.Inventory,
     uuids: Collection[str],
     records: Iterable[model.ComputeNode],
     sharded: bool,
 ) -> dict[str, model.Node | None]:
-    """Look at nodes, by lists of the places on record if they are many.
+    """Read nodes from Ironic; many of them by lists of the shards on record.
 
     :returns: each node by uuid, ``None`` if Ironic does not have it.
     :raises IronicError: if Ironic fails.
@@ -137,34 +134,35 @@ def look_up(
 
 
 def _lists(shards: Collection[str | None], sharded: bool) -> list[model.Scope]:
-    """Return what to list so that few nodes have to be asked for alone."""
+    """Return the scopes to list, so that few nodes are read one by one."""
     named = sorted(shard for shard in shards if shard is not None)
     if not sharded and (len(named) < len(shards) or len(named) > _SHARDS):
         return [model.Scope()]
     return [model.Scope(shard=shard) for shard in named]
 
 
-def _in_place(
+def _in_scope(
     source: inventory.Inventory,
     records: Mapping[str, model.ComputeNode],
-    selection: Selection,
+    scope: model.Scope,
+    sharded: bool,
 ) -> dict[str, model.Node | None]:
-    """Return the nodes of a place, and those recorded there that are gone."""
-    scope = selection.scope
-    assert scope is not None
+    """Return the nodes of a scope, and those recorded there that are gone."""
     found: dict[str, model.Node | None] = {
         node.uuid: node for node in source.scan(scope) if node.uuid in records
     }
-    left = [
+    remaining = [
         record
         for record in records.values()
         if record.uuid not in found
         and scope.matches(record.shard, record.conductor_group)
     ]
-    if len(left) > FEW and not selection.sharded:
+    if len(remaining) > FEW and not sharded:
         everywhere = {node.uuid for node in source.scan(model.Scope())}
-        left = [record for record in left if record.uuid not in everywhere]
-    for record in left:
+        remaining = [
+            record for record in remaining if record.uuid not in everywhere
+        ]
+    for record in remaining:
         node = source.get(record.uuid)
         if node is None or scope.matches(node.shard, node.conductor_group):
             found[record.uuid] = node

@@ -1,8 +1,8 @@
-"""Compare, after a move, what records, Ironic and Placement say.
+"""Verification of a move: compare records, Ironic and Placement afterwards.
 
-Reads and reports; repairs nothing. A move writes neither to Ironic nor to
-Placement, so whatever differs there came from somebody else. What the new
-owner has reported to Placement by then is as it should be.
+Reports differences and repairs nothing. A move writes neither to Ironic nor
+to Placement, so a difference there has another cause. Changes that the new
+owner has reported to Placement meanwhile are expected.
 """
 
 from __future__ import annotations
@@ -13,50 +13,40 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import Moves, NodeMove
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.placement import inventory_diff
 from ironic_ownership.engine.ports import Ports
 
 SAMPLE = 200
-"""Providers that are compared: each costs a few requests, twice."""
+"""The maximum number of providers to compare: each costs requests twice."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Provider:
-    """What is compared of a provider; ``None`` if there is none."""
+    """The compared parts of a provider; ``None`` if it does not exist."""
 
     consumers: frozenset[str] | None
     traits: frozenset[str] | None
 
 
 class Verification:
-    """One look before a move, and one after it.
+    """One snapshot before a move, and a comparison after it.
 
-    :param placement_: ``None`` where Placement is not configured.
     :param sharded: whether every list of nodes has to name a shard.
     """
 
-    def __init__(
-        self,
-        ports: Ports,
-        moves: Moves,
-        placement: Placement | None,
-        *,
-        sharded: bool,
-    ) -> None:
+    def __init__(self, ports: Ports, moves: Moves, *, sharded: bool) -> None:
         self._ports = ports
         self._moves = moves
-        self._placement = placement
         self._sharded = sharded
         self._before: Mapping[str, _Provider] = {}
         self._unknown: str | None = None
 
     def remember_providers(self, uuids: Iterable[str]) -> None:
-        """Look at the Placement providers of nodes that are to be moved.
+        """Read the Placement providers of at most :data:`SAMPLE` nodes.
 
-        At most :data:`SAMPLE` of them. A failure of Placement keeps no move:
-        :meth:`compare` tells of it.
+        A failure of Placement does not stop the move: :meth:`compare`
+        reports it.
         """
         sample = itertools.islice(uuids, SAMPLE)
         try:
@@ -67,17 +57,13 @@ class Verification:
     def compare(
         self, destination: str, moved: Sequence[NodeMove]
     ) -> list[str]:
-        """Look at moved nodes again.
-
-        :returns: one sentence for each thing that does not fit; none if all
-            is as it should be.
-        """
+        """Return one sentence for each difference that moved nodes show."""
         uuids = [node.uuid for node in moved]
         known = self._ports.records.compute_nodes_by_uuid(uuids)
         records = {record.uuid: record for record in known}
         apart = set(self._moves.separated())
         found = [
-            f'node {uuid}: {_owner(records.get(uuid))} owns it, not '
+            f'node {uuid}: its owner is {_owner(records.get(uuid))}, not '
             f'{destination}'
             for uuid in uuids
             if uuid not in records or records[uuid].host != destination
@@ -97,7 +83,7 @@ class Verification:
         records: Mapping[str, model.ComputeNode],
     ) -> list[str]:
         try:
-            nodes = selection.look_up(
+            nodes = selection.read_nodes(
                 self._ports.source, uuids, records.values(), self._sharded
             )
         except exceptions.IronicError as exc:
@@ -109,8 +95,8 @@ class Verification:
                 found.append(f'node {uuid}: Ironic does not have it')
             elif record and node.instance_uuid != record.instance_uuid:
                 found.append(
-                    f'node {uuid}: its record says instance '
-                    f'{record.instance_uuid or "none"}, Ironic '
+                    f'node {uuid}: its record has instance '
+                    f'{record.instance_uuid or "none"}, Ironic has '
                     f'{node.instance_uuid or "none"}'
                 )
         return found
@@ -136,7 +122,7 @@ class Verification:
 
     def _providers(self, uuids: Iterable[str]) -> Mapping[str, _Provider]:
         """Return the providers by uuid; nothing without Placement."""
-        source = self._placement
+        source = self._ports.placement
         if source is None:
             return {}
         seen: dict[str, _Provider] = {}
@@ -151,7 +137,7 @@ class Verification:
 def _is_reported(
     before: _Provider, after: _Provider, record: model.ComputeNode | None
 ) -> bool:
-    """Tell whether the owner itself made the provider what it is now."""
+    """Tell whether the owner itself has reported the provider's state."""
     if record is None or after.traits is None:
         return False
     _, reported = inventory_diff.parts(record.placement_digest)
@@ -161,4 +147,4 @@ def _is_reported(
 
 
 def _owner(record: model.ComputeNode | None) -> str:
-    return (record.host if record else None) or 'nobody'
+    return (record.host if record else None) or 'no service'

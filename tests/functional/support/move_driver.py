@@ -18,7 +18,7 @@ import sqlalchemy
 from sqlalchemy import event
 
 from ironic_ownership.cmd import cli
-from ironic_ownership.engine.moves import executor
+from ironic_ownership.engine.operations import move_nodes
 
 
 class _Trap:
@@ -45,7 +45,7 @@ def main() -> int:
     trap = _Trap(int(number), signal.Signals[name], text)
     event.listen(sqlalchemy.Engine, 'before_cursor_execute', trap.statement)
     event.listen(sqlalchemy.Engine, 'commit', trap.commit)
-    executor.BATCH = 2
+    move_nodes.BATCH = 2
     return cli.main(words)
 
 

@@ -1,4 +1,4 @@
-"""Which nodes words and files name, and every fault by its place."""
+"""Nodes named by words and files, with every fault by its place."""
 
 from __future__ import annotations
 
@@ -6,26 +6,68 @@ import pathlib
 import tempfile
 import unittest
 import uuid
+from typing import Any
 
 from ironic_ownership.cli import errors, node_arguments
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.operations import node_references
 
 ONE, TWO = (str(uuid.UUID(int=number)) for number in (10, 11))
-NAMES = {'n1': [ONE], 'n2': [TWO], 'twice': [ONE, TWO]}
+MISSING = str(uuid.UUID(int=12))
 
 
-def read(content: bytes) -> list[node_arguments.Entry]:
+class _Records:
+    def __init__(self) -> None:
+        self.found = [
+            model.ComputeNode(ONE, None, name='n1'),
+            model.ComputeNode(TWO, None, name='n2'),
+            model.ComputeNode(str(uuid.UUID(int=13)), None, name='twice'),
+            model.ComputeNode(str(uuid.UUID(int=14)), None, name='twice'),
+        ]
+
+    def compute_nodes(self) -> list[model.ComputeNode]:
+        return self.found
+
+    def compute_nodes_by_uuid(self, uuids: Any) -> list[model.ComputeNode]:
+        return [record for record in self.found if record.uuid in uuids]
+
+
+class _Caller:
+    request_id = 'req-test'
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def call(self, name: str, *, body: Any, **more: Any) -> Any:
+        self.calls += 1
+        found = node_references.resolve(_Records(), body['nodes'])  # type: ignore[arg-type]
+        return {
+            'nodes': [
+                {'text': one.text, 'uuid': one.uuid, 'fault': one.fault}
+                for one in found
+            ]
+        }
+
+
+def in_file(content: bytes) -> node_arguments.Named:
     with tempfile.NamedTemporaryFile() as file:
         pathlib.Path(file.name).write_bytes(content)
-        return node_arguments.read_file(file.name)
+        return node_arguments.of_file(_Caller(), file.name)
 
 
-class MoveInputTest(unittest.TestCase):
+class NodeArgumentsTest(unittest.TestCase):
     def resolve(self, *words: str) -> node_arguments.Named:
-        return node_arguments.resolve(node_arguments.of_words(words), NAMES)
+        return node_arguments.of_words(_Caller(), words)
 
     def test_uuids_and_names_keep_their_order(self) -> None:
         named = self.resolve('n2', ONE.upper())
         self.assertEqual(([TWO, ONE], []), (named.uuids, named.faults))
+
+    def test_uuids_alone_need_no_request(self) -> None:
+        caller = _Caller()
+        named = node_arguments.of_words(caller, [MISSING, ONE])
+        self.assertEqual([MISSING, ONE], named.uuids)
+        self.assertEqual(0, caller.calls)
 
     def test_one_node_by_name_and_uuid_is_a_duplicate(self) -> None:
         named = self.resolve('n1', ONE)
@@ -41,25 +83,28 @@ class MoveInputTest(unittest.TestCase):
         self.assertIn('Did you mean', named.faults[1])
 
     def test_file_has_uuids_comments_and_nothing_else(self) -> None:
-        entries = read(
+        named = in_file(
             f'\ufeff# rack 1\r\n\r\n  {ONE}  # spare\n{TWO}'.encode()
         )
+        self.assertEqual(([ONE, TWO], []), (named.uuids, named.faults))
+        named = in_file(f'n1\n{ONE}\n{MISSING}\n{ONE}\n'.encode())
+        self.assertEqual([ONE], named.uuids)
         self.assertEqual(
-            [('line 3', ONE), ('line 4', TWO)],
-            [(e.place, e.text) for e in entries],
+            [
+                "line 1: 'n1' is not a uuid",
+                f'line 3: no compute node is on record for {MISSING}',
+                f'line 4: {ONE} is a duplicate of line 2',
+            ],
+            [fault.partition(': ')[2] for fault in named.faults],
         )
-        named = node_arguments.resolve(
-            [node_arguments.Entry('line 1', 'n1')], None
-        )
-        self.assertEqual(["line 1: 'n1' is not a uuid"], named.faults)
 
     def test_only_the_form_of_ironic_is_a_uuid(self) -> None:
-        self.assertTrue(node_arguments.is_uuid(ONE.upper()))
+        self.assertTrue(node_references.is_uuid(ONE.upper()))
         for text in (
             *('', 'x', ONE.replace('-', ''), f'{{{ONE}}}'),
             *(f'urn:uuid:{ONE}', f'{ONE}0', f' {ONE}'),
         ):
-            self.assertFalse(node_arguments.is_uuid(text), text)
+            self.assertFalse(node_references.is_uuid(text), text)
 
     def test_bytes_that_are_no_text_are_a_usage_error(self) -> None:
-        self.assertRaises(errors.UsageError, read, b'\xff\xfe')
+        self.assertRaises(errors.UsageError, in_file, b'\xff\xfe')

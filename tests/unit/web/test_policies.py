@@ -179,6 +179,7 @@ class DefaultsTest(app_case.SiteCase):
         reading = (
             'compute_node:check_action',
             'compute_node:bulk_check_delete',
+            'compute_node:resolve',
         )
         for one in routes.OPERATIONS:
             if one.method != 'GET' and one.name not in reading:

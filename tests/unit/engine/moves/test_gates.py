@@ -6,12 +6,13 @@ import dataclasses
 import unittest
 
 from ironic_ownership.contracts import model
+from ironic_ownership.engine.gates import Outcome, refusals
 from ironic_ownership.engine.moves import gates as moves_gates
 from tests.unit.engine import world
 
 Gate = moves_gates.Gate
 UUID = world.uuid(1)
-GOOD = moves_gates.Moment(
+GOOD = moves_gates.Snapshot(
     services={
         'old': model.Service('old', 1, disabled=True, settings=world.ALL),
         'new': model.Service('new', 1, settings=world.ALL),
@@ -24,20 +25,20 @@ GOOD = moves_gates.Moment(
 
 
 def failed(
-    moment: moves_gates.Moment, *overrides: Gate, to: str = 'new'
+    snapshot: moves_gates.Snapshot, *overrides: Gate, to: str = 'new'
 ) -> set[str]:
     gates = moves_gates.Gates(
-        to, moment, world.interpret, frozenset(overrides)
+        to, snapshot, world.interpret, frozenset(overrides)
     )
-    return {f.gate for f in gates.failures(UUID) if not f.overridden}
+    return {result.gate for result in refusals(gates.evaluate(UUID))}
 
 
-def with_service(host: str, **values) -> moves_gates.Moment:
+def with_service(host: str, **values) -> moves_gates.Snapshot:
     changed = dataclasses.replace(GOOD.services[host], **values)
     return dataclasses.replace(GOOD, services={**GOOD.services, host: changed})
 
 
-def with_node(**values) -> moves_gates.Moment:
+def with_node(**values) -> moves_gates.Snapshot:
     return dataclasses.replace(
         GOOD,
         nodes={
@@ -46,7 +47,7 @@ def with_node(**values) -> moves_gates.Moment:
     )
 
 
-def with_members(*members: model.Member) -> moves_gates.Moment:
+def with_members(*members: model.Member) -> moves_gates.Snapshot:
     return dataclasses.replace(GOOD, view=model.View.of(members))
 
 
@@ -67,21 +68,21 @@ class MoveGatesTest(unittest.TestCase):
             (True, False, True, False),
             (True, True, True, True),
         ):
-            moment = with_service(
+            snapshot = with_service(
                 'old', disabled=disabled, forced_down=forced_down
             )
             if is_alive:
-                moment = dataclasses.replace(moment, view=alive)
+                snapshot = dataclasses.replace(snapshot, view=alive)
             self.assertEqual(
                 set() if passes else {Gate.SOURCE_STOPPED},
-                failed(moment),
+                failed(snapshot),
                 (disabled, forced_down, is_alive),
             )
 
     def test_liveness_that_is_not_known_is_no_proof_of_death(self) -> None:
-        moment = dataclasses.replace(GOOD, view='etcd is down')
+        snapshot = dataclasses.replace(GOOD, view='etcd is down')
         self.assertEqual(
-            {Gate.SOURCE_STOPPED, Gate.DESTINATION_ALIVE}, failed(moment)
+            {Gate.SOURCE_STOPPED, Gate.DESTINATION_ALIVE}, failed(snapshot)
         )
         forced = dataclasses.replace(
             with_service('old', forced_down=True), view='etcd is down'
@@ -89,16 +90,16 @@ class MoveGatesTest(unittest.TestCase):
         self.assertEqual({Gate.DESTINATION_ALIVE}, failed(forced))
 
     def test_source_without_a_row_cannot_be_judged(self) -> None:
-        moment = dataclasses.replace(
+        snapshot = dataclasses.replace(
             GOOD, services={'new': GOOD.services['new']}
         )
-        self.assertEqual({Gate.SOURCE_STOPPED}, failed(moment))
+        self.assertEqual({Gate.SOURCE_STOPPED}, failed(snapshot))
 
     def test_node_that_nobody_owns_has_no_source_to_stop(self) -> None:
-        moment = dataclasses.replace(
+        snapshot = dataclasses.replace(
             GOOD, records={UUID: world.record(1, None, 'i1')}
         )
-        self.assertEqual(set(), failed(moment))
+        self.assertEqual(set(), failed(snapshot))
 
     def test_destination_has_to_exist_live_and_be_enabled(self) -> None:
         self.assertEqual(
@@ -124,22 +125,22 @@ class MoveGatesTest(unittest.TestCase):
             (world.UNKNOWN, False),
             (world.NEWER, False),
         ):
-            moment = with_members(world.member('new', settings))
+            snapshot = with_members(world.member('new', settings))
             self.assertEqual(
                 set() if passes else {Gate.DESTINATION_ADMITS},
-                failed(moment),
+                failed(snapshot),
                 settings,
             )
 
     def test_dead_destination_is_judged_by_what_it_last_advertised(
         self,
     ) -> None:
-        moment = dataclasses.replace(
+        snapshot = dataclasses.replace(
             with_service('new', settings=world.runs(shard_key='a')),
             view=model.View(),
         )
         self.assertEqual(
-            {Gate.DESTINATION_ALIVE, Gate.DESTINATION_ADMITS}, failed(moment)
+            {Gate.DESTINATION_ALIVE, Gate.DESTINATION_ADMITS}, failed(snapshot)
         )
 
     def test_source_is_not_the_destination(self) -> None:
@@ -200,34 +201,47 @@ class MoveGatesTest(unittest.TestCase):
             *(Gate.INSTANCE_AGREES, Gate.NO_OPERATION_IN_PROGRESS),
         }
         for nodes in ({UUID: None}, {}, 'Ironic is down'):
-            moment = dataclasses.replace(GOOD, nodes=nodes)
-            self.assertEqual(unseen, failed(moment))
-            self.assertEqual(set(), failed(moment, *unseen))
+            snapshot = dataclasses.replace(GOOD, nodes=nodes)
+            self.assertEqual(unseen, failed(snapshot))
+            self.assertEqual(set(), failed(snapshot, *unseen))
 
     def test_gates_that_protect_data_are_never_overridden(self) -> None:
-        moment = dataclasses.replace(
+        snapshot = dataclasses.replace(
             with_service('old', disabled=False),
             instances={UUID: ['i1', 'i2']},
         )
         self.assertEqual(
             {Gate.SOURCE_STOPPED, Gate.AT_MOST_ONE_INSTANCE},
-            failed(moment, *Gate),
+            failed(snapshot, *Gate),
         )
         self.assertEqual(
             {Gate.RECORD_EXISTS, Gate.SOURCE_STOPPED},
             failed(dataclasses.replace(GOOD, records={}), *Gate),
         )
 
-    def test_all_failures_are_listed_with_what_was_seen(self) -> None:
+    def test_every_gate_has_a_result_with_its_detail(self) -> None:
         gates = moves_gates.Gates(
-            'nobody',
-            moves_gates.Moment({}, model.View(), {}, {}, {}),
+            'unknown',
+            moves_gates.Snapshot({}, model.View(), {}, {}, {}),
             world.interpret,
         )
-        failures = gates.failures(UUID)
+        results = gates.evaluate(UUID)
+        self.assertEqual(list(Gate), [result.gate for result in results])
+        refused = refusals(results)
+        self.assertEqual(9, len(refused))
+        self.assertTrue(all(result.detail for result in refused))
+
+    def test_gate_that_cannot_be_evaluated_is_unknown_and_refuses(
+        self,
+    ) -> None:
+        snapshot = dataclasses.replace(GOOD, nodes='Ironic is down')
+        gates = moves_gates.Gates('new', snapshot, world.interpret)
+        refused = refusals(gates.evaluate(UUID))
         self.assertEqual(
-            [g for g in Gate if g in {f.gate for f in failures}],
-            [f.gate for f in failures],
+            [
+                *(Gate.DESTINATION_ADMITS, Gate.NODE_EXISTS),
+                *(Gate.INSTANCE_AGREES, Gate.NO_OPERATION_IN_PROGRESS),
+            ],
+            [result.gate for result in refused],
         )
-        self.assertEqual(9, len(failures))
-        self.assertTrue(all(f.detail for f in failures))
+        self.assertEqual({Outcome.UNKNOWN}, {r.outcome for r in refused})

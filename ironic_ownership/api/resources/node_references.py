@@ -1,0 +1,76 @@
+"""``/v1/compute-nodes/resolve``: uuids and names to compute nodes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.engine.operations import node_references
+
+_REFERENCE = {
+    'type': 'object',
+    'required': ['text', 'uuid', 'fault'],
+    'additionalProperties': False,
+    'properties': {
+        'text': schemas.TEXT,
+        'uuid': schemas.TEXT_OR_NULL,
+        'fault': {
+            **schemas.TEXT_OR_NULL,
+            'description': 'Why there is no uuid.',
+        },
+    },
+}
+
+
+def _resolve(request: Request) -> Answer:
+    found = node_references.resolve(
+        request.context.records, request.body['nodes']
+    )
+    return Answer({'nodes': [dataclasses.asdict(one) for one in found]})
+
+
+OPERATIONS = (
+    Operation(
+        'compute_node:resolve',
+        'POST',
+        '/v1/compute-nodes/resolve',
+        'Find the compute nodes on record for uuids and names.',
+        _resolve,
+        Access.READ,
+        {
+            200: (
+                'The references, in their order.',
+                {
+                    'type': 'object',
+                    'required': ['nodes'],
+                    'additionalProperties': False,
+                    'properties': {
+                        'nodes': {'type': 'array', 'items': _REFERENCE}
+                    },
+                },
+            )
+        },
+        description='Ironic is not asked. A name may have several nodes.',
+        body={
+            'type': 'object',
+            'required': ['nodes'],
+            'additionalProperties': False,
+            'properties': {
+                'nodes': {
+                    'type': 'array',
+                    'minItems': 1,
+                    'maxItems': 10_000,
+                    'items': {
+                        'type': 'string',
+                        'minLength': 1,
+                        'maxLength': 255,
+                    },
+                    'description': 'uuids, in any case, and names.',
+                }
+            },
+        },
+        errors=(503,),
+    ),
+)

@@ -1,0 +1,157 @@
+"""Execution of a move in front of a terminal: progress, Ctrl-C, polling."""
+
+from __future__ import annotations
+
+import signal
+import time
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from ironic_ownership.api.caller import Caller
+from ironic_ownership.cli import errors
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.moves import NodeState
+
+INTERVAL = 1.0
+"""Seconds between two lines of progress, and between two polls."""
+
+STALL_TIME = 120.0
+"""Seconds without progress until a move in the background has failed."""
+
+
+def execute(
+    api: Caller,
+    name: str,
+    path: Mapping[str, str],
+    body: Mapping[str, Any],
+    stream: Any,
+) -> Any:
+    """Call an operation, and wait for moves that it runs in the background.
+
+    :param stream: standard error.
+    :returns: the answer, with the nodes as they are in the end.
+    """
+    with Interruption() as interruption:
+        progress = Progress(stream, interruption)
+        answer = api.call(
+            name,
+            path=path,
+            body=body,
+            progress=progress,
+            stopping=interruption.is_requested,
+        )
+        moves = [
+            move
+            for move in answer.get('moves', [answer])
+            if move['background']
+        ]
+        if moves:
+            _wait(api, moves, progress, interruption)
+    for move in moves:
+        _refresh(api, move)
+    return answer
+
+
+class Interruption:
+    """Take the first Ctrl-C as a request to stop, once nodes are moved.
+
+    Before that, and at the second Ctrl-C, the command ends immediately.
+    """
+
+    def __init__(self) -> None:
+        self.deferred = False
+        self._requested = False
+
+    def is_requested(self) -> bool:
+        """Return whether the operator has asked to stop."""
+        return self._requested
+
+    def __enter__(self) -> Interruption:
+        """Replace the handler of SIGINT."""
+        self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Restore the handler."""
+        signal.signal(signal.SIGINT, self._before)
+
+    def _handle(self, number: int, frame: types.FrameType | None) -> None:
+        if self._requested or not self.deferred:
+            signal.default_int_handler(number, frame)
+        self._requested = True
+
+
+class Progress:
+    """Reports from time to time how many nodes of a move are done.
+
+    :param stream: standard error.
+    """
+
+    def __init__(self, stream: Any, interruption: Interruption) -> None:
+        self._stream = stream
+        self._interruption = interruption
+        self._reported_at = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Report, if the last time was long ago, and at the end."""
+        now = time.monotonic()
+        if done == 0:  # the nodes are about to be moved
+            self._interruption.deferred = True
+            self._reported_at = now
+        if now - self._reported_at < INTERVAL and done < total:
+            return
+        self._reported_at = now
+        self._stream.write(f'{errors.PROG}: {done} of {total} nodes done\n')
+        self._stream.flush()
+
+
+def _wait(
+    api: Caller,
+    moves: list[dict[str, Any]],
+    progress: Progress,
+    interruption: Interruption,
+) -> None:
+    """Poll moves until they are done, or the operator interrupts.
+
+    :raises OwnershipError: if a move makes no progress any more.
+    """
+    total = sum(_planned(move) for move in moves)
+    remaining, changed_at = total, time.monotonic()
+    progress(0, total)
+    while remaining and not interruption.is_requested():
+        time.sleep(INTERVAL)
+        states = [
+            api.call(
+                'move:show',
+                path={'request_id': move['request_id']},
+                query={'nodes': False},
+            )
+            for move in moves
+        ]
+        now = sum(state[NodeState.PLANNED] for state in states)
+        if now != remaining:
+            remaining, changed_at = now, time.monotonic()
+            progress(total - remaining, total)
+        elif time.monotonic() - changed_at > STALL_TIME:
+            unfinished = next(s for s in states if s[NodeState.PLANNED])
+            request_id = unfinished['request_id']
+            raise exceptions.OwnershipError(
+                f'{request_id}: no progress for {STALL_TIME:.0f} seconds',
+                hint='The log of the HTTP service has the cause. '
+                f'"{errors.PROG} move resume {request_id}" resumes the move',
+            )
+
+
+def _planned(move: Mapping[str, Any]) -> int:
+    return sum(row['state'] == NodeState.PLANNED for row in move['nodes'])
+
+
+def _refresh(api: Caller, move: dict[str, Any]) -> None:
+    """Update the nodes of a move with their stored results."""
+    path = {'request_id': move['request_id']}
+    stored = api.call('move:show', path=path)['nodes']
+    by_uuid = {node['uuid']: node for node in stored}
+    move['nodes'] = [
+        row | by_uuid.get(row['uuid'], {}) for row in move['nodes']
+    ]

@@ -1,0 +1,188 @@
+"""Empty a service: one move for each service that takes nodes from it.
+
+Every gate of every move is evaluated before the first node is moved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Sequence
+
+from oslo_log import log
+
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.moves import NodeMove, NodeState
+from ironic_ownership.engine import request_id, suggestions
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.gates import GateResult, Outcome
+from ironic_ownership.engine.moves import drain, selection
+from ironic_ownership.engine.moves.gates import Gate
+from ironic_ownership.engine.moves.plan import Order, PlannedNode, Proposal
+from ironic_ownership.engine.moves.selection import Selection
+from ironic_ownership.engine.operations.move_nodes import (
+    GateRefusalError,
+    MoveNodes,
+    Result,
+)
+from ironic_ownership.engine.operations.operation import (
+    Caller,
+    Progress,
+    Stopping,
+    never,
+    no_progress,
+)
+
+LOG = log.getLogger(__name__)
+
+_NO_SERVICE = GateResult(
+    Gate.DESTINATION_ADMITS,
+    Outcome.FAILED,
+    'no other live and enabled service admits it',
+)
+_NO_NODE = GateResult(
+    Gate.NODE_EXISTS, Outcome.FAILED, 'Ironic answers 404 for its uuid'
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class DrainProposal:
+    """The moves that empty a service.
+
+    :param unplaceable: nodes for which there is no destination.
+    """
+
+    host: str
+    moves: Sequence[Proposal]
+    unplaceable: Sequence[PlannedNode] = ()
+
+    @property
+    def refused(self) -> bool:
+        """Whether a node cannot be moved."""
+        return bool(self.unplaceable) or any(m.refused for m in self.moves)
+
+    @property
+    def number(self) -> int:
+        """The number of nodes to move."""
+        return sum(len(move.planned) for move in self.moves)
+
+
+class DrainService:
+    """The operation *drain*.
+
+    :param move_nodes: carries out each of the moves.
+    """
+
+    def __init__(self, move_nodes: MoveNodes) -> None:
+        self._move_nodes = move_nodes
+        self._ports = move_nodes.ports
+
+    def propose(
+        self,
+        host: str,
+        caller: Caller,
+        *,
+        reason: str | None = None,
+        overrides: Collection[Gate] = (),
+    ) -> DrainProposal:
+        """Find a new owner for every node, and evaluate every gate.
+
+        :param reason: stored with each move.
+        :raises NotFoundError: if there is no such service.
+        :raises OwnershipError: if something can't be read.
+        """
+        services = self._ports.records.services()
+        host = suggestions.known_service(host, [row.host for row in services])
+        found = self._plan(host, services)
+        proposals = []
+        for destination, uuids in found.moves.items():
+            order = Order(
+                request_id.new_id(),
+                destination,
+                caller.actor,
+                f'drain of {host}{f": {reason}" if reason else ""}'[:255],
+                frozenset(overrides),
+            )
+            proposals.append(self._move_nodes.propose(order, Selection(uuids)))
+        LOG.info(
+            '%s: drain of %s by %s: moves %s',
+            caller.request_id,
+            host,
+            caller.actor,
+            ', '.join(p.order.request_id for p in proposals) or 'none',
+        )
+        return DrainProposal(
+            host,
+            proposals,
+            [
+                *_unplaceable(host, found.unplaceable, _NO_SERVICE),
+                *_unplaceable(host, found.gone, _NO_NODE),
+            ],
+        )
+
+    def _plan(
+        self, host: str, services: Sequence[model.Service]
+    ) -> drain.Drain:
+        records = self._ports.records
+        near = records.compute_nodes_near(host, model.Scope(nothing=True))
+        owned = {r.uuid: r for r in near if r.host == host}
+        nodes = selection.read_nodes(
+            self._ports.source,
+            list(owned),
+            owned.values(),
+            self._move_nodes.sharded,
+        )
+        return drain.plan(
+            host,
+            owned,
+            [node for node in nodes.values() if node is not None],
+            PeerGroups.of(
+                self._ports.backend.view(), services, self._ports.interpret
+            ),
+            records.counts(),
+        )
+
+    def execute(
+        self,
+        proposal: DrainProposal,
+        *,
+        progress: Progress = no_progress,
+        stopping: Stopping = never,
+        skip_refused: bool = False,
+    ) -> list[Result]:
+        """Carry out the moves, one after the other.
+
+        :returns: the results of the moves, in their order; fewer if it was
+            told to stop.
+        :raises GateRefusalError: if a node cannot be moved.
+        :raises UnfinishedMoveError: if the database fails.
+        """
+        if proposal.refused and not skip_refused:
+            raise GateRefusalError(proposal.moves, proposal.unplaceable)
+        results: list[Result] = []
+        done = 0
+        for move in proposal.moves:
+            if stopping() or (results and results[-1].interrupted):
+                break
+            results.append(
+                self._move_nodes.execute(
+                    move,
+                    progress=_shifted(progress, done, proposal.number),
+                    stopping=stopping,
+                    skip_refused=True,
+                )
+            )
+            done += len(move.planned)
+        return results
+
+
+def _shifted(progress: Progress, before: int, total: int) -> Progress:
+    return lambda done, _: progress(before + done, total)
+
+
+def _unplaceable(
+    host: str, uuids: Sequence[str], result: GateResult
+) -> Iterator[PlannedNode]:
+    detail = f'{result.gate}: {result.detail}'
+    for uuid in uuids:
+        node = NodeMove(uuid, host, state=NodeState.REFUSED, detail=detail)
+        yield PlannedNode(node, gates=(result,))

@@ -1,0 +1,299 @@
+"""Move compute nodes, and the instances on them, to another service.
+
+A proposal is stored before its first node is moved, and carried out in
+batches of one transaction each. If the process ends early, the rest of the
+stored move is proposed and executed again: it is resumed. Every log line
+begins with the request id of the move.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.moves import Move, Moves, NodeMove, NodeState
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.moves import selection
+from ironic_ownership.engine.moves.gates import Gate, Gates
+from ironic_ownership.engine.moves.plan import (
+    Order,
+    PlannedNode,
+    Proposal,
+    as_planned_before,
+    plan_node,
+)
+from ironic_ownership.engine.moves.selection import Selected, Selection
+from ironic_ownership.engine.moves.verification import Verification
+from ironic_ownership.engine.operations.operation import (
+    Progress,
+    Stopping,
+    never,
+    no_progress,
+)
+from ironic_ownership.engine.ports import Ports
+
+LOG = log.getLogger(__name__)
+
+BATCH = 500
+"""Nodes in one transaction: short enough not to block other writers."""
+
+PLANNED, MOVED = NodeState.PLANNED, NodeState.MOVED
+UNCHANGED, REFUSED = NodeState.UNCHANGED, NodeState.REFUSED
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The outcome of an executed move.
+
+    :param skipped: the number of nodes that a gate refused beforehand.
+    :param findings: one sentence for each difference found afterwards.
+    """
+
+    nodes: Sequence[NodeMove]
+    skipped: int = 0
+    findings: Sequence[str] = ()
+
+    def count(self, state: NodeState) -> int:
+        """Return the number of nodes in a state."""
+        return sum(n.state is state for n in self.nodes)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the move was stopped early, so that it can be resumed."""
+        return self.count(PLANNED) > 0
+
+
+class GateRefusalError(exceptions.OwnershipError):
+    """A gate refuses nodes of an operation, and nothing was changed.
+
+    :param proposals: the moves with all their nodes.
+    :param unplaceable: nodes for which there is no destination.
+    """
+
+    code = 'gates_failed'
+
+    def __init__(
+        self,
+        proposals: Sequence[Proposal],
+        unplaceable: Sequence[PlannedNode] = (),
+    ) -> None:
+        self.proposals = proposals
+        self.unplaceable = unplaceable
+        super().__init__('a gate refuses nodes: nothing was moved')
+
+
+class UnfinishedMoveError(exceptions.OwnershipError):
+    """A stored move has failed before its end; it can be resumed.
+
+    :ivar code: that of its cause.
+    """
+
+    def __init__(
+        self, request_id: str, cause: exceptions.OwnershipError
+    ) -> None:
+        self.code = cause.code
+        super().__init__(
+            f'{request_id}: {cause.args[0]}',
+            hint='The move is unfinished: "ironic-ownership move resume '
+            f'{request_id}" resumes it',
+        )
+
+
+def find(moves: Moves, request_id: str) -> Move:
+    """Return a stored move.
+
+    :raises NotFoundError: if there is none; naming similar request ids.
+    """
+    found = moves.find(request_id)
+    if found is None:
+        known = [move.request_id for move in moves.moves()]
+        raise suggestions.unknown('move', request_id, known)
+    return found
+
+
+class MoveNodes:
+    """The operations *move* and *resume*.
+
+    :param sharded: whether every list of nodes has to name a shard: law 4.
+    """
+
+    def __init__(self, ports: Ports, moves: Moves, *, sharded: bool) -> None:
+        self.ports = ports
+        self.sharded = sharded
+        self._moves = moves
+
+    def propose(self, order: Order, selected: Selection) -> Proposal:
+        """Evaluate every gate for every selected node; write nothing.
+
+        :raises NotFoundError: if the selection is empty.
+        :raises OwnershipError: if the selection can't be read.
+        """
+        read = self._read(selected)
+        if not read.uuids:
+            raise exceptions.NotFoundError(
+                'the selection is empty: it names no compute node on record',
+                hint='"compute node list" shows the nodes of each service',
+            )
+        proposal = Proposal(order, self._evaluate(order, read))
+        LOG.info(
+            '%s: %s nodes for %s: %s to move, %s unchanged, %s refused',
+            order.request_id,
+            len(proposal.nodes),
+            order.destination,
+            len(proposal.planned),
+            proposal.count(UNCHANGED),
+            len(proposal.refused),
+        )
+        return proposal
+
+    def propose_rest(self, move: Move, actor: str) -> Proposal:
+        """Evaluate the gates again for the rest of a stored move.
+
+        A node whose owner has changed since does not stop the others: it is
+        refused in the transaction of its batch.
+
+        :param actor: who resumes it.
+        """
+        request_id = move.request_id
+        order = Order(
+            request_id,
+            move.destination,
+            actor,
+            move.reason,
+            frozenset(map(Gate, move.overrides)),
+        )
+        rest = self._moves.nodes(request_id, state=PLANNED)
+        now = self._evaluate(
+            order, self._read(Selection([node.uuid for node in rest]))
+        )
+        LOG.info('%s: resumed by %s, %s nodes', request_id, actor, len(rest))
+        return Proposal(
+            order,
+            [as_planned_before(*pair) for pair in zip(now, rest, strict=True)],
+            resumed=True,
+        )
+
+    def _read(self, selected: Selection) -> Selected:
+        return selection.read(
+            self.ports, self._moves, selected, sharded=self.sharded
+        )
+
+    def _evaluate(self, order: Order, read: Selected) -> list[PlannedNode]:
+        destination, snapshot = order.destination, read.snapshot
+        gates = Gates(
+            destination, snapshot, self.ports.interpret, order.overrides
+        )
+        return [
+            plan_node(uuid, destination, snapshot, gates)
+            for uuid in read.uuids
+        ]
+
+    def execute(
+        self,
+        proposal: Proposal,
+        *,
+        progress: Progress = no_progress,
+        stopping: Stopping = never,
+        skip_refused: bool = False,
+    ) -> Result:
+        """Carry a proposal out, and compare the nodes afterwards.
+
+        A new move without a node to move is not stored.
+
+        :param progress: called first when the move is about to be stored.
+        :param stopping: asked between the batches; the rest can be resumed.
+        :param skip_refused: move the other nodes if a gate refuses some.
+        :raises GateRefusalError: if a gate refuses nodes.
+        :raises UnfinishedMoveError: if the database fails after the move was
+            stored.
+        """
+        if proposal.refused and not skip_refused:
+            raise GateRefusalError([proposal])
+        if not (proposal.planned or proposal.resumed):
+            nodes = [planned.node for planned in proposal.nodes]
+            return Result(nodes, len(proposal.refused))
+        progress(0, len(proposal.planned))
+        self.store(proposal)
+        return self.carry_out(proposal, progress=progress, stopping=stopping)
+
+    def store(self, proposal: Proposal) -> None:
+        """Store a proposal, so that it can be carried out and resumed."""
+        order = proposal.order
+        if not proposal.resumed:
+            self._moves.plan(
+                Move(
+                    order.request_id,
+                    order.destination,
+                    order.actor,
+                    order.reason,
+                    tuple(sorted(order.overrides)),
+                ),
+                [planned.node for planned in proposal.nodes],
+            )
+        elif proposal.refused:
+            self._moves.refuse(
+                order.request_id,
+                {n.node.uuid: n.node.detail or '' for n in proposal.refused},
+            )
+
+    def carry_out(
+        self,
+        proposal: Proposal,
+        *,
+        progress: Progress = no_progress,
+        stopping: Stopping = never,
+    ) -> Result:
+        """Carry out a stored proposal; see :meth:`execute`."""
+        order, planned = proposal.order, proposal.planned
+        verification = Verification(
+            self.ports, self._moves, sharded=self.sharded
+        )
+        verification.remember_providers(node.uuid for node in planned)
+        done: dict[str, NodeMove] = {}
+        for start in range(0, len(planned), BATCH):
+            if stopping():
+                LOG.warning(
+                    '%s: interrupted, %s nodes remain',
+                    order.request_id,
+                    len(planned) - start,
+                )
+                break
+            for node in self._move_batch(order, planned[start:][:BATCH]):
+                done[node.uuid] = node
+            progress(len(done), len(planned))
+        moved = [node for node in done.values() if node.state is MOVED]
+        return Result(
+            [done.get(n.node.uuid, n.node) for n in proposal.nodes],
+            len(proposal.refused),
+            verification.compare(order.destination, moved),
+        )
+
+    def _move_batch(
+        self, order: Order, nodes: Sequence[NodeMove]
+    ) -> Sequence[NodeMove]:
+        try:
+            batch = self._moves.carry_out(order.request_id, nodes)
+        except exceptions.OwnershipError as exc:
+            raise UnfinishedMoveError(order.request_id, exc) from exc
+        for node in batch:
+            if node.state is MOVED:
+                LOG.info(
+                    '%s: node %s: %s -> %s, instance %s',
+                    order.request_id,
+                    node.uuid,
+                    node.source or 'no service',
+                    order.destination,
+                    node.instance_uuid or 'none',
+                )
+            else:
+                LOG.warning(
+                    '%s: node %s: %s %s',
+                    order.request_id,
+                    node.uuid,
+                    node.state,
+                    node.detail or '',
+                )
+        return batch

@@ -1,0 +1,89 @@
+"""Records, moves, a fake Ironic and members, for the moves of nodes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ironic_ownership.backends import memory
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.engine import ports, request_id
+from ironic_ownership.engine.moves.plan import Order, Proposal
+from ironic_ownership.engine.moves.selection import Selection
+from ironic_ownership.engine.operations import move_nodes
+from ironic_ownership.engine.operations.move_nodes import MoveNodes
+from ironic_ownership.testing import fakes
+from tests.contract.suites import placement
+from tests.unit.db import sqlite
+from tests.unit.engine import world
+
+
+class MoveCase(sqlite.SqliteCase):
+    """``old`` is disabled and owns 30 nodes in two shards; ``new`` lives."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        database = self.open_with_schema()
+        self.records = SqlRecords(database)
+        self.moves = SqlMoves(database)
+        self.ironic = fakes.FakeInventory(
+            world.node(
+                number,
+                shard='a' if number % 2 else 'b',
+                instance_uuid=f'i{number}' if number % 3 == 0 else None,
+            )
+            for number in range(1, 31)
+        )
+        backend = memory.MemoryBackend(
+            {}, member_ttl=20, call_timeout=5, store=memory.MemoryStore()
+        )
+        backend.join('new', 'one', world.ALL)
+        epoch = self.records.register('old', world.ALL)
+        self.records.register('new', world.ALL)
+        self.records.apply(
+            'old',
+            epoch,
+            [
+                Claim(node, reasons.Reason.EXCLUSIVE)
+                for node in self.ironic.nodes.values()
+            ],
+        )
+        self.records.set_service('old', actor='test', disabled=True)
+        self.ports = ports.Ports(
+            self.records, self.ironic, backend, world.interpret
+        )
+        self.operation = self.operation_with(None)
+
+    def operation_with(
+        self, fake: placement.FakePlacement | None
+    ) -> MoveNodes:
+        ports_ = dataclasses.replace(self.ports, placement=fake)
+        return MoveNodes(ports_, self.moves, sharded=False)
+
+    def propose(self, **selection) -> Proposal:
+        order = Order(request_id.new_id(), 'new', 'operator')
+        selection.setdefault('source', 'old')
+        return self.operation.propose(order, Selection(**selection))
+
+    def plan(self, **selection) -> Proposal:
+        proposal = self.propose(**selection)
+        self.operation.store(proposal)
+        return proposal
+
+    def plan_rest(self, plan: Proposal) -> Proposal:
+        move = move_nodes.find(self.moves, plan.order.request_id)
+        return self.operation.propose_rest(move, 'other')
+
+    def scanned(self) -> list[model.Scope]:
+        return [what for name, what in self.ironic.calls if name == 'scan']
+
+    def everything(self) -> tuple[object, ...]:
+        """Return all that is on record."""
+        return (
+            self.records.services(),
+            self.records.compute_nodes(),
+            self.records.events(limit=1000),
+            self.moves.moves(),
+        )

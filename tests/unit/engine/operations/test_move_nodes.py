@@ -1,0 +1,166 @@
+"""The operations move and resume: propose, execute, stop, skip, resume."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+from ironic_ownership.contracts import exceptions, model, moves
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.engine import request_id
+from ironic_ownership.engine.moves import selection
+from ironic_ownership.engine.moves.gates import Gate
+from ironic_ownership.engine.moves.plan import Order
+from ironic_ownership.engine.operations import move_nodes
+from tests.unit.engine import world
+from tests.unit.engine.operations import move_case
+
+MOVED = moves.NodeState.MOVED
+
+
+class MoveNodesTest(move_case.MoveCase):
+    def test_proposal_writes_nothing(self) -> None:
+        before = self.everything()
+        self.assertEqual(30, len(self.propose().planned))
+        self.records.set_service('old', actor='test', disabled=False)
+        enabled = self.everything()
+        self.assertEqual(30, len(self.propose().refused))
+        self.assertEqual(enabled, self.everything())
+        self.assertEqual(before[1], self.everything()[1])
+
+    def test_proposal_of_the_rest_writes_nothing(self) -> None:
+        plan = self.plan()
+        before = self.everything()
+        self.assertEqual(30, len(self.plan_rest(plan).planned))
+        self.assertEqual(before, self.everything())
+
+    def test_every_gate_of_every_node_is_in_the_proposal(self) -> None:
+        for node in self.propose().nodes:
+            self.assertEqual(list(Gate), [r.gate for r in node.gates])
+
+    def test_refused_node_stops_the_others_unless_skipped(self) -> None:
+        del self.ironic.nodes[world.uuid(2)]
+        proposal = self.propose()
+        before = self.everything()
+        with self.assertRaises(move_nodes.GateRefusalError):
+            self.operation.execute(proposal)
+        self.assertEqual(before, self.everything())
+        result = self.operation.execute(proposal, skip_refused=True)
+        self.assertEqual(29, result.count(MOVED))
+        self.assertEqual(1, result.count(moves.NodeState.REFUSED))
+        self.assertEqual(1, result.skipped)
+        (move,) = self.moves.moves()
+        self.assertEqual(moves.MoveState.DONE, move.state)
+
+    def test_move_without_a_node_to_move_is_not_stored(self) -> None:
+        self.operation.execute(self.propose())
+        before = self.everything()
+        result = self.operation.execute(self.propose(source='new'))
+        self.assertEqual(30, result.count(moves.NodeState.UNCHANGED))
+        self.assertEqual(before, self.everything())
+
+    def test_whole_move_with_progress(self) -> None:
+        reported = []
+        with mock.patch.object(move_nodes, 'BATCH', 7):
+            result = self.operation.execute(
+                self.propose(), progress=lambda *now: reported.append(now)
+            )
+        self.assertEqual(30, result.count(MOVED))
+        self.assertFalse(result.interrupted)
+        self.assertEqual(
+            [(0, 30), (7, 30), (14, 30), (21, 30), (28, 30), (30, 30)],
+            reported,
+        )
+        self.assertEqual([], result.findings)
+
+    def test_failure_of_the_database_says_how_to_resume(self) -> None:
+        broken = exceptions.RecordsUnavailableError('no answer')
+        with (
+            mock.patch.object(SqlMoves, 'carry_out', side_effect=broken),
+            self.assertRaises(move_nodes.UnfinishedMoveError) as caught,
+        ):
+            self.operation.execute(self.propose())
+        (move,) = self.moves.moves()
+        self.assertEqual(broken.code, caught.exception.code)
+        self.assertIn(f'resume {move.request_id}', caught.exception.hint)
+
+    def test_resumed_move_gives_up_refused_nodes(self) -> None:
+        plan = self.plan()
+        del self.ironic.nodes[world.uuid(2)]
+        rest = self.plan_rest(plan)
+        with self.assertRaises(move_nodes.GateRefusalError):
+            self.operation.execute(rest)
+        result = self.operation.execute(rest, skip_refused=True)
+        self.assertEqual(29, result.count(MOVED))
+        (move,) = self.moves.moves()
+        self.assertEqual({MOVED: 29, moves.NodeState.REFUSED: 1}, move.counts)
+
+    def test_stopped_move_is_resumed_where_it_stopped(self) -> None:
+        plan = self.plan()
+        answers = iter((False, False, True))
+        with mock.patch.object(move_nodes, 'BATCH', 7):
+            result = self.operation.carry_out(
+                plan, stopping=lambda: next(answers)
+            )
+        self.assertTrue(result.interrupted)
+        self.assertEqual(14, result.count(MOVED))
+        rest = self.plan_rest(plan)
+        self.assertEqual(16, len(rest.nodes))
+        result = self.operation.carry_out(rest)
+        self.assertEqual(16, result.count(MOVED))
+        rest = self.plan_rest(plan)
+        self.assertEqual([], list(rest.nodes))
+
+    def test_node_with_another_owner_does_not_stop_the_rest(self) -> None:
+        plan = self.plan()
+        third = self.records.register('third', world.ALL)
+        self.assertEqual(1, third)
+        order = Order(request_id.new_id(), 'third', 'operator')
+        self.moves.plan(
+            moves.Move(order.request_id, 'third', 'operator'),
+            [plan.nodes[0].node],
+        )
+        self.moves.carry_out(order.request_id, [plan.nodes[0].node])
+        rest = self.plan_rest(plan)
+        self.assertEqual([], list(rest.refused))
+        result = self.operation.carry_out(rest)
+        self.assertEqual(29, result.count(MOVED))
+        self.assertEqual(1, result.count(moves.NodeState.REFUSED))
+
+    def test_without_a_shard_key_many_nodes_are_few_lists(self) -> None:
+        self.plan()
+        self.assertEqual(
+            [model.Scope(shard='a'), model.Scope(shard='b')], self.scanned()
+        )
+        self.assertNotIn('get', [name for name, _ in self.ironic.calls])
+
+    def test_node_without_a_shard_on_record(self) -> None:
+        for sharded, lists in (
+            (False, [model.Scope()]),
+            (True, [model.Scope(shard='a'), model.Scope(shard='b')]),
+        ):
+            found = selection._lists({'a', 'b', None}, sharded)
+            self.assertEqual(lists, found)
+
+    def test_few_nodes_are_asked_for_one_by_one(self) -> None:
+        self.plan(uuids=[world.uuid(1), world.uuid(2)])
+        self.assertEqual([], self.scanned())
+
+    def test_place_is_where_ironic_has_the_node_now(self) -> None:
+        self.ironic.put(world.node(1, shard='b'), world.node(2, shard='a'))
+        del self.ironic.nodes[world.uuid(4)]
+        plan = self.plan(scope=model.Scope(shard='b'), source=None)
+        selected = {n.node.uuid for n in plan.nodes}
+        self.assertIn(world.uuid(1), selected)
+        self.assertNotIn(world.uuid(2), selected)
+        # Gone, and last seen there: the gate has to see it.
+        self.assertIn(world.uuid(4), selected)
+        self.assertEqual([world.uuid(4)], [n.node.uuid for n in plan.refused])
+
+    def test_empty_selection_is_an_error(self) -> None:
+        for selected in (
+            {'source': 'new'},
+            {'scope': model.Scope(shard='c')},
+            {'uuids': []},
+        ):
+            with self.assertRaises(exceptions.NotFoundError):
+                self.plan(**selected)
