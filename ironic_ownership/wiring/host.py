@@ -93,7 +93,7 @@ def host(wired: container.Wiring) -> tuple[Host, Reload]:
             recovery_delay=tuning.recovery_delay,
         ),
         reporter=told,
-        repair=reservations.repair(wired, fence, conditions).repair,
+        repair=reservations.recovery_of(wired, fence, conditions).recover,
     )
     takeover = TakeOver(
         chosen.host,

@@ -72,11 +72,11 @@ def allocations_of(
     return opened_for
 
 
-def repair(
+def recovery_of(
     wired: container.Wiring,
     fence: Fence,
     conditions: Conditions,
-) -> recovery.Repair:
+) -> recovery.Recovery:
     """Build what settles the reservations of the service."""
     from ironic_ownership.engine.reservations import (
         allocation_method,
@@ -85,15 +85,15 @@ def repair(
     )
 
     clients = allocations_of(wired)
-    return recovery.Repair(
+    return recovery.Recovery(
         wired.settings.host,
         recovery.Ports(
             wired.reservations,
             clients,
             wired.inventory_of(),
-            lambda policies: allocation_method.method_under(policies, clients),
+            lambda policies: allocation_method.method_for(policies, clients),
         ),
-        release.Ending(wired.reservations, clients, may_act=fence.epoch),
+        release.Releaser(wired.reservations, clients, may_act=fence.epoch),
         fence,
         conditions,
     )
@@ -105,4 +105,4 @@ def check_method(
     """Refuse policies by which nodes can't be reserved in this Ironic."""
     from ironic_ownership.engine.reservations import allocation_method
 
-    allocation_method.method_under(policies, allocations_of(wired))
+    allocation_method.method_for(policies, allocations_of(wired))

@@ -1,4 +1,4 @@
-"""``check`` and ``service list --long`` beside a real Ironic."""
+"""``check`` and ``service list --long`` with a real Ironic."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ class OutageTest(CheckCase):
             ),
         )
 
-    def test_membership_that_is_down_makes_nobody_dead(self) -> None:
+    def test_outage_of_the_membership_makes_no_owner_dead(self) -> None:
         config = self.lab.configure(
             'split', more=f'[backend_db]\nconnection = {NOWHERE}'
         )
@@ -308,7 +308,7 @@ class HostsTest(hosts.HostsTestCase):
         for name in ('host1', 'host2'):
             host = self.deployment.start(name)
         self.deployment.wait_for_members('host1', 'host2')
-        # Only now: whoever is first would keep all nodes with an instance.
+        # Only now: the first service would keep all nodes with an instance.
         uuids = self.enrolment.enrol(
             24, same_every_time=True, instance_share=0.5
         )

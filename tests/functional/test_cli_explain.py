@@ -1,4 +1,4 @@
-"""``compute node explain`` beside a real Ironic: the chain, from anywhere."""
+"""``compute node explain`` with a real Ironic, from any machine."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class ExplainTest(ironics.IronicTestCase):
             said, self.lab.json('compute', 'node', 'explain', said['name'])
         )
 
-    def test_unknown_nodes_are_told_their_neighbours(self) -> None:
+    def test_unknown_nodes_name_the_nearest(self) -> None:
         known = self.nodes['owned']
         near = known[:-1] + ('0' if known[-1] != '0' else '1')
         name = self.explain('owned')['name'][:-1]

@@ -185,7 +185,7 @@ class ListTest(_Case):
             ('--state', 'orphan'),
         ):
             self.listed(*words, config=self.sharded)
-        self.lab.run('compute', 'node', 'show', 'nobody', config=self.sharded)
+        self.lab.run('compute', 'node', 'show', 'unknown', config=self.sharded)
         self.assertLessEqual(5, len(self.proxy.lists))
         for query in self.proxy.lists:
             self.assertTrue(dict(query).get('shard'), query)
@@ -254,7 +254,7 @@ class ShowTest(_Case):
         self.assertEqual('contested', shown['state'])
         self.assertEqual([], self.proxy.lists)
 
-    def test_unknown_node_is_told_its_neighbours(self) -> None:
+    def test_unknown_node_names_the_nearest(self) -> None:
         name = self.listed()[self.owned]['name']
         self.assert_refused(
             self.lab.run('compute', 'node', 'show', name[:-2]), name

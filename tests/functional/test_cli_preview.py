@@ -221,7 +221,7 @@ class RingTest(PreviewCase):
         ):
             self.assert_refused(code, ('ring', 'preview', *words), said)
 
-    def test_with_a_shard_key_the_rest_is_said_to_be_left_out(self) -> None:
+    def test_with_a_shard_key_omitted_nodes_are_reported(self) -> None:
         config = self.lab.configure(
             'sharded', policies='shard_key', ironic='shard_key = rack1'
         )
@@ -272,7 +272,7 @@ class CompareTest(PreviewCase):
         }
         self.assertEqual({('rack1', 'host1'): 3}, flows)
 
-    def test_bad_input_is_told_its_neighbours(self) -> None:
+    def test_bad_input_names_the_nearest(self) -> None:
         for code, words, said in (
             (1, ('peer_lst', 'all'), 'Did you mean peer_list'),
             (1, ('all', 'all,peer_list,all'), "'all' more than once"),

@@ -159,7 +159,7 @@ class ReservationTest(reservation_case.ReservingTestCase):
         reservation_case.result(self.create(instance))
         done = self.create(instance, '--vcpus', '1')
         self.assertEqual(3, done.returncode)
-        self.assertIn('asks for something else', done.stderr)
+        self.assertIn('for another request', done.stderr)
         self.assert_sound()
 
     def test_node_that_is_deployed_is_not_given_back(self) -> None:
@@ -197,7 +197,7 @@ class ReservationTest(reservation_case.ReservingTestCase):
         self.assert_sound()
         self.assertEqual({}, self.held_by_ironic())
 
-    def test_node_that_goes_into_maintenance_half_way_is_not_reserved(
+    def test_node_that_goes_into_maintenance_meanwhile_is_not_reserved(
         self,
     ) -> None:
         left = self.nodes[-1]
@@ -218,7 +218,7 @@ class ReservationTest(reservation_case.ReservingTestCase):
         self.assertIn('maintenance 3', done.stderr)
         self.assert_sound()
 
-    def test_all_nodes_that_go_into_maintenance_half_way_are_no_match(
+    def test_all_nodes_that_go_into_maintenance_meanwhile_are_no_match(
         self,
     ) -> None:
         def into_maintenance(method: str, path: str) -> None:

@@ -96,7 +96,7 @@ class TestConductors(conductors.ConductorsCase):
         self.all_gone()
         self.revive(self.grouped)
         self.wait_for_code(self.of_grouped, None)
-        # By now it is not said any more that everybody is restarted.
+        # By now the restart of all conductors is over.
         self.wait_for_code(self.of_plain, OUT)
         self.revive(self.plain, self.manual)
         self.wait_for_code(self.of_plain, None)
@@ -134,7 +134,7 @@ class TestConductors(conductors.ConductorsCase):
         self.assertIn(self.manual.hostname, str(found))
 
     def all_gone(self) -> None:
-        """Nobody is alive: that is said, and rewrites nothing."""
+        """No conductor is alive: that is logged, and rewrites nothing."""
         before = self.codes()
         self.deployment.wait_until(
             lambda: self.host.lines('none of the conductors'), 'warning'
@@ -157,7 +157,7 @@ class TestConductors(conductors.ConductorsCase):
                 self.assertNotEqual(*after)
             self.assertIn(OUT, changes[0][1])
 
-    def test_node_of_the_dead_is_judged_by_its_next_owner(self) -> None:
+    def test_node_of_a_dead_owner_is_evaluated_by_the_next_owner(self) -> None:
         self.host.kill()
         # In good order: Ironic need not wait for it.
         self.manual.stop()
@@ -171,7 +171,7 @@ class TestConductors(conductors.ConductorsCase):
         (event,) = self.told(self.of_manual)
         self.assertIn(self.manual.hostname, event)
 
-    def test_maintenance_is_followed_half_way_through(self) -> None:
+    def test_maintenance_is_followed_during_an_outage(self) -> None:
         path = f'/nodes/{self.of_plain}/maintenance'
         self.ironic.request('PUT', path, json={'reason': 'fans'})
         self.wait_for_code(self.of_plain, 'maintenance')
@@ -187,7 +187,7 @@ class TestConductors(conductors.ConductorsCase):
 
 
 class TestValidate(conductors.ConductorsCase):
-    """What is refused is what Ironic would not take, and more."""
+    """Validation refuses at least what Ironic refuses."""
 
     def setUp(self) -> None:
         super().setUp()

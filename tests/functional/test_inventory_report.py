@@ -1,4 +1,4 @@
-"""Hosts tell a real Placement of the nodes of a real Ironic."""
+"""Hosts report the nodes of a real Ironic to a real Placement."""
 
 from __future__ import annotations
 
@@ -172,7 +172,8 @@ class ReportTest(_Reporting):
         try:
             self.enrolment.set_maintenance(uuid, True)
             self.deployment.wait_until(
-                lambda: self.unavailable(uuid) == 'maintenance', 'verdict'
+                lambda: self.unavailable(uuid) == 'maintenance',
+                'maintenance code',
             )
             self.next_refresh()
         finally:
@@ -213,7 +214,7 @@ class ReportTest(_Reporting):
 
 
 class OutageTest(_Reporting):
-    def test_outage_is_said_once_delays_no_claim_and_is_caught_up(
+    def test_outage_is_logged_once_and_delays_no_claim(
         self,
     ) -> None:
         self.placement_server.stop()
@@ -238,7 +239,7 @@ class OutageTest(_Reporting):
         self.assertTrue(host.lines('Placement is updated again'))
 
     def context(self, host: hosts.Host) -> set[str]:
-        """Return the nodes that "check" says Placement does not know."""
+        """Return the nodes that "check" reports as behind in Placement."""
         done = command_line.run(
             *('--config-file', str(host.config), 'check', '--long'),
             *('-f', 'json'),
@@ -263,7 +264,7 @@ class OutageTest(_Reporting):
             )
             self.assertEqual(set(), self.reported())
 
-    def test_node_that_leaves_scheduling_is_told_first(self) -> None:
+    def test_node_that_leaves_scheduling_is_reported_first(self) -> None:
         known = self.enrolment.enrol(3)
         host = self.start()
         self.wait_for_report(known)
@@ -273,7 +274,7 @@ class OutageTest(_Reporting):
         self.enrolment.set_maintenance(known[1], True)
         self.deployment.wait_for_owners(dict.fromkeys([*known, *new], 'host1'))
         self.deployment.wait_until(
-            lambda: self.is_unavailable(known[1]), 'verdict'
+            lambda: self.is_unavailable(known[1]), 'reason code'
         )
         self.deployment.wait_until(
             lambda: host.lines('Placement is not updated'), 'a warning'
@@ -292,7 +293,7 @@ class SuccessorTest(_Reporting):
     def test_successor_of_a_killed_owner_goes_on_where_it_was(self) -> None:
         nodes = self.enrolment.enrol(100)
         with proxy.Proxy(self.placement_server.port) as slow:
-            # So slow that nobody can miss the moment to kill it.
+            # So slow that it is certainly killed in time.
             slow.delay(0.03)
             host = self.start(url=f'http://127.0.0.1:{slow.port}')
             self.deployment.wait_until(self.reported, 'first report')
@@ -393,7 +394,7 @@ class CapacityTest(_Reporting):
 
 
 class ComparisonTest(_Reporting):
-    def test_provider_that_somebody_changed_is_repaired_in_turn(self) -> None:
+    def test_provider_that_another_client_changed_is_repaired(self) -> None:
         nodes = self.enrolment.enrol(3)
         self.deployment.start(
             'host1',

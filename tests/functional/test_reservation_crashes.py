@@ -70,11 +70,11 @@ class CrashTest(reservation_case.ReservingTestCase):
         reserver = self.service.wired.reserver()
         for one in self.reservations.reservations():
             self.age()
-            reserver.delete(one.id, actor='somebody else')
+            reserver.delete(one.id, actor='another client')
         self.assert_sound()
 
     def settle(self) -> None:
-        """Let the time pass for which somebody may be at work, and refresh."""
+        """Let the take-over time pass, and refresh."""
         for _ in range(_TRIES):
             self.age()
             self.service.refresh()

@@ -22,7 +22,7 @@ class HostsTest(hosts.HostsTestCase, reservation_case.ReservingTestCase):
         self.deployment.wait_for_members(*names)
 
     def wait_until_sound(self) -> None:
-        """Wait until everybody says the same."""
+        """Wait until all processes agree."""
 
         def is_sound() -> bool:
             held = self.held_by_ironic()

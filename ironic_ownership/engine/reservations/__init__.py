@@ -1,1 +1,1 @@
-"""Choose a node for an instance, reserve it, and give it back."""
+"""Reserve free nodes for instances: select, allocate, release, recover."""

@@ -1,4 +1,4 @@
-"""By what nodes are reserved in this Ironic: that depends on its version."""
+"""Allocation method of this Ironic, which depends on its version."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.reservations import eligibility, release
 
 
-def method_under(
+def method_for(
     policies: policy_set.PolicySet,
     allocations_of: release.AllocationsOf,
 ) -> allocations.Method | None:
-    """Return by what a service of these policies has its nodes reserved.
+    """Return the method for a service with these policies.
 
-    :returns: ``None`` if its policies know no reservations.
-    :raises IronicTooOldError: if the server can't, and there is no fallback.
+    :returns: ``None`` if its policies do not use reservations.
+    :raises IronicTooOldError: if the server lacks allocations, and there is
+        no fallback.
     """
     if policies.assigner is None or not policies.releases_free:
         return None
@@ -25,14 +26,15 @@ def method_under(
 def method_of(
     fallback: str, allocations_of: release.AllocationsOf
 ) -> allocations.Method:
-    """Return by what nodes are reserved in this Ironic.
+    """Return the method of this Ironic.
 
-    Source: multiple-compute-hosts, "Other deployer impact": with an Ironic
-    that is too old there has to be another way, and one that is chosen.
+    Source: multiple-compute-hosts, "Other deployer impact": an Ironic that is
+    too old needs another method, chosen by the operator.
 
-    :param fallback: the method for an Ironic without allocations; empty if
-        there is to be none.
-    :raises IronicTooOldError: if the server can't, and there is no fallback.
+    :param fallback: the method for an Ironic without allocations; empty for
+        none.
+    :raises IronicTooOldError: if the server lacks allocations, and there is
+        no fallback.
     """
     try:
         allocations_of(allocations.Method.ALLOCATION).check()
@@ -49,8 +51,8 @@ def method_of(
     return allocations.Method.ALLOCATION
 
 
-class Methods:
-    """Remembers that an Ironic has allocations, which no Ironic loses.
+class MethodCache:
+    """Caches that Ironic has allocations, which no upgrade removes.
 
     Threading: any thread.
     """
@@ -60,7 +62,7 @@ class Methods:
         self._has_allocations = False
 
     def of(self, fallback: str) -> allocations.Method:
-        """Return by what nodes are reserved; see :func:`method_of`."""
+        """Return the method; see :func:`method_of`."""
         if self._has_allocations:
             return allocations.Method.ALLOCATION
         method = method_of(fallback, self._allocations_of)

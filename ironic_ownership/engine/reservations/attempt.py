@@ -1,7 +1,7 @@
-"""One attempt to reserve: from candidates to a reservation that is active.
+"""One attempt to reserve a node: from candidates to an active reservation.
 
-An attempt that others were quicker than leaves nothing behind: what is on
-record of it is closed, and Ironic holds nothing for it.
+An attempt that loses its candidates to other requests is closed on record, and
+Ironic holds nothing for it.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from ironic_ownership.engine.reservations.retry import Retry
 
 LOG = log.getLogger(__name__)
 
-REGISTRATIONS = 3
-"""How often a service may register anew while a node is recorded for it."""
+MAX_REGISTRATIONS = 3
+"""Registrations of a service that are tolerated while a node is recorded."""
 
 SETTLING = 30.0
-"""Seconds for which somebody waits for what another one asked Ironic."""
+"""Seconds to wait for an allocation that another process requested."""
 
-_LOOK_EVERY = 0.2
+_POLL_INTERVAL = 0.2
 
 T = TypeVar('T')
 
@@ -55,18 +55,17 @@ Request = reservation_request.Request
 
 @dataclasses.dataclass(frozen=True)
 class Ports:
-    """What a reservation is made with.
+    """Ports of an attempt.
 
-    :param services: know which service may be given a node.
-    :param method_of: returns by what nodes are reserved in this Ironic; see
-        ``reserving_method``.
-    :param allocations_of: what reserves by a method, for this thread.
+    :param method_of: returns the method of this Ironic; see
+        ``allocation_method``.
+    :param allocations_of: returns the client of a method.
     """
 
-    services: eligibility.Services
+    services: eligibility.ServiceReader
     method_of: Callable[[str], allocations.Method]
     reservations: Reservations
-    chooser: CandidateFinder
+    candidates: CandidateFinder
     nodes: free_node_cache.FreeNodeCache
     allocations_of: release.AllocationsOf
 
@@ -80,112 +79,119 @@ class Attempt:
     def __init__(
         self,
         ports: Ports,
-        ending: release.Ending,
+        releaser: release.Releaser,
         retry: Retry,
     ) -> None:
         self._ports = ports
         self._reservations = ports.reservations
-        self._ending = ending
+        self._releaser = releaser
         self._retry = retry
 
-    def go(
+    def run(
         self, request: Request, actor: str, tried: set[str]
     ) -> Reservation | None:
         """Make one attempt.
 
-        :param tried: uuids of nodes that could not be had; it grows.
-        :returns: the active reservation; ``None`` if others were quicker.
-        :raises OwnershipError: if it is no use to try again.
+        :param tried: uuids of nodes that could not be reserved; extended.
+        :returns: the active reservation; ``None`` if other requests took the
+            candidates first.
+        :raises OwnershipError: if a retry would not help.
         """
-        there = self._there(request)
-        if there is not None and there.state is ACTIVE:
-            return there
-        fit = self._ports.services.find(request.service)
-        if there is not None:
-            allocation = self._left_by_another(there)
+        existing = self._existing(request)
+        if existing is not None and existing.state is ACTIVE:
+            return existing
+        service = self._ports.services.find(request.service)
+        if existing is not None:
+            allocation = self._started_elsewhere(existing)
             if allocation is not None:
-                return self._conclude(there, allocation, fit, actor, tried)
-        candidates = self._candidates(request, fit, tried, there, actor)
+                return self._conclude(
+                    existing, allocation, service, actor, tried
+                )
+        candidates = self._candidates(request, service, tried, existing, actor)
         if not candidates:
             return None
-        held = there or self._begin(request, fit)
+        held = existing or self._begin(request, service)
         if held is None:
             return None
         allocation = self._allocate(held, candidates)
         known = {node.uuid: node for node in candidates}
         if allocation.state is allocations.AllocationState.ERROR:
             tried.update(known)
-        elif there is None and allocation.node_uuid not in (None, *known):
-            # Left in Ironic by a reservation that is closed: whether that
-            # node fits, nobody knows.
-            self._ending.end(held, 'another node was left over', actor=actor)
-            return None
-        return self._conclude(held, allocation, fit, actor, tried, known)
-
-    def _there(self, request: Request) -> Reservation | None:
-        """Return the open reservation of the instance, if it is the same."""
-        there = self._reservations.of_instance(request.instance_uuid)
-        if there is not None and there.state is DELETING:
-            self._ending.wait(there)
-            there = self._reservations.of_instance(request.instance_uuid)
-        if there is not None and there.request != request:
-            raise exceptions.ReservationConflictError(
-                f'instance {request.instance_uuid} has the reservation '
-                f'{there.id} already, and that asks for something else',
-                hint='Repeat the request as it was, or delete it first: '
-                f'ironic-ownership reservation delete {there.id}',
+        elif existing is None and allocation.node_uuid not in (None, *known):
+            # Left in Ironic by a closed reservation; that node was not
+            # checked for this request.
+            self._releaser.release(
+                held, 'Ironic held another node', actor=actor
             )
-        return there
+            return None
+        return self._conclude(held, allocation, service, actor, tried, known)
 
-    def _left_by_another(
-        self, there: Reservation
+    def _existing(self, request: Request) -> Reservation | None:
+        """Return the open reservation of the instance, if it is the same."""
+        existing = self._reservations.of_instance(request.instance_uuid)
+        if existing is not None and existing.state is DELETING:
+            self._releaser.wait(existing)
+            existing = self._reservations.of_instance(request.instance_uuid)
+        if existing is not None and existing.request != request:
+            raise exceptions.ReservationConflictError(
+                f'instance {request.instance_uuid} already has a reservation '
+                f'for another request: {existing.id}',
+                hint='Repeat the original request, or delete the reservation: '
+                f'ironic-ownership reservation delete {existing.id}',
+            )
+        return existing
+
+    def _started_elsewhere(
+        self, existing: Reservation
     ) -> allocations.Allocation | None:
-        """Return what Ironic has for a reservation that another one began.
+        """Return Ironic's allocation for another process's reservation.
 
-        Waited for, because that one may be at work still.
+        Waits for it, because that process may still be running.
         """
         waited = 0.0
         while True:
-            held = self._asked(
-                there,
-                lambda: self._allocations(there).get(there.instance_uuid),
+            held = self._call(
+                existing,
+                lambda: self._allocations(existing).get(
+                    existing.instance_uuid
+                ),
             )
             if held is None or held.state is allocations.AllocationState.ERROR:
                 return None
             settled = held.state is allocations.AllocationState.ACTIVE
             if settled or waited >= SETTLING:
                 return held
-            self._retry.sleep(_LOOK_EVERY)
-            waited += _LOOK_EVERY
+            self._retry.sleep(_POLL_INTERVAL)
+            waited += _POLL_INTERVAL
 
     def _candidates(
         self,
         request: Request,
-        fit: eligibility.Fit,
+        service: eligibility.EligibleService,
         tried: set[str],
-        there: Reservation | None,
+        existing: Reservation | None,
         actor: str,
     ) -> tuple[model.Node, ...]:
-        choice = self._ports.chooser.choose(request, fit, tried)
+        choice = self._ports.candidates.choose(request, service, tried)
         if choice.candidates:
             return choice.candidates
-        if there is not None:
-            self._ending.end(there, 'no free node fits', actor=actor)
+        if existing is not None:
+            self._releaser.release(existing, 'no free node fits', actor=actor)
         elif self._reservations.of_instance(request.instance_uuid):
-            return ()  # the same request has taken the last one
+            return ()  # a repetition of this request took the last one
         raise no_match(choice)
 
     def _begin(
-        self, request: Request, fit: eligibility.Fit
+        self, request: Request, service: eligibility.EligibleService
     ) -> Reservation | None:
         wanted = Reservation(
             id=str(uuid_.uuid4()),
             instance_uuid=request.instance_uuid,
             host=request.service,
             request=request,
-            method=self._ports.method_of(fit.fallback),
+            method=self._ports.method_of(service.fallback),
         )
-        held = self._reservations.begin(wanted, lifetime=fit.lifetime)
+        held = self._reservations.begin(wanted, lifetime=service.lifetime)
         return held if held.id == wanted.id else None
 
     def _allocate(
@@ -193,7 +199,7 @@ class Attempt:
     ) -> allocations.Allocation:
         nodes = tuple(candidates)
         specs = held.request.specs()
-        return self._asked(
+        return self._call(
             held,
             lambda: self._allocations(held).create(
                 held.instance_uuid,
@@ -204,17 +210,17 @@ class Attempt:
             ),
         )
 
-    def _asked(
+    def _call(
         self,
         held: Reservation,
-        ask: Callable[[], T],
+        request: Callable[[], T],
     ) -> T:
         try:
-            return self._retry.call(ask)
+            return self._retry.call(request)
         except exceptions.IronicUnavailableError as exc:
             raise _unfinished(held, str(exc)) from exc
         except exceptions.AllocationConflictError:
-            self._ending.end(held, 'Ironic holds another one')
+            self._releaser.release(held, 'Ironic holds another allocation')
             raise
 
     def _allocations(self, held: Reservation) -> allocations.Allocations:
@@ -224,29 +230,31 @@ class Attempt:
         self,
         held: Reservation,
         allocation: allocations.Allocation,
-        fit: eligibility.Fit,
+        service: eligibility.EligibleService,
         actor: str,
         tried: set[str],
         known: dict[str, model.Node] | None = None,
     ) -> Reservation | None:
-        """Record what Ironic gave, or that it gave nothing."""
+        """Record the result of the allocation."""
         if allocation.state is allocations.AllocationState.ALLOCATING:
-            raise _unfinished(held, 'Ironic is still looking for a node')
+            raise _unfinished(held, 'Ironic is still allocating a node')
         uuid = allocation.node_uuid
         node = (known or {}).get(uuid or '')
         if node is None and uuid is not None:
             node = self._ports.nodes.get(uuid)
         if node is None or uuid is None:
             LOG.info(
-                'Ironic gave no node to instance %s: %s',
+                'Ironic allocated no node to instance %s: %s',
                 held.instance_uuid,
                 allocation.last_error,
             )
-            self._ports.nodes.forget()
-            self._ending.end(held, 'others were quicker', actor=actor)
+            self._ports.nodes.invalidate()
+            self._releaser.release(
+                held, 'other requests took the candidates first', actor=actor
+            )
             return None
         try:
-            return self._activate(held, node, fit, actor)
+            return self._activate(held, node, service, actor)
         except exceptions.ReservationConflictError as exc:
             LOG.warning('reservation %s: %s', held.id, exc)
             tried.add(uuid)
@@ -256,32 +264,34 @@ class Attempt:
         self,
         held: Reservation,
         node: model.Node,
-        fit: eligibility.Fit,
+        service: eligibility.EligibleService,
         actor: str,
     ) -> Reservation:
-        for _ in range(REGISTRATIONS):
+        for _ in range(MAX_REGISTRATIONS):
             try:
                 return self._reservations.activate(
-                    held.id, node, epoch=fit.epoch, actor=actor
+                    held.id, node, epoch=service.epoch, actor=actor
                 )
             except (exceptions.FencedError, exceptions.ServiceRefusedError):
                 try:
-                    fit = self._ports.services.find(held.host, fresh=True)
+                    service = self._ports.services.find(held.host, fresh=True)
                 except exceptions.OwnershipError as exc:
-                    self._ending.end(held, str(exc), actor=actor)
+                    self._releaser.release(held, str(exc), actor=actor)
                     raise
-        raise _unfinished(held, f'{held.host} registers all the time')
+        raise _unfinished(held, f'{held.host} keeps registering again')
 
     def _settle(self, held: Reservation, actor: str) -> Reservation | None:
-        """Leave nothing behind after the records refused the node."""
+        """Clean up after the records refused the node."""
         now = self._reservations.find(held.id)
         if now is not None and now.state is ACTIVE:
             return now
         if now is not None and now.state is PENDING:
-            self._ending.end(now, 'the records refused the node', actor=actor)
+            self._releaser.release(
+                now, 'the records refused the node', actor=actor
+            )
             return None
-        # It was given up by somebody who may not have seen what Ironic did
-        # for us since. Under a reservation of its own nobody else uses it.
+        # Another process released it and may have missed our allocation. A
+        # reservation for the release alone protects the allocation from use.
         last = Reservation(
             id=str(uuid_.uuid4()),
             instance_uuid=held.instance_uuid,
@@ -292,7 +302,7 @@ class Attempt:
         )
         begun = self._reservations.begin(last)
         if begun.id == last.id:
-            self._ending.end(begun, 'left over', actor=actor)
+            self._releaser.release(begun, 'leftover allocation', actor=actor)
         return None
 
 
@@ -302,6 +312,6 @@ def _unfinished(
     return exceptions.ReservationUnfinishedError(
         held.id,
         why,
-        hint='Repeat the request: it goes on from here. Otherwise a refresh '
-        f'of {held.host} settles it in a minute',
+        hint='Repeat the request to continue. Otherwise a refresh of '
+        f'{held.host} settles it in a minute',
     )

@@ -1,4 +1,4 @@
-"""Find candidates for a request: look at Ironic, then at the records."""
+"""Candidates for a request: free nodes in Ironic without an owner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ironic_ownership.engine.reservations import (
 
 
 class CandidateFinder:
-    """Chooses among free nodes that nobody owns.
+    """Chooses among free, unowned nodes.
 
     Threading: any thread.
     """
@@ -29,53 +29,55 @@ class CandidateFinder:
     def choose(
         self,
         request: reservation_request.Request,
-        fit: eligibility.Fit,
+        service: eligibility.EligibleService,
         tried: Collection[str] = (),
     ) -> selection.Choice:
         """Return the candidates, or why there are none.
 
-        The last word, that no node fits, is spoken about all nodes of the
-        scope as they are now.
+        That no node fits is concluded only from a new read of all nodes of
+        the scope.
 
-        :param tried: uuids of nodes that could not be had.
+        :param tried: uuids of nodes that could not be reserved.
         :raises OwnershipError: if Ironic or the records do not answer.
         """
-        scope = fit.policies.scope
-        look = self._nodes.some(scope, request.resource_class)
-        choice = self._sift(request, fit, look, tried)
+        scope = service.policies.scope
+        snapshot = self._nodes.some(scope, request.resource_class)
+        choice = self._select(request, service, snapshot, tried)
         if choice.candidates:
             return choice
-        look = self._nodes.all(scope)
-        # What could not be had has its reasons, which can be seen by now.
-        choice = self._sift(request, fit, look, ())
+        snapshot = self._nodes.all(scope)
+        # Nodes that could not be reserved may be counted with a reason now.
+        choice = self._select(request, service, snapshot, ())
         if choice.candidates and tried:
-            choice = self._sift(request, fit, look, tried)
+            choice = self._select(request, service, snapshot, tried)
         return choice
 
-    def _sift(
+    def _select(
         self,
         request: reservation_request.Request,
-        fit: eligibility.Fit,
-        look: free_node_cache.Look,
+        service: eligibility.EligibleService,
+        snapshot: free_node_cache.Snapshot,
         tried: Collection[str],
     ) -> selection.Choice:
         def choose(owned: Collection[str]) -> selection.Choice:
             return selection.choose(
                 request,
-                look.nodes,
-                lambda node: evaluation.evaluate(node, look.fleet).code,
+                snapshot.nodes,
+                lambda node: evaluation.evaluate(node, snapshot.fleet).code,
                 owned=owned,
-                admits=fit.policies.admits,
+                admits=service.policies.admits,
             )
 
         taken = frozenset(tried)
         choice = choose(taken)
-        some = [node.uuid for node in choice.candidates]
-        if not _owned(self._records.compute_nodes_by_uuid(some), fit.host):
+        uuids = [node.uuid for node in choice.candidates]
+        if not _owned(
+            self._records.compute_nodes_by_uuid(uuids), service.host
+        ):
             return choice
-        # Rare: a free node that some other policy gave to somebody.
-        everyone = self._records.compute_nodes()
-        return choose(taken | _owned(everyone, fit.host))
+        # Rare: a free node that a service with another policy owns.
+        records = self._records.compute_nodes()
+        return choose(taken | _owned(records, service.host))
 
 
 def _owned(
@@ -89,10 +91,10 @@ def _owned(
 
 
 def no_match(choice: selection.Choice) -> exceptions.NoMatchError:
-    """Return the error that says why no node fits."""
+    """Return the error for a request without candidates."""
     return exceptions.NoMatchError(
         choice.examined,
         choice.removed,
-        hint='Ask for less, or free a node; "ironic-ownership compute node '
-        'list" shows the nodes and why nothing can be scheduled to them',
+        hint='Request less, or free a node; "ironic-ownership compute node '
+        'list" shows why nodes are unavailable',
     )

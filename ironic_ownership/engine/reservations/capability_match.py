@@ -1,8 +1,8 @@
-"""Compare a capability of a node with what a request wants of it.
+"""Match of capabilities of nodes with the specs of a request.
 
-The language is that of ``oslo_utils.specs_matcher``, which parses what is
-asked for anew for every value that it is compared with. A request is compared
-with very many nodes, so it is parsed here once; what then happens is the same.
+The language is that of ``oslo_utils.specs_matcher``, which parses the spec
+again for each value. A request is compared with many nodes, so the spec is
+parsed once here; the comparison is the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ironic_ownership.contracts import flavor_specs
 
 _NO = frozenset(('', '0', 'f', 'false', 'n', 'no', 'off', 'none'))
 _UNFIT = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
-"""What the operators raise when a value is none that they can compare."""
+"""Errors of the operators for a value that they can't compare."""
 
 Test = Callable[[str], bool]
 
@@ -24,7 +24,7 @@ Test = Callable[[str], bool]
 def parse(text: str) -> Mapping[str, str]:
     """Read ``name:value,name:value``, as Ironic keeps capabilities.
 
-    What has not that form is left out, as Ironic itself does.
+    Other items are ignored, as in Ironic.
     """
     pairs = (item.partition(':') for item in text.split(','))
     return {
@@ -33,15 +33,15 @@ def parse(text: str) -> Mapping[str, str]:
 
 
 def test_of(spec: str) -> Test:
-    """Return the test that a value of a capability has to pass.
+    """Return the test for the values of a capability.
 
     :param spec: such as ``>= 2``, ``s== uefi`` or ``<or> a <or> b``; without
-        an operator the value has to be equal; ``flavor_specs.PRESENT`` is
-        fulfilled by every value that does not mean "no".
+        an operator the value has to be equal; ``flavor_specs.PRESENT``
+        accepts every value that does not mean "no".
     """
     if spec == flavor_specs.PRESENT:
         return lambda value: value.lower() not in _NO
-    # Imported here: pyparsing takes longer than all else in this package.
+    # Imported here: pyparsing is slow to import.
     import pyparsing
     from oslo_utils import specs_matcher
 

@@ -1,4 +1,4 @@
-"""May this service be given a node by a reservation? Asked before anything."""
+"""Eligibility of a service for reservations, checked first."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership import fence
 
 POLICY = 'reservation'
-"""The built-in policy by which nodes are reserved, for messages."""
+"""Name of the built-in policy that reserves nodes, for messages."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Fit:
-    """A service that can be given a node, as it was read.
+class EligibleService:
+    """A service for which nodes can be reserved.
 
     :param settings: the options of its assigner, as it advertises them.
     """
@@ -36,20 +36,20 @@ class Fit:
 
     @property
     def fallback(self) -> str:
-        """How to reserve where Ironic has no allocations; empty: not."""
+        """Method for an Ironic without allocations; empty for none."""
         return str(self.settings.get('fallback') or '')
 
 
 LONGEST_AGE = 1.0
-"""Seconds for which many that ask at once share one look at the services. A
-service can die a moment after any look; whether it was stopped or disabled is
-judged once more when the node is recorded."""
+"""Seconds for which concurrent requests share one read of the services. A
+service can die right after any read; whether it was stopped or disabled is
+checked again when the node is recorded."""
 
 
-class Services:
-    """Looks services up.
+class ServiceReader:
+    """Reads services.
 
-    Threading: any thread; one of them asks, and the others wait for it.
+    Threading: any thread; while one reads, the others wait for it.
     """
 
     def __init__(
@@ -69,27 +69,29 @@ class Services:
         self._rows: Mapping[str, model.Service] = {}
         self._view = model.View()
 
-    def find(self, host: str, *, fresh: bool = False) -> Fit:
-        """Return a service that is alive, enabled, and under such a policy.
+    def find(self, host: str, *, fresh: bool = False) -> EligibleService:
+        """Return a service that is alive, enabled, and has such a policy.
 
-        Source: multiple-compute-hosts, "Proposed change": the service that
-        is given the instance is one that runs.
+        Source: multiple-compute-hosts, "Proposed change": the instance is
+        assigned to a running service.
 
-        :param fresh: do not believe what was read a moment ago.
-        :raises ServiceRefusedError: saying what it lacks.
+        :param fresh: do not use the cache.
+        :raises ServiceRefusedError: if it is not eligible, with the reason.
         :raises NotFoundError: if there is no such service.
         """
         if not fresh:
             try:
-                return _fit(host, *self._look(fresh=False), self._interpret)
+                return _eligible(
+                    host, *self._read(fresh=False), self._interpret
+                )
             except (
                 exceptions.NotFoundError,
                 exceptions.ServiceRefusedError,
             ):
-                pass  # unless that has changed
-        return _fit(host, *self._look(fresh=True), self._interpret)
+                pass  # the cache may be out of date
+        return _eligible(host, *self._read(fresh=True), self._interpret)
 
-    def _look(
+    def _read(
         self, *, fresh: bool
     ) -> tuple[Mapping[str, model.Service], model.View]:
         with self._lock:
@@ -105,12 +107,12 @@ class Services:
             return self._rows, self._view
 
 
-def _fit(
+def _eligible(
     host: str,
     rows: Mapping[str, model.Service],
     view: model.View,
     interpret: policy_set.Interpreter,
-) -> Fit:
+) -> EligibleService:
     row = rows.get(host)
     if row is None:
         raise exceptions.NotFoundError(
@@ -123,12 +125,14 @@ def _fit(
     policies = interpret(settings)
     if policies is None or not policies.releases_free:
         raise exceptions.ServiceRefusedError(
-            f'{host} does not run the policy "{POLICY}", so nodes are not '
+            f'{host} does not use the policy "{POLICY}", so no node is '
             'reserved for it',
             hint=f'Add {POLICY} to its [ownership] policies',
         )
     assert policies.assigner is not None
-    return Fit(host, row.epoch, policies, dict(policies.assigner.settings()))
+    return EligibleService(
+        host, row.epoch, policies, dict(policies.assigner.settings())
+    )
 
 
 def _check(row: model.Service, member: model.Member | None) -> None:
@@ -144,5 +148,5 @@ def _check(row: model.Service, member: model.Member | None) -> None:
     if what:
         raise exceptions.ServiceRefusedError(
             f'{row.host} is {what}, so no node is reserved for it',
-            hint=f'See, or change that: ironic-ownership {hint}',
+            hint=f'To see or change that: ironic-ownership {hint}',
         )

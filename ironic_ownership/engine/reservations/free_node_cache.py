@@ -1,7 +1,7 @@
-"""The free nodes of a scope, as they were a moment ago.
+"""Short-lived cache of the free nodes of a scope.
 
-Many who reserve at once share one look at Ironic: which of them gets a node
-is Ironic's to say, and who comes too late looks again.
+Concurrent requests share one read of Ironic. Ironic decides which request
+gets a node; a request that comes too late reads again.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.membership import fence
 
 LONGEST_AGE = 5.0
-"""Seconds for which a look is good enough to begin with."""
+"""Seconds for which a snapshot is used."""
 
 ENOUGH = 250
-"""Free nodes that are asked for at first: more than are reserved before
-somebody looks again, and a fraction of a second for Ironic."""
+"""Free nodes of a first read: more than are reserved within the lifetime of
+a snapshot, and a fraction of a second for Ironic."""
 
 _Key = tuple[model.Scope, str | None]
 
 
 @dataclasses.dataclass(frozen=True)
-class Look:
-    """What was seen.
+class Snapshot:
+    """Nodes and conductors of one read.
 
-    :param fleet: ``None`` if Ironic does not tell its conductors.
+    :param fleet: ``None`` if Ironic does not list its conductors.
     """
 
     nodes: Sequence[model.Node]
@@ -36,12 +36,12 @@ class Look:
 
 
 class FreeNodeCache:
-    """Looks at Ironic for everybody in this process.
+    """Reads of Ironic that all requests of this process share.
 
-    Threading: any thread. One of them asks for some nodes, and the others
-    wait for it; whoever wants all of them asks alone.
+    Threading: any thread. While one thread reads some nodes, others wait for
+    it; reads of all nodes are not shared.
 
-    :param source_of: gives each thread a source of its own.
+    :param source_of: returns the own source of each thread.
     """
 
     def __init__(
@@ -55,48 +55,48 @@ class FreeNodeCache:
         self._longest_age = longest_age
         self._clock = clock
         self._lock = threading.Lock()
-        self._looks: dict[_Key, tuple[float, Look]] = {}
+        self._cached: dict[_Key, tuple[float, Snapshot]] = {}
 
-    def some(self, scope: model.Scope, resource_class: str | None) -> Look:
-        """Return free nodes, perhaps not all of them, and not the newest.
+    def some(self, scope: model.Scope, resource_class: str | None) -> Snapshot:
+        """Return some free nodes, which may be out of date.
 
-        :param resource_class: exactly as in Ironic; any, if not given.
+        :param resource_class: exactly as in Ironic; ``None`` for any.
         :raises IronicError: if Ironic does not answer.
         """
         key = scope, resource_class
         with self._lock:
             now = self._clock()
-            self._looks = {
+            self._cached = {
                 known: seen
-                for known, seen in self._looks.items()
+                for known, seen in self._cached.items()
                 if now - seen[0] <= self._longest_age
             }
-            if key in self._looks:
-                return self._looks[key][1]
+            if key in self._cached:
+                return self._cached[key][1]
             source = self._source_of()
             nodes = source.free(
                 scope, resource_class=resource_class, enough=ENOUGH
             )
-            look = Look(nodes, _fleet(source))
-            self._looks[key] = now, look
-            return look
+            snapshot = Snapshot(nodes, _fleet(source))
+            self._cached[key] = now, snapshot
+            return snapshot
 
-    def all(self, scope: model.Scope) -> Look:
+    def all(self, scope: model.Scope) -> Snapshot:
         """Return every node of the scope as it is now, free or not.
 
         :raises IronicError: if Ironic does not answer.
         """
         source = self._source_of()
-        return Look(source.scan(scope), _fleet(source))
+        return Snapshot(source.scan(scope), _fleet(source))
 
     def get(self, uuid: str) -> model.Node | None:
-        """Look one node up as it is now."""
+        """Return one node as it is now."""
         return self._source_of().get(uuid)
 
-    def forget(self) -> None:
-        """Let the next one look again."""
+    def invalidate(self) -> None:
+        """Drop all snapshots."""
         with self._lock:
-            self._looks = {}
+            self._cached = {}
 
 
 def _fleet(source: inventory.Inventory) -> evaluation.Fleet | None:

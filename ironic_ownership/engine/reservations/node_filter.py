@@ -1,8 +1,7 @@
-"""Sift very many nodes by one condition after the other, and count.
+"""Fast filter of many nodes by successive conditions, with counts.
 
-The conditions are not known here. What is known is how to be quick: nodes
-that are alike are judged once, and found again without running Python code
-for each of them.
+Independent of the conditions. Fast because equal nodes are evaluated once, and
+are found again without running Python code for each node.
 """
 
 from __future__ import annotations
@@ -12,17 +11,16 @@ from collections.abc import Callable, Hashable, Iterable
 
 from ironic_ownership.contracts import model
 
-Alike = Callable[[Iterable[model.Node]], Iterable[Hashable]]
-"""Gives for each of some nodes what is equal for nodes that are alike."""
+Key = Callable[[Iterable[model.Node]], Iterable[Hashable]]
+"""Returns a key for each node; nodes with equal keys are evaluated once."""
 
 
-class Sieve:
-    """The nodes that are left, and how many went why.
+class NodeFilter:
+    """The remaining nodes, and the number that each condition removed.
 
-    :ivar nodes: those that are left.
-    :ivar examined: how many there were at first.
-    :ivar removed: how many each condition removed, in the order of the
-        conditions.
+    :ivar nodes: the remaining ones.
+    :ivar examined: number of nodes at first.
+    :ivar removed: number by condition, in the order of the conditions.
     """
 
     def __init__(self, nodes: Iterable[model.Node]) -> None:
@@ -30,40 +28,40 @@ class Sieve:
         self.examined = len(self.nodes)
         self.removed: dict[str, int] = {}
 
-    def only(self, condition: str, kept: list[model.Node]) -> None:
-        """Go on with what one condition left."""
+    def replace(self, condition: str, kept: list[model.Node]) -> None:
+        """Continue with the nodes that fulfil a condition."""
         if len(kept) < len(self.nodes):
             self._count(condition, len(self.nodes) - len(kept))
             self.nodes = kept
 
     def keep(self, condition: str, fits: Callable[[model.Node], bool]) -> None:
         """Keep the nodes that fulfil a condition."""
-        self.only(condition, list(filter(fits, self.nodes)))
+        self.replace(condition, list(filter(fits, self.nodes)))
 
-    def sift(
+    def filter(
         self,
-        alike: Alike,
-        judge: Callable[[model.Node], str | None],
+        key_of: Key,
+        evaluate: Callable[[model.Node], str | None],
     ) -> None:
-        """Judge one of the nodes that are alike, and keep those that fit.
+        """Evaluate one node of each key, and keep those that fit.
 
-        What ``alike`` raises comes out before anything has changed.
+        Errors of ``key_of`` are raised before anything has changed.
 
-        :param judge: the condition that a node misses; ``None`` if none.
+        :param evaluate: returns the condition that a node fails, or ``None``.
         """
-        one_of_each = dict(zip(alike(self.nodes), self.nodes, strict=True))
-        missed = {key: judge(node) for key, node in one_of_each.items()}
-        if not any(missed.values()):
+        one_of_each = dict(zip(key_of(self.nodes), self.nodes, strict=True))
+        failed = {key: evaluate(node) for key, node in one_of_each.items()}
+        if not any(failed.values()):
             return
-        verdicts = [missed[key] for key in alike(self.nodes)]
-        counts = collections.Counter(verdicts)
+        results = [failed[key] for key in key_of(self.nodes)]
+        counts = collections.Counter(results)
         del counts[None]
         for condition in sorted(filter(None, counts)):
             self._count(str(condition), counts[condition])
         self.nodes = [
             node
-            for node, verdict in zip(self.nodes, verdicts, strict=True)
-            if verdict is None
+            for node, result in zip(self.nodes, results, strict=True)
+            if result is None
         ]
 
     def _count(self, condition: str, more: int) -> None:

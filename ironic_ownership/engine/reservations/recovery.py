@@ -1,8 +1,8 @@
-"""Settle what reservations left half-way, in the refresh of their service.
+"""Recovery of unfinished reservations, in the refresh of their service.
 
-In either direction: what Ironic gave is recorded, what it holds and nobody
-wants is given back, and what it does not hold any more is closed on record.
-Whoever may still be at work on a reservation is left alone.
+Reconciles in both directions: allocations of Ironic are recorded, leftover
+ones are released, and reservations without an allocation are closed.
+Reservations on which a process may still be working are left alone.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from ironic_ownership.engine.reservations import release
 
 LOG = log.getLogger(__name__)
 
-MOST = 50
-"""Reservations that one refresh settles: claims do not wait for the rest."""
+MAX_PER_REFRESH = 50
+"""Reservations that one refresh settles, so that claims do not wait."""
 
 PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 _UNUSED = (None, 'available')
-"""Provision states of a node on which nothing is deployed yet."""
+"""Provision states of a node without a deployment."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Ports:
-    """What a repair is made with.
+    """Ports of the recovery.
 
     :param allocations_of: used by no other thread.
-    :param method: by what a service of these policies has its nodes
-        reserved; ``None`` if it has none.
+    :param method: returns the method for a service with these policies;
+        ``None`` if they do not use reservations.
     """
 
     reservations: Reservations
@@ -58,81 +58,80 @@ class Ports:
     method: Callable[[policy_set.PolicySet], allocations.Method | None]
 
 
-class Repair:
+class Recovery:
     """Settles the reservations of one service.
 
     Threading: the refresh thread only.
 
-    :param patience: seconds without a change after which nobody is believed
-        to be at work on a reservation any more.
+    :param take_over_after: seconds without a change after which a
+        reservation counts as abandoned.
     """
 
     def __init__(
         self,
         host: str,
         ports: Ports,
-        ending: release.Ending,
+        releaser: release.Releaser,
         fence: Fence,
         conditions: Conditions,
         *,
-        patience: float = release.TAKE_OVER_AFTER,
+        take_over_after: float = release.TAKE_OVER_AFTER,
     ) -> None:
         self._host = host
         self._ports = ports
         self._reservations = ports.reservations
-        self._ending = ending
+        self._releaser = releaser
         self._fence = fence
         self._conditions = conditions
-        self._patience = patience
+        self._take_over_after = take_over_after
 
-    def repair(self, seen: refresh_result.RefreshResult) -> None:
-        """Settle what can be settled now.
+    def recover(self, seen: refresh_result.RefreshResult) -> None:
+        """Settle the reservations that can be settled now.
 
         Never fails because of Ironic or a reservation: the next refresh
-        tries again.
+        retries.
 
-        :param seen: by this refresh.
-        :raises FencedError: if this service may not act any more.
+        :raises FencedError: if this service may no longer act.
         """
         try:
-            left = self._settle(seen)
+            errors = self._settle(seen)
         except exceptions.FencedError:
             raise
         except exceptions.OwnershipError as exc:
             self._conditions.report(
-                'reservations', f'reservations are not settled: {exc}'
+                'reservations', f'reservations can not be settled: {exc}'
             )
             return
-        if left:
-            self._conditions.report('reservations', '; '.join(left))
+        if errors:
+            self._conditions.report('reservations', '; '.join(errors))
         else:
             self._conditions.clear('reservations', 'reservations are settled')
 
     def _settle(self, seen: refresh_result.RefreshResult) -> list[str]:
         method = self._ports.method(seen.policies)
-        # Before the records: what Ironic holds then was on record before.
+        # Before the records: each allocation was on record before it existed.
         held = {} if method is None else self._held(method)
         mine = self._reservations.reservations(host=self._host)
         if not mine and not held:
             return []
         now = self._reservations.now()
         nodes = {node.uuid: node for node in seen.nodes}
-        left: list[str] = []
+        errors: list[str] = []
         settled = 0
         for one in mine:
             in_ironic = held.pop(one.instance_uuid, None)
-            if settled >= MOST:
+            if settled >= MAX_PER_REFRESH:
                 continue
             try:
                 settled += self._settle_one(one, in_ironic, nodes, now)
             except exceptions.FencedError:
                 raise
             except exceptions.OwnershipError as exc:
-                left.append(f'reservation {one.id}: {exc}')
+                errors.append(f'reservation {one.id}: {exc}')
         for orphan in held.values():
-            if settled < MOST and method is not None:
-                settled += self._disown(orphan, method)
-        return left
+            if settled < MAX_PER_REFRESH and method is not None:
+                settled += self._release_orphan(orphan, method)
+        return errors
 
     def _held(
         self, method: allocations.Method
@@ -147,22 +146,19 @@ class Repair:
         nodes: Mapping[str, model.Node],
         now: float,
     ) -> bool:
-        """Settle one reservation.
-
-        :returns: whether there was something to do.
-        """
+        """Settle one reservation, and tell whether that changed anything."""
         self._fence.epoch()
         if one.state is ACTIVE:
             return self._check_active(one, in_ironic, nodes, now)
-        if not self._ending.is_left_alone(one, now, self._patience):
+        if not self._releaser.is_abandoned(one, now, self._take_over_after):
             return False
         if one.state is DELETING:
-            self._end(one, one.detail or 'its deletion was left unfinished')
+            self._release(one, one.detail or 'its deletion was unfinished')
             return True
         return self._finish_pending(one)
 
     def _finish_pending(self, one: Reservation) -> bool:
-        """Record what Ironic gave; give up what it did not give."""
+        """Record the allocation, or release the reservation without one."""
         found = self._get(one)
         if (
             found is not None
@@ -173,7 +169,7 @@ class Repair:
         if found is not None and found.node_uuid is not None:
             node = self._ports.source.get(found.node_uuid)
         if node is None:
-            self._end(one, 'its request was left unfinished')
+            self._release(one, 'its request was unfinished')
             return True
         try:
             self._reservations.activate(
@@ -183,11 +179,11 @@ class Repair:
             exceptions.ReservationConflictError,
             exceptions.ServiceRefusedError,
         ) as exc:
-            self._end(one, str(exc))
+            self._release(one, str(exc))
             return True
         LOG.info(
-            'reservation %s of instance %s was left unfinished: Ironic gave '
-            'the node %s, which is recorded now',
+            'reservation %s of instance %s was unfinished: the node %s that '
+            'Ironic allocated is recorded now',
             one.id,
             one.instance_uuid,
             node.uuid,
@@ -206,7 +202,7 @@ class Repair:
             one.instance_uuid
         )
         if not is_on_it and not self._is_held(one, in_ironic):
-            self._end(one, 'Ironic does not hold its node any more')
+            self._release(one, 'Ironic no longer holds its node')
             return True
         if one.confirmed:
             return False
@@ -222,9 +218,9 @@ class Repair:
         one: Reservation,
         in_ironic: allocations.Allocation | None,
     ) -> bool:
-        """Tell whether Ironic holds the node, asking once more if not.
+        """Tell whether Ironic holds the node, with a new read if it does not.
 
-        What was listed may be older than the reservation.
+        The list may be older than the reservation.
         """
         found = in_ironic
         if found is None or found.node_uuid != one.node_uuid:
@@ -236,21 +232,21 @@ class Repair:
         if node is not None and _is_used(node):
             self._reservations.confirm(one.id)
             return True
-        self._end(one, 'expired: nobody confirmed it in time')
+        self._release(one, 'expired: not confirmed in time')
         return True
 
     def _get(self, one: Reservation) -> allocations.Allocation | None:
         source = self._ports.allocations_of(one.method)
         return source.get(one.instance_uuid)
 
-    def _end(self, one: Reservation, detail: str) -> None:
-        LOG.info('reservation %s is given up: %s', one.id, detail)
-        self._ending.end(one, detail, epoch=self._fence.epoch())
+    def _release(self, one: Reservation, detail: str) -> None:
+        LOG.info('releasing reservation %s: %s', one.id, detail)
+        self._releaser.release(one, detail, epoch=self._fence.epoch())
 
-    def _disown(
+    def _release_orphan(
         self, orphan: allocations.Allocation, method: allocations.Method
     ) -> bool:
-        """Give back what Ironic holds for us and nothing is on record of."""
+        """Release an allocation of this service that is not on record."""
         last = Reservation(
             id=str(uuid_.uuid4()),
             instance_uuid=orphan.instance_uuid,
@@ -264,15 +260,15 @@ class Repair:
         self._fence.epoch()
         begun = self._reservations.begin(last)
         if begun.id != last.id:
-            # Of another service by now, or begun a moment ago.
+            # Belongs to another service now, or was just begun.
             return False
         LOG.warning(
-            'Ironic holds the node %s for instance %s of this service, and '
-            'nothing is on record of that: it is given back',
+            'releasing the node %s, which Ironic holds for instance %s of '
+            'this service without a record',
             orphan.node_uuid,
             orphan.instance_uuid,
         )
-        self._end(begun, 'nothing was on record of it')
+        self._release(begun, 'it was not on record')
         return True
 
 

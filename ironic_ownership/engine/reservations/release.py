@@ -1,7 +1,7 @@
-"""End a reservation: give its node back in Ironic, then close it on record.
+"""Release of a reservation: free its node in Ironic, then close the record.
 
-Whoever ends one says so first, and everybody else keeps his hands off: what
-is given back late could be the node that the same instance was given anew.
+The release is recorded first, and other processes leave the reservation
+alone: a late release could free a node that the same instance got since.
 """
 
 from __future__ import annotations
@@ -23,26 +23,25 @@ LOG = log.getLogger(__name__)
 AllocationsOf = Callable[[allocations.Method], allocations.Allocations]
 
 TAKE_OVER_AFTER = 60.0
-"""Seconds without a change after which whoever was at work on a reservation
-is believed to be gone. Longer than anybody asks Ironic for one thing."""
+"""Seconds without a change after which another process takes a reservation
+over. Longer than any request to Ironic takes with its retries."""
 
 WAIT = 10.0
-"""Seconds that somebody waits for a deletion that another one has begun."""
+"""Seconds to wait for a release that another process has begun."""
 
-_LOOK_EVERY = 0.1
+_POLL_INTERVAL = 0.1
 
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 
-class Ending:
-    """Ends reservations.
+class Releaser:
+    """Releases reservations.
 
-    Threading: any thread, if ``allocations_of`` gives each its own.
+    Threading: any thread, if ``allocations_of`` has clients for each thread.
 
-    :param allocations_of: what gives nodes back in Ironic, by the method by
-        which they were reserved.
-    :param may_act: raises if the service that ends its own reservations may
-        not act any more; asked before each request to Ironic.
+    :param allocations_of: returns the client of a method.
+    :param may_act: raises if the service may no longer act; called before
+        each request to Ironic.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class Ending:
         self._retry = retry or Retry()
         self._may_act = may_act
 
-    def end(
+    def release(
         self,
         held: Reservation,
         detail: str,
@@ -66,14 +65,14 @@ class Ending:
         actor: str | None = None,
         epoch: int | None = None,
     ) -> Reservation:
-        """End a reservation, unless somebody else changed it meanwhile.
+        """Release a reservation, unless another process has changed it.
 
-        :param held: as it was read last.
-        :param detail: why it ends.
-        :param epoch: of its service, if that ends it itself.
-        :returns: what is on record of it then.
-        :raises AllocationInUseError: if Ironic does not give the node back;
-            the reservation is then as it was.
+        :param held: as it was last read.
+        :param detail: the reason.
+        :param epoch: of its service, if the service itself releases it.
+        :returns: its new record.
+        :raises AllocationInUseError: if Ironic does not free the node; the
+            reservation is unchanged then.
         :raises ReservationUnfinishedError: if Ironic does not answer.
         """
         try:
@@ -89,35 +88,35 @@ class Ending:
     def wait(
         self, held: Reservation, *, actor: str | None = None
     ) -> Reservation:
-        """Wait for the end that somebody else has begun, or take it over.
+        """Wait for the release by another process, or take it over.
 
-        :returns: the reservation, closed or kept after all.
+        :returns: the reservation, closed or kept.
         :raises ReservationUnfinishedError: if that takes too long.
         """
         waited = 0.0
         while held.state is DELETING:
-            if self.is_left_alone(held, self._reservations.now()):
+            if self.is_abandoned(held, self._reservations.now()):
                 detail = held.detail or 'its deletion was left unfinished'
-                held = self.end(held, detail, actor=actor)
+                held = self.release(held, detail, actor=actor)
             elif waited >= WAIT:
                 raise exceptions.ReservationUnfinishedError(
                     held.id,
-                    'somebody else is about to delete it',
+                    'another process is deleting it',
                     hint='Try again in a minute',
                 )
             else:
-                self._retry.sleep(_LOOK_EVERY)
-                waited += _LOOK_EVERY
+                self._retry.sleep(_POLL_INTERVAL)
+                waited += _POLL_INTERVAL
                 held = self._reservations.find(held.id) or held
         return held
 
     @staticmethod
-    def is_left_alone(
+    def is_abandoned(
         held: Reservation,
         now: float,
         after: float = TAKE_OVER_AFTER,
     ) -> bool:
-        """Tell whether nobody is at work on a reservation any more.
+        """Tell whether no process works on a reservation any longer.
 
         :param now: seconds since the epoch, by the database's clock.
         """
@@ -131,7 +130,7 @@ class Ending:
         epoch: int | None,
     ) -> Reservation:
         try:
-            self._give_back(begun)
+            self._free(begun)
         except exceptions.AllocationInUseError as exc:
             kept = self._reservations.keep(begun.id, str(exc))
             if kept.state is not DELETING:
@@ -151,7 +150,7 @@ class Ending:
         )
         return closed
 
-    def _give_back(self, begun: Reservation) -> None:
+    def _free(self, begun: Reservation) -> None:
         def delete() -> bool:
             self._may_act()
             held = self._allocations_of(begun.method)
@@ -160,7 +159,7 @@ class Ending:
         try:
             self._retry.call(delete)
         except exceptions.AllocationConflictError as exc:
-            # Ours is gone, and somebody else holds a node for the instance.
+            # Ours is gone, and another client holds a node for the instance.
             LOG.warning('reservation %s: %s', begun.id, exc)
 
     def _unfinished(
@@ -169,5 +168,5 @@ class Ending:
         return exceptions.ReservationUnfinishedError(
             begun.id,
             f'its node may not be free yet: {exc}',
-            hint=f'Repeat it, or leave it to the next refresh of {begun.host}',
+            hint=f'Retry, or leave it to the next refresh of {begun.host}',
         )

@@ -1,6 +1,6 @@
-"""What a request requires of the properties of a node.
+"""Requirements of a request on the properties of a node.
 
-Pure, and asked once for each set of properties, not for each node.
+Pure, and evaluated once for each set of properties, not for each node.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from ironic_ownership.contracts import flavor_specs, reservation_request
 from ironic_ownership.engine.reservations import capability_match
 
 MB = 1024
-"""How many of them make a GB."""
+"""MB in a GB."""
 
 MEMORY, VCPUS, DISK = 'memory_mb', 'vcpus', 'disk_gb'
 ARCHITECTURE = 'architecture'
 CAPABILITY = 'capabilities:'
 
 PROPERTIES = ('cpu_arch', 'cpus', 'local_gb', 'memory_mb')
-"""Properties that can be asked for like capabilities, as with Nova."""
+"""Properties that can be requested like capabilities, as with Nova."""
 
 _SAME_ARCHITECTURE = {'amd64': 'x86_64', 'arm64': 'aarch64', 'i386': 'i686'}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition that the properties of a node have to fulfil.
+    """One condition on the properties of a node.
 
-    :param name: of the condition, as the counts name it.
-    :param fields: the properties that it looks at.
-    :param read: what they say, as text; ``None`` if they do not say it.
-    :param fits: whether such a text fulfils it.
+    :param name: of the condition, as in the counts.
+    :param fields: the properties that it reads.
+    :param read: returns their value as text, or ``None``.
+    :param fits: whether such a value fulfils the condition.
     """
 
     name: str
@@ -44,21 +44,21 @@ class Requirement:
 def of(
     request: reservation_request.Request, specs: flavor_specs.FlavorSpecs
 ) -> list[Requirement]:
-    """Return what a request requires, the cheapest to judge first.
+    """Return the requirements of a request, the cheapest first.
 
-    What Placement would be asked for (``resources:MEMORY_MB``) holds instead
-    of the flavor's field, as with Nova: 0 asks for nothing.
+    A resource for Placement (``resources:MEMORY_MB``) replaces the flavor's
+    field, as with Nova: 0 requires nothing.
     """
     memory = specs.amounts.get('memory_mb', request.memory_mb)
     vcpus = specs.amounts.get('vcpus', request.vcpus)
-    asked = [
+    found = [
         _at_least(MEMORY, 'memory_mb', memory),
         _at_least(VCPUS, 'cpus', vcpus),
         _at_least(DISK, 'local_gb', _disk_mb(request, specs) / MB),
         _architecture(specs.architecture),
     ]
     return [
-        *(requirement for requirement in asked if requirement is not None),
+        *(requirement for requirement in found if requirement is not None),
         *(_capability(name, spec) for name, spec in specs.capabilities),
     ]
 
@@ -66,7 +66,7 @@ def of(
 def _disk_mb(
     request: reservation_request.Request, specs: flavor_specs.FlavorSpecs
 ) -> int:
-    """Return how much of the disk is needed, in MB: all that a flavor has."""
+    """Return the disk that a flavor needs in total, in MB."""
     if 'disk_gb' in specs.amounts:
         return specs.amounts['disk_gb'] * MB
     return (request.root_gb + request.ephemeral_gb) * MB + request.swap
@@ -115,7 +115,7 @@ def _capability(name: str, spec: str) -> Requirement:
 
 
 def _text(value: object) -> str | None:
-    """Return the text of a property, the same for values that are equal."""
+    """Return a property as text, the same for equal values."""
     if isinstance(value, bool) or (
         isinstance(value, float) and value.is_integer()
     ):

@@ -1,9 +1,8 @@
-"""Reserve a node for an instance: record, ask Ironic, record what came of it.
+"""Reserver: record the intent, allocate in Ironic, record the result.
 
-The intent is on record before Ironic is asked, and Ironic alone says which
-of two that ask at once gets a node. So whoever finds a reservation that was
-left half-way, the next request for the same instance or the owner's next
-refresh, can tell what was meant and what has come of it.
+The intent is recorded before the allocation, and Ironic alone decides which of
+two concurrent requests gets a node. So the next request for the same instance,
+or the next refresh of the service, can finish an unfinished reservation.
 
 Source: multiple-compute-hosts, "Proposed change".
 """
@@ -36,8 +35,8 @@ from ironic_ownership.engine.reservations import (
 )
 from ironic_ownership.engine.reservations.retry import Retry
 
-ROUNDS = 8
-"""How often candidates are chosen anew when others were quicker."""
+MAX_ATTEMPTS = 8
+"""Attempts when other requests take the candidates first."""
 
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
@@ -50,18 +49,17 @@ def build(
     source_of: Callable[[], inventory.Inventory],
     allocations_of: release.AllocationsOf,
 ) -> Reserver:
-    """Build what reserves nodes in one process.
+    """Build the reserver of one process.
 
     :param interpret: reads the settings that members advertise.
-    :param source_of: gives each thread a source of its own.
-    :param allocations_of: what reserves by a method, for the thread that
-        asks for it.
+    :param source_of: returns the own source of each thread.
+    :param allocations_of: returns the thread's client of a method.
     """
     nodes = free_node_cache.FreeNodeCache(source_of)
     return Reserver(
         attempt.Ports(
-            eligibility.Services(records, backend, interpret),
-            allocation_method.Methods(allocations_of).of,
+            eligibility.ServiceReader(records, backend, interpret),
+            allocation_method.MethodCache(allocations_of).of,
             reservations,
             candidates.CandidateFinder(records, nodes),
             nodes,
@@ -84,44 +82,44 @@ class Reserver:
         retry = retry or Retry()
         self._ports = ports
         self._reservations = ports.reservations
-        self._ending = release.Ending(
+        self._releaser = release.Releaser(
             ports.reservations, ports.allocations_of, retry
         )
-        self._round = attempt.Attempt(ports, self._ending, retry)
+        self._attempt = attempt.Attempt(ports, self._releaser, retry)
 
     def preview(
         self, request: reservation_request.Request
     ) -> selection.Choice:
         """Return the candidates for a request, and change nothing.
 
-        :raises ServiceRefusedError: if its service can't be given a node.
+        :raises ServiceRefusedError: if its service is not eligible.
         """
-        fit = self._ports.services.find(request.service)
-        self._ports.method_of(fit.fallback)
-        return self._ports.chooser.choose(request, fit)
+        service = self._ports.services.find(request.service)
+        self._ports.method_of(service.fallback)
+        return self._ports.candidates.choose(request, service)
 
     def create(
         self, request: reservation_request.Request, *, actor: str
     ) -> Reservation:
-        """Reserve a node; the same request again gives the same answer.
+        """Reserve a node; idempotent for the same request.
 
-        :param actor: who asks for it.
-        :returns: the reservation, which is active.
+        :param actor: the client.
+        :returns: the active reservation.
         :raises NoMatchError: if no free node fits, with the counts.
-        :raises ServiceRefusedError: if its service can't be given a node.
+        :raises ServiceRefusedError: if its service is not eligible.
         :raises ReservationConflictError: if the instance has a reservation
-            for something else.
-        :raises ReservationUnfinishedError: if Ironic does not come to an
-            end; the same request again goes on from there.
+            for another request.
+        :raises ReservationUnfinishedError: if Ironic does not finish in
+            time; repeating the request continues.
         """
         tried: set[str] = set()
-        for _ in range(ROUNDS):
-            made = self._round.go(request, actor, tried)
+        for _ in range(MAX_ATTEMPTS):
+            made = self._attempt.run(request, actor, tried)
             if made is not None:
                 return made
         raise exceptions.ReservationConflictError(
-            f'others were quicker {ROUNDS} times: nothing is reserved for '
-            f'instance {request.instance_uuid}',
+            f'other requests took the candidates first, {MAX_ATTEMPTS} times: '
+            f'no node is reserved for instance {request.instance_uuid}',
             hint='Try again',
         )
 
@@ -135,14 +133,14 @@ class Reserver:
         if found is None:
             raise exceptions.NotFoundError(
                 f'there is no reservation {key}',
-                hint='Name it by its id, or by the uuid of its instance',
+                hint='Use its id, or the uuid of its instance',
             )
         return found
 
     def confirm(self, key: str) -> Reservation:
         """Record that a reservation is used, so that it does not expire.
 
-        :raises NotFoundError: if there is no such one.
+        :raises NotFoundError: if it does not exist.
         :raises ReservationConflictError: if it is not active.
         """
         return self._reservations.confirm(self.find(key).id)
@@ -150,22 +148,22 @@ class Reserver:
     def delete(
         self, key: str, *, actor: str, detail: str = 'deleted'
     ) -> Reservation:
-        """Give the node back; done before, it changes nothing.
+        """Release the node; idempotent.
 
-        :param actor: who asks for it.
-        :returns: the reservation, which is closed.
-        :raises NotFoundError: if there is no such one.
-        :raises AllocationInUseError: if Ironic does not give it back.
+        :param actor: the client.
+        :returns: the closed reservation.
+        :raises NotFoundError: if it does not exist.
+        :raises AllocationInUseError: if Ironic does not free it.
         :raises ReservationUnfinishedError: if Ironic does not answer.
         """
         held = self.find(key)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ATTEMPTS):
             if held.state is CLOSED:
                 return held
             if held.state is DELETING:
-                held = self._ending.wait(held, actor=actor)
+                held = self._releaser.wait(held, actor=actor)
             else:
-                held = self._ending.end(held, detail, actor=actor)
+                held = self._releaser.release(held, detail, actor=actor)
         raise exceptions.ReservationConflictError(
-            f'reservation {held.id} changes all the time', hint='Try again'
+            f'reservation {held.id} keeps changing', hint='Try again'
         )

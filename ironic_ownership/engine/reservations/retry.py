@@ -1,4 +1,4 @@
-"""Ask Ironic again for a while, when what it answers may pass."""
+"""Retry of idempotent calls to Ironic while it is unavailable."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ironic_ownership.contracts import exceptions
 T = TypeVar('T')
 
 PAUSES = (0.2, 0.5, 1.0, 2.0)
-"""Seconds between one attempt and the next; after the last one it is over."""
+"""Seconds between attempts; after the last pause the error is raised."""
 
 
 class Retry:
-    """Repeats a call that can be made again and again.
+    """Retries idempotent calls.
 
     :param pauses: seconds between attempts.
     :param sleep: waits for so many seconds.
@@ -29,14 +29,14 @@ class Retry:
         self._pauses = pauses
         self.sleep = sleep
 
-    def call(self, ask: Callable[[], T]) -> T:
+    def call(self, request: Callable[[], T]) -> T:
         """Return the first answer.
 
         :raises IronicUnavailableError: if there is none in time.
         """
         for pause in self._pauses:
             try:
-                return ask()
+                return request()
             except exceptions.IronicUnavailableError:
                 self.sleep(pause)
-        return ask()
+        return request()

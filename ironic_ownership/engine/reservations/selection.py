@@ -1,11 +1,10 @@
-"""Choose the nodes that fit a request, and say why the others do not.
+"""Selection of the nodes that fit a request, with counts of the others.
 
-Pure: takes what was read of the nodes, and asks nobody. It promises nothing:
-between this and the reservation a node may be gone, which is Ironic's to see.
+Pure, and no guarantee: a node may be taken before it is reserved, which
+Ironic decides.
 
-A hundred thousand nodes are looked at in a tenth of a second of CPU. So each
-condition is judged once for each different value that it looks at, and the
-values are found again without running Python code for each node.
+100,000 nodes take a tenth of a second of CPU, because each condition is
+evaluated once for each distinct value; see ``node_filter``.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from ironic_ownership.engine.reservations import (
 )
 
 LIMIT = 10
-"""Candidates enough that some are left when others were quicker."""
+"""Candidates of one attempt: some remain after concurrent requests."""
 
 INSTANCE, OWNED, NODE = 'instance', 'owned', 'node'
 RESOURCE_CLASS, POLICIES = 'resource_class', 'policies'
 TRAIT, FORBIDDEN_TRAIT = 'trait:', 'forbidden_trait:'
 
 _FEW = 1000
-"""Different properties that are judged one by one without a thought."""
+"""Number of distinct properties that may be evaluated one by one."""
 
 _SAMPLE = 2 * _FEW
 _CLASS = operator.attrgetter('resource_class')
@@ -48,15 +47,15 @@ _PROPERTIES = operator.attrgetter('properties')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """What came of the search for a node.
+    """Result of a selection.
 
-    :param candidates: nodes to be tried, in this order; all of one resource
-        class, as Ironic looks in one only.
-    :param examined: number of nodes that were looked at.
+    :param candidates: nodes to try, in this order; all of one resource
+        class, because an allocation of Ironic has only one.
+    :param examined: number of nodes before any condition.
     :param fitting: number of nodes that fit.
-    :param removed: number of nodes that each condition removed, in the order
-        of the conditions; each node counts for the first that it misses. A
-        code of :class:`availability.Unavailable` is a condition, too.
+    :param removed: number of nodes by condition, in the order of the
+        conditions; each node counts for the first that it fails. A code of
+        :class:`availability.Unavailable` is a condition, too.
     """
 
     candidates: tuple[model.Node, ...]
@@ -68,7 +67,7 @@ class Choice:
 def choose(
     request: reservation_request.Request,
     nodes: Iterable[model.Node],
-    judge: Callable[[model.Node], str | None],
+    evaluate: Callable[[model.Node], str | None],
     *,
     owned: Container[str] = frozenset(),
     admits: Callable[[model.Node], bool] | None = None,
@@ -76,60 +75,65 @@ def choose(
 ) -> Choice:
     """Choose among nodes.
 
-    Which of those that fit are chosen, and their order, follows from the
-    nodes and the instance, the same in every process: requests that come at
-    once begin at different nodes.
+    The candidates and their order depend only on the nodes and the instance,
+    see ``sampling``.
 
-    :param judge: the code why nothing can be scheduled to a node, ``None``
-        if it can be. Asked of nodes without an instance only, and of one for
-        all that are equal in :func:`_states`.
-    :param owned: uuids of nodes that somebody owns or holds already.
-    :param admits: whether the service's policies admit a node; all if not
-        given.
-    :param limit: how many candidates at most.
+    :param evaluate: returns the code why nothing can be scheduled to a node,
+        or ``None``. Called only for nodes without an instance, and once for
+        nodes that are equal in :func:`_states`.
+    :param owned: uuids of nodes that are owned or held already.
+    :param admits: whether the service's policies admit a node; by default
+        all.
+    :param limit: maximum number of candidates.
     """
-    left = node_filter.Sieve(nodes)
+    remaining = node_filter.NodeFilter(nodes)
     specs = request.specs()
-    _sift_free(left, request, owned)
-    _sift_classes(left, request, specs)
-    _sift_traits(left, request, specs)
-    _sift_properties(left, requirements.of(request, specs))
+    _filter_free(remaining, request, owned)
+    _filter_classes(remaining, request, specs)
+    _filter_traits(remaining, request, specs)
+    _filter_properties(remaining, requirements.of(request, specs))
     if admits is not None:
-        left.keep(POLICIES, admits)
-    left.sift(_states, judge)
+        remaining.keep(POLICIES, admits)
+    remaining.filter(_states, evaluate)
     return Choice(
-        candidates=sampling.some_of(left.nodes, request.instance_uuid, limit),
-        examined=left.examined,
-        fitting=len(left.nodes),
-        removed=left.removed,
+        candidates=sampling.sample(
+            remaining.nodes, request.instance_uuid, limit
+        ),
+        examined=remaining.examined,
+        fitting=len(remaining.nodes),
+        removed=remaining.removed,
     )
 
 
-def _sift_free(
-    left: node_filter.Sieve,
+def _filter_free(
+    remaining: node_filter.NodeFilter,
     request: reservation_request.Request,
     owned: Container[str],
 ) -> None:
     if request.node is not None:
         wanted = request.node, request.node.lower()
-        left.keep(NODE, lambda n: n.uuid in wanted or n.name == wanted[0])
-    left.only(INSTANCE, [n for n in left.nodes if n.instance_uuid is None])
+        remaining.keep(NODE, lambda n: n.uuid in wanted or n.name == wanted[0])
+    remaining.replace(
+        INSTANCE, [n for n in remaining.nodes if n.instance_uuid is None]
+    )
     if owned:
-        left.only(OWNED, [n for n in left.nodes if n.uuid not in owned])
+        remaining.replace(
+            OWNED, [n for n in remaining.nodes if n.uuid not in owned]
+        )
 
 
-def _sift_classes(
-    left: node_filter.Sieve,
+def _filter_classes(
+    remaining: node_filter.NodeFilter,
     request: reservation_request.Request,
     specs: flavor_specs.FlavorSpecs,
 ) -> None:
     wanted = request.resource_class
     if wanted is not None:
-        found = [n for n in left.nodes if n.resource_class == wanted]
-        left.only(RESOURCE_CLASS, found)
+        found = [n for n in remaining.nodes if n.resource_class == wanted]
+        remaining.replace(RESOURCE_CLASS, found)
 
-    def judge(node: model.Node) -> str | None:
-        # Nova cannot schedule to a node without a class, nor can Ironic.
+    def evaluate(node: model.Node) -> str | None:
+        # Neither Nova nor Ironic can schedule to a node without a class.
         name = node.resource_class
         fits = name and specs.resource_class in (
             None,
@@ -137,18 +141,18 @@ def _sift_classes(
         )
         return None if fits else RESOURCE_CLASS
 
-    left.sift(functools.partial(map, _CLASS), judge)
+    remaining.filter(functools.partial(map, _CLASS), evaluate)
 
 
-def _sift_traits(
-    left: node_filter.Sieve,
+def _filter_traits(
+    remaining: node_filter.NodeFilter,
     request: reservation_request.Request,
     specs: flavor_specs.FlavorSpecs,
 ) -> None:
     required = sorted({*request.traits, *specs.traits})
     forbidden = sorted({*request.forbidden_traits, *specs.forbidden_traits})
 
-    def judge(node: model.Node) -> str | None:
+    def evaluate(node: model.Node) -> str | None:
         for name in required:
             if name not in node.traits:
                 return TRAIT + name
@@ -158,17 +162,18 @@ def _sift_traits(
         return None
 
     if required or forbidden:
-        left.sift(functools.partial(map, _TRAITS), judge)
+        remaining.filter(functools.partial(map, _TRAITS), evaluate)
 
 
-def _sift_properties(
-    left: node_filter.Sieve, required: Sequence[requirements.Requirement]
+def _filter_properties(
+    remaining: node_filter.NodeFilter,
+    required: Sequence[requirements.Requirement],
 ) -> None:
     if not required:
         return
     fields = sorted({f for one in required for f in one.fields})
 
-    def judge(node: model.Node) -> str | None:
+    def evaluate(node: model.Node) -> str | None:
         for requirement in required:
             text = requirement.read(node.properties)
             if text is None or not requirement.fits(text):
@@ -176,39 +181,39 @@ def _sift_properties(
         return None
 
     # Nodes of one scan share equal properties, unless each has its own.
-    if len(set(_ids(left.nodes[:_SAMPLE]))) > _FEW:
-        for alike in (_all_values(fields), _values(fields)):
-            # One lacks a property, or has a list, which is like nothing else.
+    if len(set(_ids(remaining.nodes[:_SAMPLE]))) > _FEW:
+        for key_of in (_all_values(fields), _values(fields)):
+            # A node lacks a property, or has a list, which is not hashable.
             with contextlib.suppress(KeyError, TypeError):
-                left.sift(alike, judge)
+                remaining.filter(key_of, evaluate)
                 return
-    left.sift(_ids, judge)
+    remaining.filter(_ids, evaluate)
 
 
 def _ids(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
     return (id(n.properties) for n in nodes)
 
 
-def _all_values(fields: Sequence[str]) -> node_filter.Alike:
-    """Return what reads properties that every node has: the quickest way."""
+def _all_values(fields: Sequence[str]) -> node_filter.Key:
+    """Return the fastest key, for properties that every node has."""
     read = operator.itemgetter(*fields)
     return lambda nodes: map(read, map(_PROPERTIES, nodes))
 
 
-def _values(fields: Sequence[str]) -> node_filter.Alike:
+def _values(fields: Sequence[str]) -> node_filter.Key:
     reads = [operator.methodcaller('get', field) for field in fields]
 
-    def alike(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
+    def key_of(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
         properties = list(map(_PROPERTIES, nodes))
         return zip(*(map(read, properties) for read in reads), strict=True)
 
-    return alike
+    return key_of
 
 
 def _states(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
-    """Give all by which a node without an instance is judged available.
+    """Return the fields that decide about the availability of free nodes.
 
-    Written out: to read the fields by their names takes twice as long.
+    Written out, because reading the fields by name takes twice as long.
     """
     return (
         (

@@ -1,4 +1,4 @@
-"""Reservations over HTTP: idempotent, refused clearly, given back."""
+"""Reservations over HTTP: idempotent, refused with reasons, released."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class ReservationsTest(app_case.SiteCase):
                 following = page['next']
             self.assertEqual(made, found)
 
-    def test_unfinished_is_told_with_its_id(self) -> None:
+    def test_unfinished_reservation_is_reported_with_its_id(self) -> None:
         self.wired.allocations.failures['create'] = (
             exceptions.IronicUnavailableError('down')
         )
@@ -131,10 +131,10 @@ class ReservationsTest(app_case.SiteCase):
     def _impatient(self):
         """Build what reserves, without waiting between its tries."""
         built = app_case.Wired.reserver(self.wired)
-        patience = retry.Retry(sleep=lambda seconds: None)
-        return type(built)(built._ports, patience)
+        quick = retry.Retry(sleep=lambda seconds: None)
+        return type(built)(built._ports, quick)
 
-    def test_every_fault_of_a_request_is_told_at_once(self) -> None:
+    def test_all_faults_of_a_request_are_reported_together(self) -> None:
         error = self.reserve(
             400, instance_uuid='x', traits=['gpu'], memory_mb=-1, colour='red'
         )

@@ -1,4 +1,4 @@
-"""What the check finds of conductors, and of nodes that none can work on."""
+"""Problems of conductors, and of nodes without a conductor."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TestConductors(test_runner.CheckCase):
             world.interpret,
         )
 
-    def test_nothing_is_found_where_somebody_can_work(self) -> None:
+    def test_nothing_is_found_where_a_conductor_serves(self) -> None:
         self.assertEqual([], self.check())
 
     def test_nodes_out_of_service_are_named_with_what_is_needed(self) -> None:

@@ -1,4 +1,4 @@
-"""Nodes in a file, judged before they are enrolled."""
+"""Validation of nodes in a file, before they are enrolled."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TestValidate(unittest.TestCase):
             ),
         )
 
-    def test_driver_that_nobody_has_is_refused_and_near_ones_are_named(
+    def test_driver_without_a_conductor_is_refused_with_the_nearest(
         self,
     ) -> None:
         (fault,) = faults({**GOOD, 'driver': 'ipmmi'})
@@ -121,11 +121,11 @@ class TestValidate(unittest.TestCase):
         self.assertEqual('not_admitted', fault.code)
         self.assertIs(node_validation.Severity.WARNING, fault.severity)
 
-    def test_without_services_nobody_is_asked_to_admit(self) -> None:
+    def test_without_services_no_policy_is_evaluated(self) -> None:
         around = node_validation.Surroundings(FLEET)
         self.assertEqual([], faults({**GOOD, 'shard': 'x'}, around=around))
 
-    def test_what_is_no_node_is_refused_and_the_others_are_judged(
+    def test_invalid_entries_are_refused_and_the_others_validated(
         self,
     ) -> None:
         self.assertEqual(
@@ -152,7 +152,7 @@ class TestValidate(unittest.TestCase):
             max_leaves=12,
         )
     )
-    def test_no_document_is_too_odd_to_be_judged(self, document) -> None:
+    def test_any_document_can_be_validated(self, document) -> None:
         entries = node_validation.entries_of(document)
         if entries is None:
             return

@@ -54,7 +54,7 @@ class TestPlacement(test_runner.CheckCase):
         self.reporting = False
         self.assertEqual([], self.codes())
         self.change(0, placement_digest=None)
-        # Somebody does report.
+        # A service does report.
         self.assertEqual(['placement_behind'], self.codes())
         self.change(1, placement_digest=None)
         self.assertEqual([], self.codes())

@@ -26,7 +26,7 @@ class TestReservations(test_runner.CheckCase):
             for number, state in enumerate(states, 1)
         ]
 
-    def test_what_a_dead_service_left_half_way_is_named(self) -> None:
+    def test_unfinished_reservations_of_a_dead_service_are_named(self) -> None:
         self.states(State.PENDING, State.DELETING)
         one, two = self.reservations
         found = self.assert_found(CODE, one.id, two.id)

@@ -1,4 +1,4 @@
-"""What the check finds: each problem made, and its absence."""
+"""Each problem of the check, and its absence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Part = deployment_snapshot.Part
 
 
 class CheckCase(unittest.TestCase):
-    """Has a deployment in which nothing is wrong."""
+    """A deployment without problems."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -218,7 +218,7 @@ class TestPlaces(CheckCase):
         self.nodes.append(world.node(4, shard='c', conductor_group='g'))
         self.assertNotIn('shard_without_service', self.codes())
 
-    def test_group_of_shards_without_a_service_is_told_once(self) -> None:
+    def test_group_of_shards_without_a_service_is_reported_once(self) -> None:
         self.members = []
         self.assert_found('shard_without_service', 'a', 'b')
         self.assertNotIn('conductor_group_without_service', self.codes())
@@ -409,7 +409,7 @@ class TestUnread(CheckCase):
         self.assertEqual((str(part),), found.subjects)
         return found
 
-    def test_without_ironic_the_rest_is_judged(self) -> None:
+    def test_without_ironic_the_rest_is_checked(self) -> None:
         found = self.without(Part.IRONIC)
         self.assertEqual('ironic_unavailable', found.code)
         self.assertIn('unowned nodes', found.hint)
@@ -417,12 +417,12 @@ class TestUnread(CheckCase):
         del self.members[0]
         self.assertIn('owner_dead', self.codes())
 
-    def test_without_membership_nobody_is_called_dead(self) -> None:
+    def test_without_membership_no_owner_is_dead(self) -> None:
         self.assertIn('owners', self.without(Part.MEMBERSHIP).hint)
         self.gone = {world.uuid(1)}
         self.assertIn('orphan', self.codes())
 
-    def test_without_records_settings_are_judged(self) -> None:
+    def test_without_records_settings_are_checked(self) -> None:
         self.assertNotIn('settings of peers', self.without(Part.RECORDS).hint)
         self.members.append(world.member('host3', A))
         self.assertIn('shard_shared', self.codes())

@@ -85,7 +85,7 @@ class TestGuard(service.ServiceCase):
         self.operator("UPDATE compute_nodes SET host = 'host2'")
         self.refuse(exceptions.NotOwnerError, 'belongs to host2')
 
-    def test_node_that_nobody_owns_is_refused(self) -> None:
+    def test_unowned_node_is_refused(self) -> None:
         self.operator('UPDATE compute_nodes SET host = NULL')
         self.refuse(exceptions.NotOwnerError, 'nobody', 'next refresh')
 

@@ -20,7 +20,7 @@ FLEET = evaluation.Fleet.of([model.Conductor('c1', drivers=frozenset({'d1'}))])
 
 
 class CapacityCase(service.ServiceCase):
-    """host1 may reserve three nodes; nobody owns them."""
+    """host1 may reserve three nodes; they are unowned."""
 
     settings = world.RESERVING
 
@@ -113,7 +113,7 @@ class TestCapacity(CapacityCase):
         self.report_to_placement(world.runs(reservation=None, shard_key='s'))
         self.assertEqual(Resource(1), self.known())
 
-    def test_provider_that_somebody_deleted_is_made_anew(self) -> None:
+    def test_deleted_provider_is_created_again(self) -> None:
         self.report_to_placement()
         del self.placement.providers[SERVICE]
         self.ironic.put(node(4, driver='d1'))
@@ -121,7 +121,7 @@ class TestCapacity(CapacityCase):
         self.report_to_placement()
         self.assertEqual(Resource(4), self.known())
 
-    def test_class_that_goes_while_in_use_is_said(self) -> None:
+    def test_class_that_goes_while_in_use_is_logged(self) -> None:
         self.report_to_placement()
         self.placement.providers[SERVICE].consumers.add('an instance')
         self.ironic.nodes.clear()
@@ -131,7 +131,7 @@ class TestCapacity(CapacityCase):
         self.assertEqual(1, len(logs.output))
         self.assertEqual(1, self.sums.counts.refused)
 
-    def test_nothing_is_written_behind_the_fence(self) -> None:
+    def test_nothing_is_written_after_the_fence(self) -> None:
         self.operator("UPDATE services SET epoch = 99 WHERE host = 'host1'")
         self.assertRaises(exceptions.FencedError, self.report_to_placement)
         self.host.fence.drop()
@@ -150,7 +150,7 @@ class TestChangeOfPolicies(CapacityCase):
         self.report_to_placement()
         self.assertEqual(Resource(3), self.known())
 
-    def test_sums_in_use_stay_and_that_is_said_once(self) -> None:
+    def test_sums_in_use_stay_and_are_logged_once(self) -> None:
         self.report_to_placement()
         self.placement.providers[SERVICE].consumers.add('an instance')
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:

@@ -97,7 +97,7 @@ class TestPlan(unittest.TestCase):
         made = planned(one, records={1: (None, self.digest(one))})
         self.assertEqual([], made.steps)
 
-    def test_node_of_somebody_else_is_left_alone(self) -> None:
+    def test_node_of_another_service_is_ignored(self) -> None:
         self.assertEqual([], planned(node(1), node(2), records={}).steps)
 
     def test_only_the_part_that_changed_is_written(self) -> None:
@@ -208,7 +208,7 @@ class TestTotals(unittest.TestCase):
             found,
         )
 
-    def test_provider_of_a_service_is_the_same_for_ever(self) -> None:
+    def test_provider_uuid_of_a_service_never_changes(self) -> None:
         self.assertEqual(
             '28d8a0b2-6ab7-5e5d-b64d-172276154d6c',
             inventory_diff.service_uuid('host1'),

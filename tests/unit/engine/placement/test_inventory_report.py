@@ -68,8 +68,10 @@ class ReportCase(service.ServiceCase):
             [n for u, n in self.ironic.nodes.items() if u not in left_out]
         )
 
-    def judge(self, number: int, code: availability.Unavailable) -> None:
-        """Let the owner judge a node."""
+    def make_unavailable(
+        self, number: int, code: availability.Unavailable
+    ) -> None:
+        """Record a reason code for a node."""
         changed = Update(
             self.ironic.nodes[world.uuid(number)],
             availability.Evaluation(code),
@@ -113,7 +115,7 @@ class TestReport(ReportCase):
         self.assertEqual(world.uuid(1), self.known(1).name)
         self.assertEqual((3, 0), (self.report.counts.written, 0))
 
-    def test_what_placement_knows_is_never_written_again(self) -> None:
+    def test_accepted_report_is_never_written_again(self) -> None:
         self.report_to_placement()
         self.placement.calls.clear()
         self.report_to_placement()
@@ -139,23 +141,23 @@ class TestReport(ReportCase):
     def test_node_that_becomes_unavailable_is_reserved(self) -> None:
         self.report_to_placement()
         self.placement.writes.clear()
-        self.judge(2, availability.Unavailable.OUT_OF_SERVICE)
+        self.make_unavailable(2, availability.Unavailable.OUT_OF_SERVICE)
         self.report_to_placement()
         self.assertEqual(RESERVED, self.known(2).resources)
         self.assertEqual(
             [('put_inventory', world.uuid(2))], self.placement.writes
         )
 
-    def test_provider_that_somebody_deleted_is_made_anew(self) -> None:
+    def test_deleted_provider_is_created_again(self) -> None:
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.report_to_placement()
         self.placement.delete_provider(world.uuid(1))
-        self.judge(1, availability.Unavailable.MAINTENANCE)
+        self.make_unavailable(1, availability.Unavailable.MAINTENANCE)
         self.report_to_placement()
         self.assertEqual(RESERVED, self.known(1).resources)
         self.assertEqual({'CUSTOM_A'}, self.known(1).traits)
 
-    def test_provider_of_somebody_else_is_taken_as_it_is(self) -> None:
+    def test_existing_provider_of_another_client_is_used(self) -> None:
         self.placement.providers[world.uuid(1)] = placement.FakeProvider(
             'other', resources=dict(FREE), traits=frozenset({'CUSTOM_OLD'})
         )
@@ -169,7 +171,7 @@ class TestReport(ReportCase):
         self.report_to_placement()
         self.assertNotIn(world.uuid(1), self.placement.providers)
 
-    def test_node_that_goes_elsewhere_meanwhile_is_left_alone(self) -> None:
+    def test_node_that_changes_owner_meanwhile_is_left_alone(self) -> None:
         epoch = self.host.fence.epoch()
 
         def release() -> None:
@@ -181,7 +183,7 @@ class TestReport(ReportCase):
         self.assertIn(world.uuid(2), self.placement.providers)
         self.assertNotIn(world.uuid(3), self.placement.providers)
 
-    def test_something_newer_interrupts_between_two_batches(self) -> None:
+    def test_newer_refresh_interrupts_between_two_batches(self) -> None:
         with unittest.mock.patch.object(inventory_report, 'BATCH', 1):
             for told in (1, 2, 3):
                 self.report.report(self.seen(), lambda: True)
@@ -230,7 +232,7 @@ class TestComparison(ReportCase):
             set(self.placement.writes),
         )
 
-    def test_comparison_that_fails_is_made_up_for(self) -> None:
+    def test_failed_comparison_is_retried(self) -> None:
         self.report_to_placement()
         self.wait(COMPARE)
         self.placement.fail_with = DOWN
@@ -262,10 +264,10 @@ class TestComparison(ReportCase):
         self.assertEqual({'CUSTOM_A'}, self.known(1).traits)
         self.assertEqual(FREE, self.known(1).resources)
 
-    def test_what_is_behind_comes_before_comparisons(self) -> None:
+    def test_outdated_nodes_come_before_comparisons(self) -> None:
         self.report_to_placement()
         self.wait(COMPARE)
-        self.judge(3, availability.Unavailable.RETIRED)
+        self.make_unavailable(3, availability.Unavailable.RETIRED)
         self.placement.calls.clear()
         self.report_to_placement()
         self.assertEqual(world.uuid(3), self.placement.calls[0][1])
@@ -292,7 +294,7 @@ class TestWithdrawn(ReportCase):
         while world.uuid(number) not in self.report._withdrawn:
             thread.join(0.01)
 
-    def test_withdrawal_waits_for_what_is_on_its_way(self) -> None:
+    def test_withdrawal_waits_for_a_write_in_progress(self) -> None:
         order: list[str] = []
         begun = threading.Event()
 
@@ -343,7 +345,7 @@ class TestWithdrawn(ReportCase):
 
 
 class TestRight(ReportCase):
-    def test_nothing_is_written_behind_the_fence(self) -> None:
+    def test_nothing_is_written_after_the_fence(self) -> None:
         self.host.fence.drop()
         self.assertRaises(exceptions.FencedError, self.report_to_placement)
         self.assertEqual([], self.placement.calls)
@@ -376,7 +378,7 @@ class TestTrouble(ReportCase):
         self.report_to_placement(self.reporter(self.host))
         self.assertEqual({world.uuid(3)}, {u for _, u in self.placement.calls})
 
-    def test_refused_node_holds_up_no_other(self) -> None:
+    def test_refused_node_delays_no_other(self) -> None:
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.placement.failures['put_traits'] = REFUSED
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:
@@ -389,7 +391,7 @@ class TestTrouble(ReportCase):
             (2, 1), (self.report.counts.written, self.report.counts.refused)
         )
 
-    def test_refused_part_alone_is_tried_again_and_not_at_once(self) -> None:
+    def test_only_the_refused_part_is_retried_after_a_pause(self) -> None:
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.placement.failures['put_traits'] = REFUSED
         self.report_to_placement()
@@ -409,11 +411,11 @@ class TestTrouble(ReportCase):
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.placement.failures['put_traits'] = REFUSED
         self.report_to_placement()
-        self.judge(1, availability.Unavailable.RETIRED)
+        self.make_unavailable(1, availability.Unavailable.RETIRED)
         self.report_to_placement()
         self.assertEqual(RESERVED, self.known(1).resources)
 
-    def test_inventory_in_use_is_kept_and_said(self) -> None:
+    def test_inventory_in_use_is_kept_and_logged(self) -> None:
         self.report_to_placement()
         self.known(1).consumers.add('an instance')
         self.ironic.put(node(1, resource_class='other'))
@@ -422,7 +424,9 @@ class TestTrouble(ReportCase):
         self.assertIn('has allocations', logs.output[0])
         self.assertEqual(FREE, self.known(1).resources)
 
-    def test_node_that_others_keep_changing_holds_up_no_other(self) -> None:
+    def test_node_that_other_clients_keep_changing_delays_no_other(
+        self,
+    ) -> None:
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.placement.failures['put_traits'] = exceptions.ProviderBusyError(
             'others changed it'
@@ -431,7 +435,7 @@ class TestTrouble(ReportCase):
         self.assertEqual(3, len(self.placement.providers))
         self.assertEqual(1, self.report.counts.refused)
 
-    def test_nodes_without_a_class_are_said_once(self) -> None:
+    def test_nodes_without_a_class_are_logged_once(self) -> None:
         self.ironic.put(node(2, resource_class=None))
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:
             self.report_to_placement()

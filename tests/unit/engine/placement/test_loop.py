@@ -125,7 +125,7 @@ class TestLoop(unittest.TestCase):
         self.wait_for_reports(2)
         self.assertEqual([1.0, 2.0, 1.0], waiting.waits)
 
-    def test_lost_right_and_silent_records_wait_for_a_refresh(self) -> None:
+    def test_fenced_service_and_down_records_wait_for_a_refresh(self) -> None:
         for error in (
             exceptions.FencedError('fenced'),
             exceptions.RecordsUnavailableError('down'),
@@ -141,6 +141,6 @@ class TestLoop(unittest.TestCase):
         with self.assertLogs(LOGGER, 'ERROR'):
             self.assertTrue(self.loop.attempt())
 
-    def test_withdrawal_is_handed_on_at_once(self) -> None:
+    def test_withdrawal_is_forwarded_immediately(self) -> None:
         self.loop.withdraw('a node')
         self.assertEqual(['a node'], self.reporter.withdrawn)

@@ -1,4 +1,4 @@
-"""May a node be acted on? The first thing that speaks against it."""
+"""Permission to act on a node, and the first reason against it."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class TestActionCheck(service.ServiceCase):
         refused = exceptions.NodeOutOfServiceError
         self.refused(refused, world.uuid(1), "'d'", 'default', 'c1')
 
-    def test_it_is_out_of_service_first_whoever_owns_it(self) -> None:
+    def test_out_of_service_comes_first_for_any_owner(self) -> None:
         self.ironic.workers = []
         self.operator('UPDATE compute_nodes SET host = NULL')
         self.refused(exceptions.NodeOutOfServiceError)
 
-    def test_node_that_nobody_owns_is_refused(self) -> None:
+    def test_unowned_node_is_refused(self) -> None:
         self.operator('UPDATE compute_nodes SET host = NULL')
         self.refused(exceptions.NotOwnerError, 'explain')
 

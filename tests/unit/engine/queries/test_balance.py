@@ -55,7 +55,7 @@ class TestSpread(unittest.TestCase):
             self.assertIs(uneven, found.uneven, nodes)
             self.assertEqual('a', found.largest)
 
-    def test_what_nobody_could_spread_better_is_even(self) -> None:
+    def test_best_possible_spread_is_even(self) -> None:
         self.assertFalse(balance.Spread({'a': 1, 'b': 0}).uneven)
         self.assertFalse(balance.Spread({'a': 0, 'b': 0}).uneven)
         self.assertTrue(balance.Spread({'a': 2, 'b': 0}).uneven)

@@ -1,4 +1,4 @@
-"""What explain and check cost, and what they read when not all answers."""
+"""Cost of explain and check, and snapshots while a part is down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanations: every rule, who is considered, and what is advised."""
+"""Explanations: every rule, the candidates, and the advice."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class ReadTest(QueryCase):
             {'moved': 'filtered', 'gone': 'orphan'}, self.states(S1)
         )
 
-    def test_failing_look_up_fails_the_list(self) -> None:
+    def test_failing_lookup_fails_the_list(self) -> None:
         self.claim(node('a'))
         self.ironic.failures['get'] = exceptions.IronicUnavailableError('x')
         self.assertRaises(exceptions.IronicError, self.states, S1)

@@ -17,7 +17,7 @@ class TestSurvey(unittest.TestCase):
         )
         return {int(f.uuid[-2:]): f.state for f in found}
 
-    def test_every_node_and_every_record_is_judged(self) -> None:
+    def test_every_node_and_every_record_has_a_status(self) -> None:
         self.assertEqual(
             {
                 1: State.OWNED,
@@ -54,7 +54,7 @@ class TestSurvey(unittest.TestCase):
             ),
         )
 
-    def test_owner_is_alive_dead_or_nobody(self) -> None:
+    def test_owner_is_alive_dead_or_missing(self) -> None:
         services = [model.Service('down', forced_down=True)]
         found = node_status.evaluate(
             map(world.node, range(4)),
@@ -69,7 +69,7 @@ class TestSurvey(unittest.TestCase):
             [None, True, False, False], [f.owner_alive for f in found]
         )
 
-    def test_findings_are_in_the_order_of_names_then_uuids(self) -> None:
+    def test_statuses_are_in_the_order_of_names_then_uuids(self) -> None:
         found = node_status.evaluate(
             [
                 world.node(1, name='b'),

@@ -1,4 +1,4 @@
-"""A request judged node by node, as slowly as it is simple to believe."""
+"""Naive reference of the selection: evaluates node by node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ARCHITECTURES = {'amd64': 'x86_64'}
 def missed(
     request: reservation_request.Request,
     node: model.Node,
-    judge: Callable[[model.Node], str | None],
+    evaluate: Callable[[model.Node], str | None],
     owned: Container[str],
 ) -> str | None:
     """Return the first condition that a node misses."""
@@ -29,7 +29,7 @@ def missed(
         _missed_class(request, specs, node.resource_class)
         or _missed_trait(request, specs, node)
         or _missed_property(request, specs, node)
-        or judge(node)
+        or evaluate(node)
     )
 
 

@@ -67,7 +67,7 @@ def request(number: int = 1, **values: Any) -> reservation_request.Request:
 
 
 class ReservingCase(service.ServiceCase):
-    """Has a live service ``host1``, four free nodes and a ``reserver``."""
+    """A live service ``host1``, four free nodes and a ``reserver``."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -84,7 +84,7 @@ class ReservingCase(service.ServiceCase):
         """Return another client of the same Ironic."""
         return fake_allocations.FakeAllocations(self.ironic.nodes, self.made)
 
-    def patience(self) -> retry.Retry:
+    def retry(self) -> retry.Retry:
         return retry.Retry(sleep=self.slept.append)
 
     def build(
@@ -92,7 +92,7 @@ class ReservingCase(service.ServiceCase):
         allocations: Allocations | None = None,
         reservations: Reservations | None = None,
     ) -> reserver.Reserver:
-        """Build what reserves in one process."""
+        """Build the reserver of one process."""
         asked = allocations or self.allocations
         nodes = free_node_cache.FreeNodeCache(
             lambda: self.ironic, clock=self.shared.clock
@@ -102,21 +102,21 @@ class ReservingCase(service.ServiceCase):
             return asked
 
         ports = attempt.Ports(
-            eligibility.Services(
+            eligibility.ServiceReader(
                 self.records,
                 self.host.backend,
                 world.interpret,
                 clock=self.shared.clock,
             ),
-            allocation_method.Methods(allocations_of).of,
+            allocation_method.MethodCache(allocations_of).of,
             reservations or self.reservations,
             candidates.CandidateFinder(self.records, nodes),
             nodes,
             allocations_of,
         )
-        return reserver.Reserver(ports, self.patience())
+        return reserver.Reserver(ports, self.retry())
 
-    def repair(
+    def recover(
         self,
         host: service.Service | None = None,
         *,
@@ -132,31 +132,31 @@ class ReservingCase(service.ServiceCase):
         host.refresh()
         nodes = list(self.ironic.nodes.values())
         policies = world.interpret(settings) or policy_set.PolicySet()
-        self.repairer(host).repair(
+        self.recovery(host).recover(
             refresh_result.RefreshResult(nodes, policies)
         )
 
-    def repairer(self, host: service.Service) -> recovery.Repair:
+    def recovery(self, host: service.Service) -> recovery.Recovery:
         ports = recovery.Ports(
             self.reservations,
             lambda _: self.allocations,
             self.ironic,
-            lambda policies: allocation_method.method_under(
+            lambda policies: allocation_method.method_for(
                 policies, lambda _: self.allocations
             ),
         )
-        ending = release.Ending(
+        releaser = release.Releaser(
             self.reservations,
             lambda _: self.allocations,
-            self.patience(),
+            self.retry(),
             may_act=host.fence.epoch,
         )
-        return recovery.Repair(
-            host.host, ports, ending, host.fence, host.conditions
+        return recovery.Recovery(
+            host.host, ports, releaser, host.fence, host.conditions
         )
 
     def age(self, seconds: float) -> None:
-        """Let time pass for what is on record of reservations."""
+        """Make the records of reservations older."""
         self.operator(
             'UPDATE reservations SET '
             f'updated_at = updated_at - {seconds}, '

@@ -76,7 +76,7 @@ class TestPowerCuts(reserver_case.ReservingCase):
         return False
 
     def forget(self) -> None:
-        """Begin anew with the same nodes."""
+        """Start again with the same nodes."""
         for held in list(self.reservations.reservations()):
             self.reserver.delete(held.id, actor='x')
         self.assert_nothing_is_held()
@@ -106,7 +106,7 @@ class TestPowerCuts(reserver_case.ReservingCase):
     ) -> None:
         ends = set()
         for _ in self.each_step(lambda: None, self.create_one):
-            self.repair(after=LONG)
+            self.recover(after=LONG)
             self.assert_sound()
             ends.add(len(self.made))
         self.assertEqual({0, 1}, ends)
@@ -122,7 +122,7 @@ class TestPowerCuts(reserver_case.ReservingCase):
         self,
     ) -> None:
         for last in self.each_step(self.create, self.delete_one):
-            self.repair(after=LONG)
+            self.recover(after=LONG)
             self.assert_sound()
             self.assertEqual(last == 1, bool(self.made))
 
@@ -138,41 +138,41 @@ class TestPowerCuts(reserver_case.ReservingCase):
         def leave() -> None:
             self.assertTrue(self.cut(4, self.create_one))
 
-        def repair(reserver: Any) -> None:
+        def recover(reserver: Any) -> None:
             kept = self.reservations, self.allocations
             self.reservations = reserver._reservations
             self.allocations = reserver._ports.allocations_of(None)
             try:
-                self.repair(after=LONG)
+                self.recover(after=LONG)
             finally:
                 self.reservations, self.allocations = kept
 
-        for _ in self.each_step(leave, repair):
-            self.repair(after=LONG)
+        for _ in self.each_step(leave, recover):
+            self.recover(after=LONG)
             self.assert_sound()
 
 
-class TestRepair(reserver_case.ReservingCase):
+class TestRecovery(reserver_case.ReservingCase):
     def test_what_is_in_order_is_left_as_it_is(self) -> None:
         made = self.create()
-        self.repair(after=1)
+        self.recover(after=1)
         before = self.state()
         self.allocations.calls.clear()
-        self.repair(after=1)
+        self.recover(after=1)
         self.assertEqual(before, self.state())
         self.assertEqual(
             [('check', ''), ('mine', 'host1')], self.allocations.calls
         )
         self.assert_reserved(made)
 
-    def test_whoever_may_be_at_work_is_left_alone(self) -> None:
+    def test_reservation_in_progress_is_left_alone(self) -> None:
         self.allocations.failures['create'] = DOWN
         with self.assertRaises(exceptions.ReservationUnfinishedError):
             self.create()
         self.allocations.failures.clear()
-        self.repair(after=1)
+        self.recover(after=1)
         self.assertEqual([PENDING], [r.state for r in self.everything()])
-        self.repair(after=LONG)
+        self.recover(after=LONG)
         self.assertEqual([CLOSED], [r.state for r in self.everything()])
 
     def test_node_that_ironic_still_looks_for_is_waited_for(self) -> None:
@@ -184,19 +184,19 @@ class TestRepair(reserver_case.ReservingCase):
             reserver_case.instance(), allocations.AllocationState.ALLOCATING
         )
         self.allocations.get = lambda _: looking  # type: ignore
-        self.repair(after=LONG)
+        self.recover(after=LONG)
         self.assertEqual([PENDING], [r.state for r in self.everything()])
 
     def test_what_ironic_does_not_hold_any_more_is_closed(self) -> None:
         made = self.create()
         # The instance was destroyed, and its allocation went with it.
         self.ironic.put(reserver_case.node(int(str(made.node_uuid)[-4:])))
-        self.repair()
+        self.recover()
         self.assert_nothing_is_held()
         (closed,) = self.everything()
-        self.assertIn('Ironic does not hold', str(closed.detail))
+        self.assertIn('Ironic no longer holds', str(closed.detail))
 
-    def test_what_nothing_is_on_record_of_is_given_back(self) -> None:
+    def test_allocation_without_a_record_is_released(self) -> None:
         self.allocations.create(
             reserver_case.instance(),
             resource_class='gold',
@@ -209,7 +209,7 @@ class TestRepair(reserver_case.ReservingCase):
             candidates=[world.uuid(3)],
             owner='host2',
         )
-        self.repair()
+        self.recover()
         self.assertEqual([reserver_case.instance(2)], list(self.made))
 
     def test_reservation_that_was_moved_is_not_given_back(self) -> None:
@@ -217,8 +217,8 @@ class TestRepair(reserver_case.ReservingCase):
         other = self.start('host2', reserver_case.RESERVING)
         for table in ('reservations', 'compute_nodes', 'instances'):
             self.operator(f"UPDATE {table} SET host = 'host2'")
-        self.repair(after=1)
-        self.repair(other, after=1)
+        self.recover(after=1)
+        self.recover(other, after=1)
         self.assert_reserved(dataclasses.replace(made, host='host2'))
         self.assert_sound()
 
@@ -227,9 +227,9 @@ class TestRepair(reserver_case.ReservingCase):
     ) -> None:
         first, second = self.create(1), self.create(2)
         self.reserver.confirm(second.id)
-        self.repair(after=3599 - 60)
+        self.recover(after=3599 - 60)
         self.assertEqual(2, len(self.made))
-        self.repair(after=120)
+        self.recover(after=120)
         self.assertEqual([second.instance_uuid], list(self.made))
         self.assertIn('expired', str(self.reserver.find(first.id).detail))
         self.assert_sound()
@@ -242,7 +242,7 @@ class TestRepair(reserver_case.ReservingCase):
                 self.ironic.nodes[made.node_uuid], provision_state=state
             )
             self.ironic.put(used)
-            self.repair(after=7200)
+            self.recover(after=7200)
             found = self.reserver.find(made.id)
             self.assertTrue(found.confirmed)
             self.assert_reserved(found)
@@ -254,7 +254,7 @@ class TestRepair(reserver_case.ReservingCase):
             self.create()
         self.reservations.activate = activate  # type: ignore
         self.records.set_service('host1', actor='x', disabled=True)
-        self.repair(after=LONG)
+        self.recover(after=LONG)
         self.assert_nothing_is_held()
 
     @staticmethod
@@ -278,18 +278,18 @@ class TestRepair(reserver_case.ReservingCase):
 
     def repair_only(self, nodes: list[Any]) -> None:
         self.age(LONG)
-        self.repairer(self.host).repair(refresh_result.RefreshResult(nodes))
+        self.recovery(self.host).recover(refresh_result.RefreshResult(nodes))
 
-    def test_outage_is_said_once_and_made_up_for(self) -> None:
+    def test_outage_is_logged_once_and_caught_up_with(self) -> None:
         made = self.create()
         self.reservations.begin_deletion(made.id, 'x')
         self.allocations.fail_with = DOWN
         for _ in range(2):
-            self.repair(after=LONG)
+            self.recover(after=LONG)
         self.assertIn('reservations', self.host.conditions.standing)
         self.assertIs(DELETING, self.reserver.find(made.id).state)
         self.allocations.fail_with = None
-        self.repair(after=LONG)
+        self.recover(after=LONG)
         self.assertNotIn('reservations', self.host.conditions.standing)
         self.assert_nothing_is_held()
 
@@ -304,7 +304,7 @@ class TestRepair(reserver_case.ReservingCase):
         for one in (first, second):
             self.reservations.begin_deletion(one.id, 'x')
         self.ironic.put(deployed)
-        self.repair(after=LONG)
+        self.recover(after=LONG)
         self.assertEqual([first.instance_uuid], list(self.made))
         self.assert_sound()
 
@@ -313,8 +313,8 @@ class TestRepair(reserver_case.ReservingCase):
     ) -> None:
         made = self.create()
         self.reservations.begin_deletion(made.id, 'x')
-        self.repair(after=LONG, settings=world.ALL)
+        self.recover(after=LONG, settings=world.ALL)
         self.assert_nothing_is_held()
         self.allocations.calls.clear()
-        self.repair(after=LONG, settings=world.ALL)
+        self.recover(after=LONG, settings=world.ALL)
         self.assertEqual([], self.allocations.calls)

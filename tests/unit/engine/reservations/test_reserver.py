@@ -68,7 +68,7 @@ class TestCreate(reserver_case.ReservingCase):
         self.assertEqual([], self.everything())
         self.assertEqual([], self.allocations.calls)
 
-    def test_nodes_that_somebody_owns_are_not_offered(self) -> None:
+    def test_owned_nodes_are_no_candidates(self) -> None:
         other = self.start('host2', world.ALL)
         self.settle(self.host, other)
         self.operator("UPDATE services SET settings = '{}'")
@@ -87,7 +87,7 @@ class TestCreate(reserver_case.ReservingCase):
         self,
     ) -> None:
         self.reserver.preview(reserver_case.request())
-        # Seen by nobody: the look at Ironic is not that old.
+        # Not seen yet: the cached snapshot is older.
         self.ironic.put(
             reserver_case.node(1, maintenance=True),
             reserver_case.node(2, instance_uuid='i'),
@@ -97,7 +97,7 @@ class TestCreate(reserver_case.ReservingCase):
         self.assertEqual(world.uuid(4), made.node_uuid)
         self.assert_reserved(made)
 
-    def test_node_that_goes_into_maintenance_half_way_is_no_match(
+    def test_node_that_goes_into_maintenance_meanwhile_is_no_match(
         self,
     ) -> None:
         self.reserver.preview(reserver_case.request())
@@ -159,7 +159,7 @@ class TestServices(reserver_case.ReservingCase):
         self.settle(other)
         self.refuse('not alive')
 
-    def test_service_that_registers_anew_half_way_still_gets_its_node(
+    def test_service_that_registers_again_meanwhile_gets_its_node(
         self,
     ) -> None:
         activate = self.reservations.activate
@@ -179,7 +179,7 @@ class TestServices(reserver_case.ReservingCase):
         self.assert_reserved(self.create())
         self.assertEqual(2, len(epochs))
 
-    def test_service_that_is_disabled_half_way_gets_nothing(self) -> None:
+    def test_service_that_is_disabled_meanwhile_gets_nothing(self) -> None:
         activate = self.reservations.activate
 
         def late(*args, **values):  # type: ignore[no-untyped-def]
@@ -192,7 +192,7 @@ class TestServices(reserver_case.ReservingCase):
         self.assert_nothing_is_held()
         self.assertEqual([CLOSED], [r.state for r in self.everything()])
 
-    def test_many_that_ask_at_once_share_a_look_at_the_services(self) -> None:
+    def test_concurrent_requests_share_one_read_of_the_services(self) -> None:
         with unittest.mock.patch.object(
             self.records, 'services', wraps=self.records.services
         ) as asked:
@@ -240,7 +240,7 @@ class TestMethods(reserver_case.ReservingCase):
             method=allocations.Method.INSTANCE_UUID
         )
         clients = {one.method: one for one in (newer, older)}
-        methods = allocation_method.Methods(clients.__getitem__)
+        methods = allocation_method.MethodCache(clients.__getitem__)
         newer.failures['check'] = old
         for _ in range(2):
             self.assertIs(older.method, methods.of('instance_uuid'))
@@ -328,7 +328,7 @@ class TestOutages(reserver_case.ReservingCase):
         self.assertLess(20, sum(self.slept))
         self.assertGreater(60, sum(self.slept))
 
-    def test_allocation_of_somebody_else_is_left_alone(self) -> None:
+    def test_allocation_of_another_client_is_left_alone(self) -> None:
         self.made[reserver_case.instance()] = allocations.Allocation(
             reserver_case.instance(),
             allocations.AllocationState.ACTIVE,
@@ -379,7 +379,7 @@ class TestDelete(reserver_case.ReservingCase):
         with self.assertRaises(exceptions.NotFoundError):
             self.reserver.find(key)
 
-    def test_deployed_node_is_kept_and_that_is_said(self) -> None:
+    def test_deployed_node_is_kept_with_the_reason(self) -> None:
         made = self.create()
         assert made.node_uuid is not None
         deployed = dataclasses.replace(
@@ -399,7 +399,7 @@ class TestDelete(reserver_case.ReservingCase):
             self.reserver.delete(made.id, actor=reserver_case.ACTOR)
         self.assertIs(DELETING, self.reserver.find(made.id).state)
         self.allocations.failures.clear()
-        # Whoever began it may be at work still.
+        # The process that began it may still be running.
         with self.assertRaises(exceptions.ReservationUnfinishedError):
             self.reserver.delete(made.id, actor=reserver_case.ACTOR)
         with self.assertRaises(exceptions.ReservationUnfinishedError):
@@ -408,7 +408,9 @@ class TestDelete(reserver_case.ReservingCase):
         self.reserver.delete(made.id, actor=reserver_case.ACTOR)
         self.assert_nothing_is_held()
 
-    def test_what_somebody_else_reserved_meanwhile_is_left_alone(self) -> None:
+    def test_reservation_by_another_client_meanwhile_is_left_alone(
+        self,
+    ) -> None:
         made = self.create()
         self.made[made.instance_uuid] = dataclasses.replace(
             self.made[made.instance_uuid], owner=None

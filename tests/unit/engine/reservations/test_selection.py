@@ -47,12 +47,12 @@ def node(number: int, **values) -> model.Node:
     )
 
 
-def judge(one: model.Node) -> str | None:
+def evaluate(one: model.Node) -> str | None:
     return evaluation.evaluate(one).code
 
 
 def removed(wish, *nodes: model.Node, **options) -> dict[str, int]:
-    return dict(selection.choose(wish, nodes, judge, **options).removed)
+    return dict(selection.choose(wish, nodes, evaluate, **options).removed)
 
 
 _amounts = st.sampled_from((0, 1, 2, 4))
@@ -156,31 +156,31 @@ class TestLaws(unittest.TestCase):
         self, wish, nodes, owned
     ) -> None:
         expected = collections.Counter(
-            naive_selection.missed(wish, one, judge, owned) for one in nodes
+            naive_selection.missed(wish, one, evaluate, owned) for one in nodes
         )
         fitting = expected.pop(None, 0)
         for few in (0, 1000):
             with mock.patch.object(selection, '_FEW', few):
-                choice = selection.choose(wish, nodes, judge, owned=owned)
+                choice = selection.choose(wish, nodes, evaluate, owned=owned)
                 self.assertEqual(dict(expected), dict(choice.removed))
                 self.assertEqual(fitting, choice.fitting)
                 self.assertEqual(len(nodes), choice.examined)
                 for one in choice.candidates:
                     self.assertIsNone(
-                        naive_selection.missed(wish, one, judge, owned)
+                        naive_selection.missed(wish, one, evaluate, owned)
                     )
 
     @given(_nodes, st.randoms(use_true_random=False))
     def test_order_of_the_nodes_does_not_matter(self, nodes, shuffled) -> None:
-        before = selection.choose(request(), nodes, judge)
+        before = selection.choose(request(), nodes, evaluate)
         shuffled.shuffle(nodes)
-        self.assertEqual(before, selection.choose(request(), nodes, judge))
+        self.assertEqual(before, selection.choose(request(), nodes, evaluate))
 
     @given(_nodes)
     def test_candidates_are_there_if_a_node_fits_and_have_one_class(
         self, nodes
     ) -> None:
-        choice = selection.choose(request(), nodes, judge)
+        choice = selection.choose(request(), nodes, evaluate)
         self.assertEqual(bool(choice.fitting), bool(choice.candidates))
         self.assertEqual(
             len(choice.candidates), len({n.uuid for n in choice.candidates})
@@ -209,7 +209,7 @@ class TestConditions(unittest.TestCase):
             node(7, maintenance=True),
             node(8),
         ]
-        choice = selection.choose(wish, nodes, judge, owned={nodes[1].uuid})
+        choice = selection.choose(wish, nodes, evaluate, owned={nodes[1].uuid})
         self.assertEqual(
             [
                 ('instance', 1),
@@ -271,7 +271,7 @@ class TestConditions(unittest.TestCase):
                 removed(request(), node(1, resource_class=name)),
             )
 
-    def test_properties_that_are_equal_are_judged_alike(self) -> None:
+    def test_properties_that_are_equal_are_evaluated_alike(self) -> None:
         nodes = [
             node(number, properties={'cpus': value})
             for number, value in enumerate((1, True, 1.0, '1'))
@@ -319,14 +319,14 @@ class TestConditions(unittest.TestCase):
     def test_certain_node_is_found_by_uuid_or_name(self) -> None:
         nodes = [node(1), node(171, name='Odd')]
         for wanted in (nodes[1].uuid, nodes[1].uuid.upper(), 'Odd'):
-            choice = selection.choose(request(node=wanted), nodes, judge)
+            choice = selection.choose(request(node=wanted), nodes, evaluate)
             self.assertEqual((nodes[1],), choice.candidates)
         self.assertEqual({'node': 2}, removed(request(node='odd'), *nodes))
 
     def test_policies_have_a_say(self) -> None:
         nodes = [node(1, shard='a'), node(2, shard='b')]
         choice = selection.choose(
-            request(), nodes, judge, admits=lambda n: n.shard == 'a'
+            request(), nodes, evaluate, admits=lambda n: n.shard == 'a'
         )
         self.assertEqual((nodes[0],), choice.candidates)
         self.assertEqual({'policies': 1}, dict(choice.removed))
@@ -344,7 +344,7 @@ class TestConditions(unittest.TestCase):
 
 
 def drawn(nodes, instance: str = INSTANCE, limit: int = 10) -> list[str]:
-    return [n.uuid for n in sampling.some_of(nodes, instance, limit)]
+    return [n.uuid for n in sampling.sample(nodes, instance, limit)]
 
 
 class TestDraw(unittest.TestCase):
