@@ -1,7 +1,7 @@
 """A host process whose fence is broken on purpose, to test the law checker.
 
-It beats no more after it joined, and never finds out: it goes on seeing the
-members of its first look, and writing with the right of its registration.
+After it joined it sends no heartbeat and does not notice that: it goes on
+with the members of its first view, and with the epoch of its registration.
 With ``EPOCHS=ignored`` its database connection lets it, with any epoch.
 To be run instead of the host's program.
 """
@@ -14,7 +14,7 @@ import sys
 from ironic_ownership.backends import db
 from ironic_ownership.cmd import host
 from ironic_ownership.contracts import model
-from ironic_ownership.db import change_transaction
+from ironic_ownership.db import transaction
 from ironic_ownership.engine.host import refresh
 from ironic_ownership.engine.membership import fence, local_member
 
@@ -25,20 +25,19 @@ IGNORED = 'ignored'
 def _break_fence() -> None:
     extend = fence.Fence.extend
 
-    def extend_for_ever(
+    def extend_forever(
         self: fence.Fence, beat_started: float, epoch: int
     ) -> None:
         if not self.may_act:
             extend(self, beat_started + 1e9, epoch)
 
-    fence.Fence.extend = extend_for_ever  # type: ignore[method-assign]
-    fence.Fence.drop = _nothing  # type: ignore[method-assign]
-    local_member.Membership.lose_epoch = _nothing  # type: ignore[method-assign]
-    local_member.Membership._is_superseded = _never  # type: ignore[method-assign]
-    _be_blind()
+    _replace(fence.Fence, 'extend', extend_forever)
+    _replace(fence.Fence, 'drop', _nothing)
+    _replace(local_member.Membership, 'lose_epoch', _nothing)
+    _freeze_view()
 
 
-def _be_blind() -> None:
+def _freeze_view() -> None:
     view = db.DatabaseBackend.view
     seen: list[model.View] = []
 
@@ -48,17 +47,20 @@ def _be_blind() -> None:
             seen.append(found)
         return found
 
-    db.DatabaseBackend.view = first_view  # type: ignore[method-assign]
-    db.DatabaseBackend.beat = _nothing  # type: ignore[method-assign]
+    _replace(db.DatabaseBackend, 'view', first_view)
+    _replace(db.DatabaseBackend, 'beat', _nothing)
 
 
 def _ignore_epochs() -> None:
-    change_transaction.check_right = _nothing
-    refresh._check_right = _nothing
+    _replace(transaction, 'check_right', _nothing)
+    _replace(refresh, '_check_right', _nothing)
 
 
-def _never(*args: object) -> bool:
-    return False
+def _replace(owner: object, name: str, value: object) -> None:
+    """Break one guard, which has to be where it is expected."""
+    if not hasattr(owner, name):
+        raise AttributeError(f'{owner} has no {name} to break')
+    setattr(owner, name, value)
 
 
 def _nothing(*args: object, **options: object) -> None:
