@@ -35,7 +35,7 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
-from ironic_ownership.engine.host import writer
+from ironic_ownership.engine.host import reconciler
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.plan import Order
 from ironic_ownership.engine.operations import move_nodes
@@ -148,13 +148,13 @@ def _measure(endpoint: str, url: str, size: int) -> Timing:
 def _claim(
     stored: records.SqlRecords, epoch: int, nodes: Sequence[model.Node]
 ) -> None:
-    for start in range(0, len(nodes), writer.BATCH):
+    for start in range(0, len(nodes), reconciler.BATCH):
         stored.apply(
             'old',
             epoch,
             [
                 Claim(node, reasons.Reason.EXCLUSIVE)
-                for node in nodes[start : start + writer.BATCH]
+                for node in nodes[start : start + reconciler.BATCH]
             ],
         )
 

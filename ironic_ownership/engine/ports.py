@@ -1,4 +1,4 @@
-"""Access to all that the use cases read from and write to."""
+"""Access to everything that the use cases read from and write to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ironic_ownership.engine.decision import policy_set
 
 @dataclasses.dataclass(frozen=True)
 class Ports:
-    """Records, Ironic, membership, Placement.
+    """Records, Ironic, membership and Placement.
 
     :param placement: ``None`` where the deployment does not use it.
     """

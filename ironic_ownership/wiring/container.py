@@ -1,4 +1,4 @@
-"""The objects of one process, each made when it is first asked for."""
+"""Container of the objects of one process, each built on first use."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ from ironic_ownership.engine.decision import policy_set
 if TYPE_CHECKING:
     from ironic_ownership.db import connection
     from ironic_ownership.engine.deletion.missing_nodes import Limits
-    from ironic_ownership.engine.host import process, reload
-    from ironic_ownership.engine.reservations.reserver import Reserver
 
 
-class Wiring:
+class Container:
     """The objects of one process, wired by its configuration.
 
     :param conf: a parsed configuration with the core options.
@@ -36,12 +34,12 @@ class Wiring:
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.conf = conf
-        # Reading options registers some of them, so threads take turns.
-        self.opening = threading.Lock()
+        self.options_lock = threading.Lock()
+        """Held while options are read: that registers some of them."""
 
     @functools.cached_property
-    def _looking(self) -> ironic_ownership_settings.Settings:
-        """The configuration of a process that only looks."""
+    def _client_settings(self) -> ironic_ownership_settings.Settings:
+        """The configuration of a process that only reads and commands."""
         return ironic_ownership_settings.read(self.conf, serves=False)
 
     @functools.cached_property
@@ -54,7 +52,7 @@ class Wiring:
 
     @property
     def policy_names(self) -> Sequence[str]:
-        """The policies that the configuration names, whatever they are."""
+        """The policies that the configuration names, valid or not."""
         names: Sequence[str] = self.conf.ownership.policies
         return names
 
@@ -68,8 +66,8 @@ class Wiring:
         from ironic_ownership.db import connection
 
         group, membership = self.conf.database, self.conf.membership
-        # A process that freezes while it writes has to be undone by the
-        # server before the others may take it for dead.
+        # The server has to roll back the transaction of a frozen process
+        # before other members may declare it dead.
         before_death = (
             membership.member_ttl
             - membership.heartbeat_interval
@@ -83,7 +81,7 @@ class Wiring:
 
     @functools.cached_property
     def records(self) -> Records:
-        """The records, whose schema nobody has looked at yet.
+        """The records, without a check of their schema.
 
         :raises RecordsError: if the connection's URL can't work.
         """
@@ -94,7 +92,7 @@ class Wiring:
     def ready_records(self) -> Records:
         """Return the records with this release's schema in place.
 
-        An SQLite database is created and upgraded on the way.
+        Creates and upgrades an SQLite database.
 
         :raises RecordsError: if the database can't be used.
         """
@@ -104,27 +102,27 @@ class Wiring:
         return self.records
 
     def ready_removals(self) -> Removals:
-        """Return the deletions by operators beside :meth:`ready_records`."""
+        """Return the deletions by operators, with the schema in place."""
         from ironic_ownership.db.removals import SqlRemovals
 
         self.ready_records()
         return SqlRemovals(self._database)
 
     def ready_moves(self) -> Moves:
-        """Return the moves beside :meth:`ready_records`."""
+        """Return the moves, with the schema in place."""
         from ironic_ownership.db.moves import SqlMoves
 
         self.ready_records()
         return SqlMoves(self._database)
 
     def ready_reservations(self) -> Reservations:
-        """Return the reservations beside :meth:`ready_records`."""
+        """Return the reservations, with the schema in place."""
         self.ready_records()
         return self.reservations
 
     @functools.cached_property
     def reservations(self) -> Reservations:
-        """The reservations, whose schema nobody has looked at yet."""
+        """The reservations, without a check of their schema."""
         from ironic_ownership.db.reservations import SqlReservations
 
         return SqlReservations(self._database)
@@ -144,14 +142,14 @@ class Wiring:
 
     @functools.cached_property
     def inventory(self) -> Inventory:
-        """The client of Ironic; nothing is asked yet.
+        """The client of Ironic; sends no request yet.
 
         :raises IronicError: if its options can't work.
         """
         return self.inventory_of()
 
     def inventory_of(self, request_id: str | None = None) -> Inventory:
-        """Return a new client of Ironic, which sends this id to it."""
+        """Return a new client of Ironic, which sends this request id."""
         from ironic_ownership.clients.ironic import client
 
         return client.open_inventory(
@@ -170,7 +168,7 @@ class Wiring:
 
     @property
     def reports_inventory(self) -> bool:
-        """Whether Placement is told of nodes by this configuration.
+        """Whether this configuration reports nodes to Placement.
 
         :raises ConfigurationError: if its options can't work.
         """
@@ -192,7 +190,7 @@ class Wiring:
 
         :raises ConfigurationError: if they can't be used.
         """
-        return self._looking.tuning.policies
+        return self._client_settings.tuning.policies
 
     @property
     def limits(self) -> Limits:
@@ -200,37 +198,18 @@ class Wiring:
 
         :raises ConfigurationError: if the configuration can't be used.
         """
-        return self._looking.tuning.limits
+        return self._client_settings.tuning.limits
 
     @property
     def service(self) -> str:
-        """The service configured here, whether it is to run here or not.
+        """The service configured here, which may run elsewhere.
 
         :raises ConfigurationError: if the configuration can't be used.
         """
-        return self._looking.host
-
-    def reserver(self, request_id: str | None = None) -> Reserver:
-        """Build what reserves nodes, for any number of threads.
-
-        :param request_id: sent to Ironic with each request.
-        :raises OwnershipError: if database or Ironic can't be used.
-        """
-        from ironic_ownership.wiring import reservations as wiring_reservations
-
-        return wiring_reservations.reserver(self, request_id)
-
-    def host(self) -> tuple[process.Host, reload.Reload]:
-        """Build the host process of this configuration, and its reload.
-
-        :raises OwnershipError: if any part of it can't work.
-        """
-        from ironic_ownership.wiring import host as wiring_host
-
-        return wiring_host.host(self)
+        return self._client_settings.host
 
     def close(self) -> None:
-        """Free what was opened. Idempotent."""
+        """Close all connections. Idempotent."""
         for name in ('backend', '_database'):
             opened = self.__dict__.get(name)
             if opened is not None:

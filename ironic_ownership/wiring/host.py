@@ -1,29 +1,30 @@
-"""A host process of one configuration, and what changes it on a reload.
+"""Wiring of a host process and its reload.
 
-Imported by those who serve, nobody else: it needs nearly everything.
+Imports nearly everything, so only processes that serve import it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ironic_ownership.clients.placement import options
-from ironic_ownership.engine.availability import tracker
+from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
-from ironic_ownership.engine.host import action_guard, refresh
+from ironic_ownership.engine.host.action_guard import Guard
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.process import Host
+from ironic_ownership.engine.host.reconciler import Reconciler
+from ironic_ownership.engine.host.refresh import Refresher
+from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.reload import Reload
-from ironic_ownership.engine.host.takeover import TakeOver, fresh_enough
-from ironic_ownership.engine.host.writer import Writer
-from ironic_ownership.engine.membership import local_member
+from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.heartbeat import Heartbeat
+from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.placement import (
     capacity_report,
     inventory_report,
@@ -32,114 +33,77 @@ from ironic_ownership.engine.placement import (
 )
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.wiring import member_policies, reservations
-
-if TYPE_CHECKING:
-    from ironic_ownership.wiring import container
+from ironic_ownership.wiring.container import Container
 
 
-def host(wired: container.Wiring) -> tuple[Host, Reload]:
+def build(wired: Container) -> tuple[Host, Reload]:
     """Build the host process of this configuration, and its reload.
 
     :raises OwnershipError: if any part of it can't work.
     """
-    chosen, tuning = wired.settings, wired.settings.tuning
-    fence = Fence(chosen.member_ttl, chosen.fence_margin)
-    conditions = Conditions()
-    operator_log = OperatorLog(chosen.host, conditions)
+    settings, tuning = wired.settings, wired.settings.tuning
+    context = _context(wired)
+    operator_log = OperatorLog(settings.host, context.conditions)
     operator_log.starts_with(tuning.policies)
-    placement = wired.placement_of()
-    if placement is None:
+    if context.ports.placement is None:
         operator_log.without_placement()
     wake = threading.Event()
-    missing_nodes = MissingNodes(wired.inventory, tuning.limits)
-    ports = Ports(
-        wired.records,
-        wired.inventory,
-        wired.backend,
-        member_policies.interpret,
-        placement,
-    )
-    writer = Writer(chosen.host, wired.records, fence, operator_log)
 
     def members_changed(died: frozenset[str]) -> None:
         takeover.members_changed(died)
 
-    def aside(work: Callable[[], None]) -> None:
-        heartbeat.aside(work)
+    def run_in_background(work: Callable[[], None]) -> None:
+        heartbeat.run_in_background(work)
 
-    membership = local_member.Membership(
-        local_member.Identity(chosen.host, tuning.advertised),
-        wired.backend,
-        wired.records,
-        fence,
-        conditions,
-        members_changed,
-        aside=aside,
-    )
-    told = _placement_loop(wired, fence, conditions)
-    refresher = refresh.Refresher(
-        chosen.host,
-        tuning.policies.scope,
-        ports,
-        fence,
-        operator_log,
-        missing_nodes,
-        writer,
-        membership.judgement,
-        handover_limit=tuning.handover_limit,
-        availability_tracker=tracker.AvailabilityTracker(
-            wired.inventory,
-            conditions,
-            recovery_delay=tuning.recovery_delay,
-        ),
-        reporter=told,
-        repair=reservations.recovery_of(wired, fence, conditions).recover,
-    )
-    takeover = TakeOver(
-        chosen.host,
-        dataclasses.replace(ports, source=wired.inventory_of()),
-        lambda: refresher.last_scan,
-        membership.judgement,
-        fence,
-        writer,
-        conditions,
-        wake,
-        longest_age=fresh_enough(tuning.intervals.refresh),
-        handover_limit=tuning.handover_limit,
-    )
-    guard = action_guard.Guard(
-        chosen.host,
-        tuning.policies,
-        fence,
-        wired.records,
-        wired.inventory_of(),
+    member = LocalMember(
+        context, tuning.advertised, members_changed, run_in_background
     )
     heartbeat = Heartbeat(
-        membership,
-        wired.backend,
-        fence,
-        conditions,
+        context,
+        member,
         interval=tuning.intervals.heartbeat,
         watch_interval=tuning.intervals.watch,
     )
-    built = Host(
-        membership,
-        heartbeat,
-        refresher,
-        takeover,
-        fence,
-        conditions,
+    placement_loop = _placement_loop(wired, context)
+    reconciler = Reconciler(context, operator_log, tuning.handover_limit)
+    refresher = Refresher(
+        context,
+        tuning.policies.scope,
+        reconciler,
+        MissingNodes(wired.inventory, tuning.limits),
+        operator_log,
+        member.liveness,
+        availability=AvailabilityTracker(
+            wired.inventory,
+            context.conditions,
+            recovery_delay=tuning.recovery_delay,
+        ),
+        reporter=placement_loop,
+        repair=reservations.recovery_of(wired, context).recover,
+    )
+    takeover = TakeOver(
+        context.with_source(wired.inventory_of()),
+        reconciler,
+        lambda: refresher.last_scan,
+        member.liveness,
         wake,
+        longest_age=longest_scan_age(tuning.intervals.refresh),
+    )
+    guard = Guard(context.with_source(wired.inventory_of()), tuning.policies)
+    host = Host(
+        context,
+        member,
+        heartbeat,
+        takeover,
+        RefreshLoop(context, member, refresher, wake, tuning.intervals),
         guard,
         prepare=functools.partial(_prepare, wired),
-        intervals=tuning.intervals,
-        beside={'placement': told} if told else {},
+        workers={'placement': placement_loop} if placement_loop else {},
     )
-    return built, Reload(
-        built,
-        membership,
+    return host, Reload(
+        host,
+        member,
         refresher,
-        missing_nodes,
         guard,
         wired.inventory,
         tuning,
@@ -147,19 +111,35 @@ def host(wired: container.Wiring) -> tuple[Host, Reload]:
     )
 
 
+def _context(wired: Container) -> ServiceContext:
+    settings = wired.settings
+    return ServiceContext(
+        settings.host,
+        Ports(
+            wired.records,
+            wired.inventory,
+            wired.backend,
+            member_policies.interpret,
+            wired.placement_of(),
+        ),
+        Fence(settings.member_ttl, settings.fence_margin),
+        Conditions(),
+    )
+
+
 def _placement_loop(
-    wired: container.Wiring, fence: Fence, conditions: Conditions
+    wired: Container, context: ServiceContext
 ) -> loop.PlacementLoop | None:
-    """Build what tells Placement of the nodes, if it is to be told."""
+    """Build the loop that reports nodes to Placement, if configured."""
     placement = wired.placement_of()
     if placement is None or not wired.reports_inventory:
         return None
     common = (
-        wired.settings.host,
+        context.host,
         wired.records,
         placement,
-        fence,
-        conditions,
+        context.fence,
+        context.conditions,
     )
     return loop.PlacementLoop(
         reporter.PlacementReport(
@@ -168,13 +148,13 @@ def _placement_loop(
                 compare_interval=options.compare_interval(wired.conf),
             ),
             capacity_report.CapacityReport(*common),
-            conditions,
+            context.conditions,
         ),
-        conditions,
+        context.conditions,
     )
 
 
-def _prepare(wired: container.Wiring) -> None:
+def _prepare(wired: Container) -> None:
     wired.ready_records()
     wired.inventory.check(wired.scope)
     reservations.check_method(wired, wired.policies)

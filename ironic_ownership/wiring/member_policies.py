@@ -1,4 +1,4 @@
-"""What the settings of any member mean, as far as they can be known here."""
+"""Policies of any member, built from the settings that it advertises."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ironic_ownership.engine.decision import policy_set
 def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
     """Read the settings that a member advertises.
 
-    :returns: its policies, or ``None`` if this process can't know what they
-        mean: another contract version, or a policy that is not installed.
+    :returns: its policies, or ``None`` if this process can't build them:
+        another contract version, or a policy that is not installed.
     """
     if advertised.contract_version != model.CONTRACT_VERSION:
         return None

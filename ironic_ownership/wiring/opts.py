@@ -1,4 +1,4 @@
-"""Every option there is, those of the installed plugins included."""
+"""List of all options, including those of installed plugins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ironic_ownership.conf import plugin as plugin_conf
 
 
 def list_opts() -> Sequence[tuple[str, Sequence[cfg.Opt]]]:
-    """Return all options, those of the installed plugins included.
+    """Return all options, including those of installed plugins.
 
     For the sample configuration, the validator and the documentation.
     """

@@ -1,4 +1,4 @@
-"""What makes, settles and ends reservations in one process."""
+"""Wiring of reservations: reserver, recovery and allocations."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from ironic_ownership.contracts.allocations import Allocations, Method
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.wiring import member_policies
+from ironic_ownership.wiring.container import Container
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine.conditions import Conditions
-    from ironic_ownership.engine.membership.fence import Fence
+    from ironic_ownership.engine.membership.service_context import (
+        ServiceContext,
+    )
     from ironic_ownership.engine.reservations import recovery, release
     from ironic_ownership.engine.reservations.reserver import Reserver
-    from ironic_ownership.wiring import container
 
 
-def reserver(
-    wired: container.Wiring, request_id: str | None = None
-) -> Reserver:
-    """Build what reserves nodes, for any number of threads.
+def reserver(wired: Container, request_id: str | None = None) -> Reserver:
+    """Build the reserver, for any number of threads.
 
     :param request_id: sent to Ironic with each request.
     :raises OwnershipError: if database or Ironic can't be used.
@@ -32,7 +31,7 @@ def reserver(
 
     def source_of() -> Inventory:
         if not hasattr(mine, 'source'):
-            with wired.opening:
+            with wired.options_lock:
                 mine.source = wired.inventory_of(request_id)
         source: Inventory = mine.source
         return source
@@ -49,9 +48,9 @@ def reserver(
 
 
 def allocations_of(
-    wired: container.Wiring, request_id: str | None = None
+    wired: Container, request_id: str | None = None
 ) -> release.AllocationsOf:
-    """Return what gives each thread clients of its own."""
+    """Return a function that gives each thread its own clients."""
     from ironic_ownership.clients.ironic.allocation_factory import (
         open_allocations,
     )
@@ -63,7 +62,7 @@ def allocations_of(
     ) -> Allocations:
         opened: dict[str, Allocations] = mine.__dict__
         if method.value not in opened:
-            with wired.opening:
+            with wired.options_lock:
                 opened[method.value] = open_allocations(
                     wired.conf, method, request_id=request_id
                 )
@@ -73,11 +72,9 @@ def allocations_of(
 
 
 def recovery_of(
-    wired: container.Wiring,
-    fence: Fence,
-    conditions: Conditions,
+    wired: Container, context: ServiceContext
 ) -> recovery.Recovery:
-    """Build what settles the reservations of the service."""
+    """Build the recovery of unfinished reservations of the service."""
     from ironic_ownership.engine.reservations import (
         allocation_method,
         recovery,
@@ -86,23 +83,23 @@ def recovery_of(
 
     clients = allocations_of(wired)
     return recovery.Recovery(
-        wired.settings.host,
+        context.host,
         recovery.Ports(
             wired.reservations,
             clients,
             wired.inventory_of(),
             lambda policies: allocation_method.method_for(policies, clients),
         ),
-        release.Releaser(wired.reservations, clients, may_act=fence.epoch),
-        fence,
-        conditions,
+        release.Releaser(
+            wired.reservations, clients, may_act=context.fence.epoch
+        ),
+        context.fence,
+        context.conditions,
     )
 
 
-def check_method(
-    wired: container.Wiring, policies: policy_set.PolicySet
-) -> None:
-    """Refuse policies by which nodes can't be reserved in this Ironic."""
+def check_method(wired: Container, policies: policy_set.PolicySet) -> None:
+    """Refuse policies whose allocation method this Ironic lacks."""
     from ironic_ownership.engine.reservations import allocation_method
 
     allocation_method.method_for(policies, allocations_of(wired))

@@ -260,7 +260,7 @@ class TestRunning(hosts.HostsTestCase):
         self.deployment.wait_until(
             lambda: any(
                 all(word in line for word in words)
-                for line in self.host.lines('no refresh')
+                for line in self.host.lines('refresh failed')
             ),
             f'log line with {words}',
         )

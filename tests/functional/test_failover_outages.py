@@ -71,7 +71,9 @@ class TestOutages(hosts.HostsTestCase):
         uuids += self.enrolment.enrol(2)
         self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
         self.assert_said_once(host, 'waiting to start', 'Ironic answer')
-        self.assert_said_once(host, 'no refresh', 'refreshes succeed again')
+        self.assert_said_once(
+            host, 'refresh failed', 'refresh succeeded again'
+        )
         self.assertEqual(1, len(host.lines('database and Ironic answer')))
         self.assertEqual(1, len(host.lines('joined as')))
 
@@ -123,10 +125,10 @@ class TestOutages(hosts.HostsTestCase):
             self.assertEqual(before, self.deployment.events(), fault)
             proxy.fault = None
             self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
-            self.wait_for(host, 'refreshes succeed again', times)
+            self.wait_for(host, 'refresh succeeded again', times)
             self.enrolment.set_instance(uuids[0], None)
             self.deployment.wait_until(self.no_instance, 'its end')
-        self.assertEqual(len(FAULTS), len(host.lines('no refresh')))
+        self.assertEqual(len(FAULTS), len(host.lines('refresh failed')))
 
     def no_instance(self) -> bool:
         nodes = self.deployment.records.compute_nodes()
@@ -175,5 +177,5 @@ class TestOutages(hosts.HostsTestCase):
         for host in running:
             self.assertIsNone(host.process.returncode)
             self.assert_said_once(
-                host, 'no heartbeat', 'heartbeats succeed again'
+                host, 'heartbeat failed', 'heartbeat succeeded again'
             )

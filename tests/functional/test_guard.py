@@ -120,7 +120,7 @@ class TestGuard(hosts.HostsTestCase):
         self.enrolment.delete(first)
         self.refuse(exceptions.NotFoundError, first)
         (new,) = self.enrolment.enrol(1, shard='s1')
-        self.refuse(exceptions.NotOwnerError, new, 'nobody')
+        self.refuse(exceptions.NotOwnerError, new, 'unowned')
         self.host.guard(second)
 
     def test_fenced_service_is_refused(self) -> None:

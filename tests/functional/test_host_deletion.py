@@ -45,7 +45,7 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
         self.lose(gone)
         self.wait_for_records(self.nodes)
         self.assertEqual(set(self.nodes), self.placement_server.providers())
-        (line,) = self.host.lines(f'node {gone}: owner host1 -> nobody')
+        (line,) = self.host.lines(f'node {gone}: owner host1 -> none')
         self.assertIn('node_gone', line)
 
     def test_allocation_keeps_both_until_it_goes(self) -> None:
@@ -60,7 +60,7 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
         self.placement_server.free(consumer)
         self.wait_for_records(self.nodes)
         self.assertNotIn(gone, self.placement_server.providers())
-        self.wait_for_line('no more records are kept')
+        self.wait_for_line('no more records kept')
 
     def test_placement_down_lets_only_deletions_wait(self) -> None:
         gone = self.nodes[0]
@@ -86,7 +86,7 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
         with self.server.sql() as database:
             for uuid in everything[:4]:
                 database.execute('DELETE FROM nodes WHERE uuid = ?', (uuid,))
-        self.wait_for_line('are missing from Ironic at once')
+        self.wait_for_line('are missing from Ironic')
         self.assertEqual(set(everything), self.deployment.owned_by('host1'))
         self.assertEqual(set(everything), self.placement_server.providers())
 

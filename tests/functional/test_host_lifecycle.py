@@ -46,7 +46,7 @@ class TestLifecycle(hosts.HostsTestCase):
             # What it hears first is not that the first one is alive.
             busy = self.deployment.start('HOST1', 'all', membership=ttl)
             self.deployment.wait_until(
-                lambda: busy.lines('no heartbeat'), 'failed heartbeat'
+                lambda: busy.lines('heartbeat failed'), 'failed heartbeat'
             )
         others = [
             busy,
@@ -57,7 +57,7 @@ class TestLifecycle(hosts.HostsTestCase):
                 lambda other=other: other.lines('stands by for incarnation'),
                 'standby',
             )
-            self.assertEqual([], other.lines('no refresh'))
+            self.assertEqual([], other.lines('refresh failed'))
         self.assertIsNone(first.process.returncode)
         self.assertEqual({'host1'}, self.deployment.members())
         self.assertEqual(3, len(self.deployment.processes('host1')))

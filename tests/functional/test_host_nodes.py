@@ -50,7 +50,7 @@ class TestNodes(hosts.HostsTestCase):
             for uuid in uuids[:6]:
                 database.execute('DELETE FROM nodes WHERE uuid = ?', (uuid,))
         self.deployment.wait_until(
-            lambda: self.host.lines('are missing from Ironic at once'),
+            lambda: self.host.lines('are missing from Ironic'),
             'report of the loss',
         )
         # As many heartbeats as there are in several refreshes.
@@ -62,7 +62,7 @@ class TestNodes(hosts.HostsTestCase):
         self.enrolment.clear()
         self.enrol(10, 'mass')
         self.deployment.wait_until(
-            lambda: self.host.lines('no mass loss any more'), 'all clear'
+            lambda: self.host.lines('mass loss is over'), 'all clear'
         )
         self.assertEqual(
             before, (self.deployment.owners(), self.deployment.events())
@@ -152,4 +152,4 @@ class TestNodes(hosts.HostsTestCase):
             self.set_column(uuid, column, value)
         self.host = self.deployment.start('host1', 'all')
         self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
-        self.assertEqual([], self.host.lines('no refresh'))
+        self.assertEqual([], self.host.lines('refresh failed'))

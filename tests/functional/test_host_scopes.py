@@ -84,7 +84,7 @@ class TestScopes(hosts.HostsTestCase):
         self.deployment.wait_for_owners(owners)
         self.set_shard('s2', deployed, free)
         self.wait_for_line(one, '2 nodes owned here, but out of scope')
-        self.wait_for_line(two, '2 nodes that host2 should own are on record')
+        self.wait_for_line(two, 'on record with host1: 2 nodes that host2')
         self.deployment.wait_until(
             lambda: (
                 {
@@ -135,7 +135,7 @@ class TestScopes(hosts.HostsTestCase):
         keeper = next(
             h for h in self.deployment.hosts if h.name == before[deployed]
         )
-        self.wait_for_line(keeper, '1 nodes owned here, but out of scope')
+        self.wait_for_line(keeper, '1 node owned here, but out of scope')
         self.assertEqual(before | {free: after[free]}, after)
         changes = [
             (event.from_host, event.to_host)

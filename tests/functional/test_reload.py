@@ -152,7 +152,7 @@ class TestApplied(reload_case.ReloadsTestCase):
             reload_case.reload(host, ironic={'shard_key': 's/'})
             self.wait_for_error('host1', 'shard_key')
             reload_case.reload(host, ironic={'shard_key': 's2'})
-            self.wait_for_lines(host, 'no refresh')
+            self.wait_for_lines(host, 'refresh failed')
             self.deployment.wait_for_beats('host1', 4)
             self.assertEqual([], host.lines(reload_case.RELOADED))
         finally:

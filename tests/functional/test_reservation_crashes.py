@@ -78,7 +78,10 @@ class CrashTest(reservation_case.ReservingTestCase):
         for _ in range(_TRIES):
             self.age()
             self.service.refresh()
-            if 'reservations' not in self.service.host._conditions.standing:
+            if (
+                'reservations'
+                not in self.service.host._context.conditions.standing
+            ):
                 break  # Ironic has answered
         self.assert_sound()
 

@@ -223,7 +223,7 @@ class TestRestart(_Case):
     def wait_for_look(self) -> None:
         """Wait until the peer has seen that host1 is not there."""
         self.deployment.wait_until(
-            lambda: self.peer.lines('dead: host1'), 'look'
+            lambda: self.peer.lines('services died: host1'), 'look'
         )
         more = self.enrolment.enrol(12)
         self.shared |= test_failover.ring_of(more, ('host1', 'host2'))

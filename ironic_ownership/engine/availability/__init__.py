@@ -1,1 +1,1 @@
-"""Which nodes can be scheduled to, and which are out of service."""
+"""Availability of nodes for the scheduler."""

@@ -1,7 +1,7 @@
-"""Ask Ironic who works on nodes, whether or not it tells.
+"""Read the conductors of Ironic, if this service may see them.
 
-A deployment may well do without: Ironic may be too old, or its policy may
-show conductors to nobody but administrators. What is not known is not judged.
+Ironic may be too old, or its policy may show conductors to administrators
+only. Availability is then evaluated without them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,14 @@ from ironic_ownership.engine.availability import evaluation
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What is known of the conductors.
-
-    :param fleet: ``None`` if nothing is.
-    :param error: the reason, then.
-    """
+    """The conductors, or the error of reading them."""
 
     fleet: evaluation.Fleet | None = None
     error: exceptions.IronicError | None = None
 
 
-def ask(source: inventory.Inventory) -> Known:
-    """Return who works on nodes, or why that is not known. One list."""
+def read(source: inventory.Inventory) -> Known:
+    """Read the conductors, in one list."""
     try:
         return Known(evaluation.Fleet.of(source.conductors()))
     except exceptions.IronicError as exc:

@@ -1,8 +1,7 @@
-"""Can something be scheduled to a node? Pure: nodes and conductors go in.
+"""Evaluate whether a node can be scheduled to. Pure: no clock and no IO.
 
-No clock but the one that is handed in, no IO. What the codes mean is in
-``contracts.availability``; here is by which rule each is found, and how a
-driver that comes and goes is kept from moving its nodes with it.
+``contracts.availability`` explains the codes; here is the rule behind each
+code, and the damping of drivers that come and go.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from ironic_ownership.contracts import availability, exceptions, model
 
 Code = availability.Unavailable
 Place = tuple[str, str]
-"""A driver, and the conductor group in which somebody has it."""
+"""A driver, and the conductor group of a conductor that has it."""
 
 GOOD_PROVISION_STATES = frozenset((None, 'available'))
-"""Ironic said "nothing" for available before its API 1.2."""
+"""Before its API 1.2, Ironic reported no state for available nodes."""
 
 _CLEANING = frozenset(('cleaning', 'clean wait', 'clean failed', 'clean hold'))
 
 
 @dataclasses.dataclass(frozen=True)
 class Fleet:
-    """The conductors of one moment, by what they can work on.
+    """The conductors of one moment, by driver and group.
 
     :param living: places that a live conductor serves.
     :param dead: the conductors that served a place and are not alive.
@@ -43,29 +42,32 @@ class Fleet:
         living: set[Place] = set()
         dead: dict[Place, tuple[str, ...]] = {}
         members = 0
-        for one in sorted(conductors, key=lambda c: c.hostname):
-            places = {(driver, one.conductor_group) for driver in one.drivers}
-            if one.alive:
+        for conductor in sorted(conductors, key=lambda c: c.hostname):
+            places = {
+                (driver, conductor.conductor_group)
+                for driver in conductor.drivers
+            }
+            if conductor.alive:
                 members += 1
                 living |= places
             else:
                 for place in places:
-                    dead[place] = (*dead.get(place, ()), one.hostname)
+                    dead[place] = (*dead.get(place, ()), conductor.hostname)
         return cls(frozenset(living), dead, members)
 
     @property
     def all_gone(self) -> bool:
-        """Whether no conductor is alive at all."""
+        """Whether no conductor is alive."""
         return not self.members
 
     @property
     def drivers(self) -> frozenset[str]:
-        """The drivers that some live conductor has, in whatever group."""
+        """The drivers of live conductors, in any group."""
         return frozenset(driver for driver, _ in self.living)
 
     @property
     def groups(self) -> frozenset[str]:
-        """The conductor groups that have a live conductor with a driver."""
+        """The conductor groups of live conductors that have a driver."""
         return frozenset(group for _, group in self.living)
 
     def supports(self, driver: str, group: str) -> bool:
@@ -80,21 +82,21 @@ class Fleet:
 def evaluate(
     node: model.Node, fleet: Fleet | None = None
 ) -> availability.Evaluation:
-    """Judge one node by what Ironic says of it and of its conductors.
+    """Evaluate one node by its state in Ironic and its conductors.
 
-    :param fleet: without it, or if none of its conductors is alive, nothing
-        is concluded from conductors: the node is not to blame.
+    :param fleet: ignored if ``None``, or if none of its conductors is alive:
+        that is no fault of the node.
     """
     if fleet is not None and is_out_of_service(node, fleet):
         return _out_of_service(node, fleet)
-    code, detail = _judge_state(node)
+    code, detail = _evaluate_state(node)
     if code is None:
         return availability.AVAILABLE
     return availability.Evaluation(code, detail)
 
 
 def is_out_of_service(node: model.Node, fleet: Fleet | None) -> bool:
-    """Tell whether others have conductors that are alive, and this has none.
+    """Tell whether no live conductor supports the node, but others live.
 
     :param fleet: as for :func:`evaluate`.
     """
@@ -110,11 +112,11 @@ def _out_of_service(node: model.Node, fleet: Fleet) -> availability.Evaluation:
     return availability.Evaluation(
         Code.OUT_OF_SERVICE,
         f'driver {node.driver!r}, conductor group {node.conductor_group!r}, '
-        + (f'dead: {", ".join(needed)}' if needed else 'nobody has it'),
+        + (f'dead: {", ".join(needed)}' if needed else 'no conductor has it'),
     )
 
 
-def _judge_state(node: model.Node) -> tuple[Code | None, str]:
+def _evaluate_state(node: model.Node) -> tuple[Code | None, str]:
     state = node.provision_state or 'none'
     if node.maintenance:
         return Code.MAINTENANCE, f'provision state {state}'
@@ -140,13 +142,13 @@ def _judge_state(node: model.Node) -> tuple[Code | None, str]:
 def seen(
     node: model.Node, record: model.ComputeNode | None, fleet: Fleet | None
 ) -> availability.Evaluation:
-    """Judge a node as whoever is not its owner sees it.
+    """Evaluate a node for a process that is not its owner.
 
-    It is for the owner to say when it is back in service.
+    Only the owner puts a node back into service.
     """
-    verdict = evaluate(node, fleet)
-    if verdict.code == Code.OUT_OF_SERVICE:
-        return verdict
+    found = evaluate(node, fleet)
+    if found.code == Code.OUT_OF_SERVICE:
+        return found
     if (
         record is not None
         and record.host is not None
@@ -156,14 +158,14 @@ def seen(
             Code.OUT_OF_SERVICE,
             f'{record.host} has not put it back into service',
         )
-    return verdict
+    return found
 
 
 def check_in_service(node: model.Node, fleet: Fleet | None) -> None:
     """Refuse to act on a node that is out of service.
 
-    :param fleet: as for :func:`evaluate`; here no conductor at all is one that
-        is missing.
+    :param fleet: as for :func:`evaluate`, but if none of its conductors is
+        alive, every node is out of service.
     :raises NodeOutOfServiceError: naming driver, group and conductors.
     """
     if fleet is None or fleet.supports(node.driver, node.conductor_group):
@@ -176,17 +178,17 @@ def check_in_service(node: model.Node, fleet: Fleet | None) -> None:
     )
 
 
-class Watch:
-    """Remembers since when each place is served, so that flaps move nothing.
+class FlapDamper:
+    """Evaluates nodes over time, so that flapping conductors move nothing.
 
-    A node goes out of service at once and comes back only after its driver
-    was served in every look of some time. After nobody was alive at all, each
-    driver has that time to come back before it is missed: conductors that
-    are started again do not start all at once.
+    A node goes out of service immediately. It comes back after its driver
+    was present in every observation of the recovery delay. After an outage of
+    all conductors, each driver has the same time to come back before it is
+    missed: restarted conductors do not all return at the same moment.
 
     Threading: one thread.
 
-    :ivar recovery_delay: that time, in seconds.
+    :ivar recovery_delay: in seconds.
     """
 
     def __init__(self, recovery_delay: float) -> None:
@@ -194,50 +196,50 @@ class Watch:
         self._since: dict[Place, float] = {}
         self._fleet: Fleet | None = None
         self._now = 0.0
-        self._none_lived_at: float | None = None
+        self._outage_at: float | None = None
 
-    def look(self, fleet: Fleet | None, now: float) -> None:
-        """Take in who is alive now.
+    def observe(self, fleet: Fleet | None, now: float) -> None:
+        """Record the live conductors.
 
-        :param fleet: ``None`` if that is not known; then, as when nobody is
-            alive, no place counts as served all the time.
+        :param fleet: ``None`` if they are not known; then, as when none is
+            alive, every driver counts as interrupted.
         :param now: seconds on a monotonic clock.
         """
         if fleet is not None and fleet.all_gone:
             fleet = None
-            self._none_lived_at = now
+            self._outage_at = now
         places = fleet.living if fleet else frozenset()
         self._fleet = fleet
         self._now = now
         self._since = {p: self._since.get(p, now) for p in places}
 
-    def judge(
+    def evaluate(
         self, node: model.Node, before: str | None
     ) -> availability.Evaluation:
-        """Judge a node at the last look.
+        """Evaluate a node at the last observation.
 
-        :param before: the code on record: who is out of service stays so
-            until it is certain that this is over.
+        :param before: the code on record: a node that is out of service
+            stays so until that is certainly over.
         """
-        verdict = evaluate(node, None if self._is_restart else self._fleet)
-        if before != Code.OUT_OF_SERVICE or verdict.code == before:
-            return verdict
+        found = evaluate(node, None if self._is_restart else self._fleet)
+        if before != Code.OUT_OF_SERVICE or found.code == before:
+            return found
         if self._fleet is None:
             return availability.Evaluation(
-                Code.OUT_OF_SERVICE, 'as before: conductors are not known'
+                Code.OUT_OF_SERVICE, 'unchanged: conductors are not known'
             )
         place = node.driver, node.conductor_group
         since = self._since.get(place, self._now)
         if self._now - since < self.recovery_delay:
             return availability.Evaluation(
                 Code.OUT_OF_SERVICE,
-                f'driver {node.driver!r} has not been back for '
-                f'{self.recovery_delay:g} s yet',
+                f'driver {node.driver!r} has been back for less than '
+                f'{self.recovery_delay:g} s',
             )
-        return verdict
+        return found
 
     @property
     def _is_restart(self) -> bool:
-        """Whether nobody was alive a short while ago."""
-        at = self._none_lived_at
+        """Whether all conductors were dead a short while ago."""
+        at = self._outage_at
         return at is not None and self._now - at < self.recovery_delay

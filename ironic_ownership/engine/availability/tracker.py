@@ -1,8 +1,8 @@
-"""Judge the own nodes in every refresh: which of them can be scheduled to.
+"""Availability of the own nodes, evaluated in every refresh.
 
-Asks Ironic for its conductors, once a refresh however many nodes there are.
-Whether they answer or not, the refresh goes on: a node that cannot be judged
-by its conductors keeps what was judged before.
+Reads the conductors of Ironic once in a refresh, regardless of the number of
+nodes. If that fails, the refresh goes on: a node keeps the availability that
+cannot be evaluated without conductors.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.membership import fence
 
 RECOVERY_DELAY = 60.0
-"""Seconds, unless something else is configured."""
+"""Seconds, unless configured otherwise."""
 
 
 class AvailabilityTracker:
-    """Judges nodes for one service.
+    """Evaluates nodes for one service.
 
     Threading: the refresh thread only.
 
-    :ivar recovery_delay: seconds for which a driver has to be served again
-        before its nodes are back in service.
-    :ivar fleet: who worked on nodes at the last look; ``None`` if that is
+    :ivar fleet: the conductors at the last observation; ``None`` if they are
         not known.
     """
 
@@ -42,17 +40,17 @@ class AvailabilityTracker:
         self._source = source
         self._conditions = conditions
         self._clock = clock
-        self._watch = evaluation.Watch(recovery_delay)
+        self._damper = evaluation.FlapDamper(recovery_delay)
         self.fleet: evaluation.Fleet | None = None
 
     @property
     def recovery_delay(self) -> float:
-        """Seconds for which a driver has to be served again."""
-        return self._watch.recovery_delay
+        """Seconds that a driver has to be back before its nodes are."""
+        return self._damper.recovery_delay
 
     @recovery_delay.setter
     def recovery_delay(self, seconds: float) -> None:
-        self._watch.recovery_delay = seconds
+        self._damper.recovery_delay = seconds
 
     def complete(
         self,
@@ -61,17 +59,16 @@ class AvailabilityTracker:
         nodes: Sequence[model.Node],
         records: Mapping[str, model.ComputeNode],
     ) -> list[Change]:
-        """Add to what a service is about to change what it judges.
+        """Add availability to planned changes.
 
-        :param changes: those that were planned; a node that is claimed or
-            updated anyway costs nothing more.
-        :param nodes: all that the plan was made for.
+        :param changes: the planned changes; a node that is claimed or
+            updated anyway costs no further write.
+        :param nodes: all nodes that the plan was made for.
         :returns: these changes, and an update of every other own node whose
-            verdict is another than that on record.
+            availability differs from the record.
         """
-        # Where there is nothing to judge, there is nothing to ask.
         self.fleet = self._fleet() if nodes else None
-        self._watch.look(self.fleet, self._clock())
+        self._damper.observe(self.fleet, self._clock())
         planned = {change.uuid: change for change in changes}
         completed: list[Change] = [
             change for change in changes if not _describes(change)
@@ -82,33 +79,31 @@ class AvailabilityTracker:
             if not (_describes(change) or (change is None and is_own)):
                 continue
             before = record.unavailable if record else None
-            verdict = self._watch.judge(node, before)
+            found = self._damper.evaluate(node, before)
             if isinstance(change, Claim | Update):
                 completed.append(
-                    dataclasses.replace(change, availability=verdict)
+                    dataclasses.replace(change, availability=found)
                 )
-            elif verdict.code != before:
-                completed.append(Update(node, verdict))
+            elif found.code != before:
+                completed.append(Update(node, found))
         return completed
 
     def _fleet(self) -> evaluation.Fleet | None:
-        known = conductors.ask(self._source)
+        known = conductors.read(self._source)
         fleet = known.fleet
         if fleet is None:
             self._conditions.report(
                 'conductors',
-                f'Ironic does not tell its conductors: {known.error}. Nodes '
-                'are neither taken out of service nor back until it does',
+                f'conductors cannot be read: {known.error}. Until then no '
+                'node goes out of service or comes back',
             )
             return None
-        self._conditions.clear(
-            'conductors', 'Ironic tells its conductors again'
-        )
+        self._conditions.clear('conductors', 'conductors are readable again')
         if fleet.all_gone:
             self._conditions.report(
                 'no conductor',
-                'none of the conductors of Ironic is alive: nobody can work '
-                'on any node. No node is taken out of service by that',
+                'none of the conductors of Ironic is alive: no node can be '
+                'managed. No node goes out of service because of that',
             )
         else:
             self._conditions.clear(
@@ -118,5 +113,5 @@ class AvailabilityTracker:
 
 
 def _describes(change: Change | None) -> bool:
-    """Tell whether a change writes what Ironic says of its node."""
+    """Tell whether a change writes the availability of its node."""
     return isinstance(change, Claim | Update)

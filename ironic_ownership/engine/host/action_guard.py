@@ -1,46 +1,40 @@
-"""May this service act on a node, right now? Asked before anything is done.
+"""Check that this service may act on one node at this moment.
 
-What a refresh decided may be a minute old; here the record and Ironic are
-asked again about the one node.
+A refresh may be a minute old, so record and Ironic are read again for the
+one node before anything is done to it.
 """
 
 from __future__ import annotations
 
-from ironic_ownership.contracts import exceptions, inventory, model
-from ironic_ownership.contracts.records import Records
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.membership.fence import Fence
+from ironic_ownership.engine.membership.service_context import ServiceContext
 
 
 class Guard:
     """Checks one node at a time for one service.
 
-    Threading: any one thread at a time besides the refresh, with an
-    inventory of its own.
+    Threading: any one thread at a time in parallel with the refresh.
 
-    :ivar policies: the service's policies as they are now.
+    :param context: with an Ironic client of its own.
+    :ivar policies: the current policies of the service.
     """
 
     def __init__(
-        self,
-        host: str,
-        policies: policy_set.PolicySet,
-        fence: Fence,
-        records: Records,
-        source: inventory.Inventory,
+        self, context: ServiceContext, policies: policy_set.PolicySet
     ) -> None:
-        self._host = host
-        self._fence = fence
-        self._records = records
-        self._source = source
+        self._host = context.host
+        self._fence = context.fence
+        self._records = context.ports.records
+        self._source = context.ports.source
         self.policies = policies
 
     def check(self, uuid: str) -> model.Node:
         """Return the node if the service may act on it.
 
-        A node with an instance may be acted on in any shard and group: it
-        stays with its service until an operator moves it.
+        A node with an instance is allowed in any shard and group: it stays
+        with its service until an operator moves it.
 
         Source: ironic-shards, "Proposed change": shard and conductor group
         are checked before anything is done; the look-up is not restricted.
@@ -49,10 +43,11 @@ class Guard:
         :raises FencedError: if the service may not act at all: it has lost
             its membership, was fenced, or is forced down.
         :raises NotFoundError: if Ironic does not have the node.
-        :raises NotOwnerError: if the records name another service, or none.
+        :raises NotOwnerError: if the node is on record with another service,
+            or with none.
         :raises WrongScopeError: if a free node has left the service's scope.
         :raises NodeOutOfServiceError: if no live conductor of the node's
-            group has its driver; not judged if Ironic does not show its
+            group has its driver; not checked if Ironic does not show its
             conductors to this service.
         :raises OwnershipError: if records or Ironic do not answer.
         """
@@ -69,12 +64,12 @@ class Guard:
         if not deployed and not self.policies.admits(node):
             raise self._wrong_scope(node)
         evaluation.check_in_service(node, self._fleet())
-        # Asking took time, in which the right may have ended.
+        # The right may have ended during these requests.
         self._fence.epoch()
         return node
 
     def _fleet(self) -> evaluation.Fleet | None:
-        known = conductors.ask(self._source)
+        known = conductors.read(self._source)
         if isinstance(known.error, exceptions.IronicUnavailableError):
             raise known.error
         return known.fleet
@@ -86,29 +81,30 @@ class Guard:
         if row is not None and row.forced_down:
             raise exceptions.FencedError(
                 f'{self._host} is forced down',
-                hint=f'ironic-ownership service set {self._host} --up takes '
-                'that back, once nothing else acts on its nodes',
+                hint=f'Run "ironic-ownership service set {self._host} --up" '
+                'once nothing else acts on its nodes',
             )
         if row is None or row.fenced or row.epoch != epoch:
             raise exceptions.FencedError(
-                f'{self._host} was fenced: another service, or its own '
-                'successor, has taken its right to act',
-                hint='It acts again once it has registered anew',
+                f'{self._host} was fenced: another service, or another '
+                'process of this one, has taken over its right to act',
+                hint='It acts again after it has registered again',
             )
 
     def _not_owner(
         self, uuid: str, record: model.ComputeNode | None
     ) -> exceptions.NotOwnerError:
-        owner = record.host if record and record.host else None
+        owner = record.host if record else None
+        if not owner:
+            return exceptions.NotOwnerError(
+                f'{self._host} does not own the node {uuid}: it is unowned',
+                hint='Wait for the next refresh, which may claim it',
+            )
         return exceptions.NotOwnerError(
             f'{self._host} does not own the node {uuid}: on record it '
-            f'belongs to {owner or "nobody"}',
-            hint=(
-                f'Ask {owner}, or move the node: ironic-ownership compute '
-                f'node move {uuid} --service {self._host}'
-                if owner
-                else 'Wait for the next refresh, which may claim it'
-            ),
+            f'belongs to {owner}',
+            hint=f'Ask {owner}, or move the node: ironic-ownership compute '
+            f'node move {uuid} --service {self._host}',
         )
 
     def _wrong_scope(self, node: model.Node) -> exceptions.WrongScopeError:

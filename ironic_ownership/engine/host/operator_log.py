@@ -1,6 +1,7 @@
-"""What the operator reads of a service's work: each change, each trouble once.
+"""Log of a service's work for operators: one line for each change or problem.
 
-Says things and remembers what it said; changes nothing.
+Logs a problem when it appears, when it changes, and when it is over. Changes
+nothing.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.engine.host import reconcile_plan
+from ironic_ownership.engine.suggestions import counted
 
 LOG = log.getLogger(__name__)
 
 
 class OperatorLog:
-    """The log of one service's refreshes.
+    """The log of one service.
 
-    Threading: the refresh thread only, unless said otherwise.
+    Threading: the refresh thread only, unless stated otherwise.
     """
 
     def __init__(self, host: str, conditions: Conditions) -> None:
@@ -39,7 +41,7 @@ class OperatorLog:
         self._withholding: set[str] = set()
 
     def changed(self, change: Change) -> None:
-        """Log one change that was carried out: one line a change."""
+        """Log one change that was written."""
         match change:
             case Claim():
                 self._owner_changed(
@@ -54,48 +56,50 @@ class OperatorLog:
                     'node %s: record updated, instance %s, %s',
                     change.uuid,
                     change.node.instance_uuid or 'none',
-                    _judged(change),
+                    _availability(change),
                 )
 
-    def planned(self, made: reconcile_plan.Plan) -> None:
+    def planned(self, plan: reconcile_plan.Plan) -> None:
         """Warn of the nodes that need an operator."""
-        for owner, uuids in sorted(made.withheld.items()):
+        for owner, uuids in sorted(plan.withheld.items()):
             self._conditions.report(
                 f'withheld {owner}',
-                f'{len(uuids)} nodes that {self._host} should own are on '
-                f'record with {owner}, as is {uuids[0]}. Stop {owner} '
-                'and move them: ironic-ownership compute node move '
-                f'{uuids[0]} --service {self._host}',
+                f'on record with {owner}: {counted(len(uuids), "node")} that '
+                f'{self._host} should own, for example {uuids[0]}. Stop '
+                f'{owner}, then run "ironic-ownership compute node move '
+                f'{uuids[0]} --service {self._host}"',
             )
-        for owner in self._withholding - made.withheld.keys():
+        for owner in self._withholding - plan.withheld.keys():
             self._conditions.clear(
                 f'withheld {owner}', f'no more nodes withheld by {owner}'
             )
-        self._withholding = set(made.withheld)
-        if made.undecided:
+        self._withholding = set(plan.withheld)
+        if plan.suspects:
             self._conditions.report(
-                'undecided',
-                'no node changes owner until it is certain whether these '
-                f'are alive: {", ".join(sorted(made.undecided))}',
+                'suspects',
+                'changes of owner deferred: these services may be dead or '
+                f'alive: {", ".join(sorted(plan.suspects))}',
             )
         else:
-            self._conditions.clear('undecided', 'it is certain who is alive')
-        self._some(
+            self._conditions.clear(
+                'suspects', 'changes of owner resumed: no suspected services'
+            )
+        self._nodes(
             'contested',
-            made.contested,
+            plan.contested,
             'admitted by several services',
-            'ironic-ownership compute node explain {} tells which',
+            'Run "ironic-ownership compute node explain {}" to see them',
         )
-        self._some(
+        self._nodes(
             'filtered',
-            made.filtered,
+            plan.filtered,
             'owned here, but out of scope',
-            'Set shard and conductor group back, or move them: '
-            'ironic-ownership compute node move {} --service HOST',
+            'Restore shard and conductor group, or run "ironic-ownership '
+            'compute node move {} --service HOST"',
         )
 
     def starts_with(self, policies: policy_set.PolicySet) -> None:
-        """Warn of a deprecated assigner as soon as it is configured."""
+        """Warn of a deprecated assigner at the start."""
         assigner = policies.assigner
         if assigner is not None and assigner.deprecated:
             self._conditions.report(
@@ -104,7 +108,7 @@ class OperatorLog:
             )
 
     def decides_with(self, services: PeerGroups) -> None:
-        """Warn of a deprecated assigner that really shares nodes."""
+        """Warn of a deprecated assigner that shares nodes among peers."""
         group = services.group_of.get(self._host)
         assigner = group.policies.assigner if group else None
         if group is None or assigner is None or not assigner.deprecated:
@@ -117,66 +121,68 @@ class OperatorLog:
             )
 
     def policies_are_slow(self, what: str) -> None:
-        """Warn of policies that do not come to an end. Any thread."""
+        """Warn of policies that do not return in time. Any thread."""
         self._conditions.report(
             'slow policies',
-            f'{what}: until it answers nothing is decided, and no owner '
-            'changes',
+            f'{what}: no owner changes until it returns',
         )
 
     def policies_are_in_time(self) -> None:
-        """Say that the policies decide fast enough again."""
-        self._conditions.clear('slow policies', 'policies are in time again')
+        """Log that the policies return in time again."""
+        self._conditions.clear(
+            'slow policies', 'policies return in time again'
+        )
 
     def is_forced_down(self, row: model.Service | None) -> bool:
-        """Tell whether the own service is forced down, and say so once."""
+        """Tell whether the own service is forced down, and log it."""
         if row is not None and row.forced_down:
             self._conditions.report(
                 'forced_down',
                 f'service {self._host} is forced down: it changes nothing '
-                'until that is taken back',
+                'until an operator runs "ironic-ownership service set '
+                f'{self._host} --up"',
             )
             return True
-        self._conditions.clear('forced_down', 'no longer forced down')
+        self._conditions.clear(
+            'forced_down', f'service {self._host} is no longer forced down'
+        )
         return False
 
     def is_mass_loss(self, found: missing_nodes.Findings, owned: int) -> bool:
-        """Tell whether too many own nodes are missing, and say so once."""
+        """Tell whether too many own nodes are missing, and log it."""
         if found.mass_loss:
             self._conditions.report(
                 'mass_loss',
-                f'{found.unexplained} of {owned} own nodes are missing from '
-                'Ironic at once: nothing is changed. Check Ironic and this '
-                "service's credential; see [ownership] mass_loss_share",
+                f'mass loss: {found.unexplained} of {owned} own nodes are '
+                'missing from Ironic: nothing is changed. Check Ironic and '
+                "this service's credential; see [ownership] mass_loss_share",
             )
             return True
-        self._conditions.clear('mass_loss', 'no mass loss any more')
+        self._conditions.clear('mass_loss', 'mass loss is over')
         return False
 
     def kept_records(self, kept: Mapping[str, Sequence[GateResult]]) -> None:
         """Warn of records that a gate protects from deletion.
 
-        :param kept: the gates that are not passed, by the node's uuid.
+        :param kept: the gates that refuse, by the node's uuid.
         """
         if not kept:
-            self._conditions.clear(
-                'kept', 'no more records are kept by a gate'
-            )
+            self._conditions.clear('kept', 'no more records kept by a gate')
             return
         gates = sorted({r.gate for some in kept.values() for r in some})
         one = min(kept)
         self._conditions.report(
             'kept',
-            'records of nodes that Ironic answers 404 for are kept, refused '
-            f'by: {", ".join(gates)}. See: ironic-ownership compute node '
-            f'check-delete {one}',
+            f'{counted(len(kept), "record")} kept although Ironic answers '
+            f'404 for the nodes; refused by: {", ".join(gates)}. Run '
+            f'"ironic-ownership compute node check-delete {one}" to see why',
         )
 
     def without_placement(self) -> None:
-        """Say that deletions do not look at allocations."""
+        """Log that deletions do not check allocations."""
         LOG.info(
-            '[placement] is not configured: records are deleted without a '
-            'look at allocations, and providers are left alone'
+            '[placement] is not configured: records are deleted without '
+            'checking allocations, and resource providers are not deleted'
         )
 
     def _owner_changed(
@@ -189,28 +195,29 @@ class OperatorLog:
         LOG.info(
             'node %s: owner %s -> %s, reason %s',
             uuid,
-            before or 'nobody',
-            after or 'nobody',
+            before or 'none',
+            after or 'none',
             reason.value,
         )
 
-    def _some(
+    def _nodes(
         self, condition: str, uuids: Sequence[str], what: str, hint: str
     ) -> None:
         if uuids:
             one = min(uuids)
             self._conditions.report(
                 condition,
-                f'{len(uuids)} nodes {what}, as {one}. {hint.format(one)}',
+                f'{counted(len(uuids), "node")} {what}, for example {one}. '
+                f'{hint.format(one)}',
             )
         else:
             self._conditions.clear(condition, f'no more nodes {what}')
 
 
-def _judged(update: Update) -> str:
-    verdict = update.availability
-    if verdict is None:
-        return 'not judged'
-    if verdict.code is None:
+def _availability(update: Update) -> str:
+    found = update.availability
+    if found is None:
+        return 'not evaluated'
+    if found.code is None:
         return 'available'
-    return f'{verdict.code}: {verdict.detail}'
+    return f'{found.code}: {found.detail}'

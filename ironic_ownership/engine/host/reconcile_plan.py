@@ -1,7 +1,7 @@
-"""Compare decisions with the records: what one service has to change. Pure.
+"""Reconcile plan: the changes that make one service's decisions true. Pure.
 
-Nothing is taken from a service that may still be alive, and a group that
-shares nodes moves none while it is not clear who is in it.
+Nothing is taken from a service that may still be alive, and a peer group moves
+no node while one of its members is suspected to be dead.
 """
 
 from __future__ import annotations
@@ -13,76 +13,80 @@ from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import Change, Claim, Release, Update
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.membership import failure_detector
+from ironic_ownership.engine.membership.failure_detector import (
+    VIEW_ONLY,
+    Liveness,
+)
 
 
 @dataclasses.dataclass
 class Plan:
-    """What a service would change, and what it can't or must not.
+    """The changes of one service, and the nodes that it can't change.
 
     :param waiting: nodes it is to own once their live owner releases them.
-    :param held: nodes that would change owner, if it were clear who is dead.
-    :param undecided: the services of which that is not clear.
-    :param withheld: nodes its policies give it, by the host that keeps them
-        on record until an operator moves them.
-    :param contested: nodes about which live services disagree.
+    :param deferred: nodes that would change owner if the suspects were known
+        to be dead, or alive.
+    :param suspects: services that may be alive or dead.
+    :param withheld: nodes that its policies give it, by the host that keeps
+        them on record until an operator moves them.
+    :param contested: nodes that several live services admit.
     :param filtered: own nodes that the own policies no longer admit.
     """
 
     changes: list[Change] = dataclasses.field(default_factory=list)
     waiting: int = 0
-    held: int = 0
-    undecided: frozenset[str] = frozenset()
+    deferred: int = 0
+    suspects: frozenset[str] = frozenset()
     withheld: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     contested: list[str] = dataclasses.field(default_factory=list)
     filtered: list[str] = dataclasses.field(default_factory=list)
 
 
-def plan(
+def build(
     host: str,
     nodes: Iterable[model.Node],
     decisions: decide.Decisions,
     records: Mapping[str, model.ComputeNode],
     services: Mapping[str, model.Service],
     peer_groups: PeerGroups,
-    judgement: failure_detector.Judgement = failure_detector.UNDISPUTED,
+    liveness: Liveness = VIEW_ONLY,
 ) -> Plan:
-    """Work out what ``host`` has to change to make the decisions true.
+    """Plan the changes by which ``host`` carries the decisions out.
 
-    Every change states what it expects of the record, so a plan made from
-    an old snapshot is refused and never carried out by mistake.
+    Every change states what it expects of the record, so that a plan from an
+    old snapshot is refused.
 
-    :param judgement: who is dead of those that are not alive.
+    :param liveness: which of the missing services are dead.
     """
-    made = Plan(undecided=_undecided(host, services, peer_groups, judgement))
+    plan = Plan(suspects=_suspects(host, services, peer_groups, liveness))
     for node in nodes:
         decision = decisions[node.uuid]
         record = records.get(node.uuid)
         owner = record.host if record else None
         if decision.contest is not None:
-            made.contested.append(node.uuid)
+            plan.contested.append(node.uuid)
         if record is not None and owner == host:
-            _plan_own(made, host, node, decision, record)
+            _plan_own(plan, host, node, decision, record)
         elif decision.owner == host:
             if owner is None or owner in peer_groups.alive:
-                _plan_free(made, node, decision, owner)
+                _plan_free(plan, node, decision, owner)
             elif owner not in peer_groups.away:
                 row = services.get(owner)
-                _plan_inheritance(made, node, decision, owner, row, judgement)
+                _plan_inheritance(plan, node, decision, owner, row, liveness)
         elif (
             decision.wanted_by == host
             and owner is not None
             and _needs_a_move(host, owner, peer_groups)
         ):
-            made.withheld.setdefault(owner, []).append(node.uuid)
-    return made
+            plan.withheld.setdefault(owner, []).append(node.uuid)
+    return plan
 
 
 def _needs_a_move(host: str, owner: str, peer_groups: PeerGroups) -> bool:
     """Tell whether an operator should move a node from its owner.
 
-    Among peers a deployed node that stays with a live one is as it should
-    be; with a dead one nobody can manage it.
+    Among peers a deployed node rightly stays with a live owner; with a dead
+    one no service can manage it.
     """
     group = peer_groups.group_of.get(host)
     among_peers = group is not None and group.rebalancing
@@ -90,22 +94,22 @@ def _needs_a_move(host: str, owner: str, peer_groups: PeerGroups) -> bool:
 
 
 def _plan_own(
-    made: Plan,
+    plan: Plan,
     host: str,
     node: model.Node,
     decision: model.Decision,
     record: model.ComputeNode,
 ) -> None:
     if decision.owner != host:
-        if made.undecided:
-            made.held += 1
+        if plan.suspects:
+            plan.deferred += 1
         else:
-            made.changes.append(Release(node.uuid))
+            plan.changes.append(Release(node.uuid))
         return
     if decision.filtered:
-        made.filtered.append(node.uuid)
+        plan.filtered.append(node.uuid)
     if _outdated(record, node):
-        made.changes.append(Update(node))
+        plan.changes.append(Update(node))
 
 
 def _outdated(record: model.ComputeNode, node: model.Node) -> bool:
@@ -119,33 +123,33 @@ def _outdated(record: model.ComputeNode, node: model.Node) -> bool:
 
 
 def _plan_free(
-    made: Plan,
+    plan: Plan,
     node: model.Node,
     decision: model.Decision,
     owner: str | None,
 ) -> None:
-    """Plan for a node that nobody owns, or that its live owner releases."""
+    """Plan for an unowned node, or one that its live owner releases."""
     if owner is not None:
-        made.waiting += 1
-    elif made.undecided:
-        made.held += 1
+        plan.waiting += 1
+    elif plan.suspects:
+        plan.deferred += 1
     else:
-        made.changes.append(Claim(node, decision.reason))
+        plan.changes.append(Claim(node, decision.reason))
 
 
 def _plan_inheritance(
-    made: Plan,
+    plan: Plan,
     node: model.Node,
     decision: model.Decision,
     owner: str,
     row: model.Service | None,
-    judgement: failure_detector.Judgement,
+    liveness: Liveness,
 ) -> None:
     """Plan for a node whose owner is not alive."""
-    if made.undecided or not _is_gone(owner, row, judgement):
-        made.held += 1
+    if plan.suspects or not _is_gone(owner, row, liveness):
+        plan.deferred += 1
         return
-    made.changes.append(
+    plan.changes.append(
         Claim(
             node,
             decision.reason,
@@ -155,30 +159,28 @@ def _plan_inheritance(
     )
 
 
-def _is_gone(
-    host: str, row: model.Service | None, judgement: failure_detector.Judgement
-) -> bool:
+def _is_gone(host: str, row: model.Service | None, liveness: Liveness) -> bool:
     """Tell whether a service that is not alive can't act any more.
 
-    One that is fenced has given up its right, or lost it: nobody need wait
-    until its death is certain. Who has just started does not know whether
-    that was long ago, or a restart of everybody.
+    A fenced service has lost its right already, so its death need not be
+    certain. It has to be suspected, though: an observer that just started
+    cannot tell an old fence from a restart of all services.
     """
-    if row is None or row.forced_down or judgement.is_dead(host):
+    if row is None or row.forced_down or liveness.is_dead(host):
         return True
-    return row.fenced and host in judgement.uncertain
+    return row.fenced and host in liveness.suspect
 
 
-def _undecided(
+def _suspects(
     host: str,
     services: Mapping[str, model.Service],
     peer_groups: PeerGroups,
-    judgement: failure_detector.Judgement,
+    liveness: Liveness,
 ) -> frozenset[str]:
-    """Return the peers of a service that may be dead, and may be alive.
+    """Return the peers of a service that may be dead or alive.
 
-    Itself, if the view lacks it: the store has forgotten it, and may have
-    forgotten everybody.
+    Returns the service itself if the view lacks it: the store has lost it,
+    and may have lost all members.
     """
     if host not in peer_groups.alive:
         return frozenset({host})
@@ -190,7 +192,7 @@ def _undecided(
         peer
         for peer in missing & services.keys()
         if not services[peer].disabled
-        and not _is_gone(peer, services[peer], judgement)
+        and not _is_gone(peer, services[peer], liveness)
     )
 
 
@@ -199,11 +201,11 @@ def limited(
     limit: int,
     last: Collection[str] = (),
 ) -> list[Change]:
-    """Return as much as may be done in one round.
+    """Return the changes that are allowed in one round.
 
-    :param limit: so many nodes may change from one owner to another.
-    :param last: nodes that come behind the others, because they were tried
-        in vain: so nobody waits for ever behind them.
+    :param limit: number of nodes that may change from one owner to another.
+    :param last: uuids of nodes to hand over after all others: they were
+        refused before, and must not block the others indefinitely.
     """
     moving = [change for change in changes if hands_over(change)]
     if len(moving) <= limit:
@@ -216,7 +218,7 @@ def limited(
 
 
 def hands_over(change: Change) -> bool:
-    """Tell whether a change is one half, or all, of a change of owner."""
+    """Tell whether a change is part of a change of owner."""
     return isinstance(change, Release) or (
         isinstance(change, Claim) and change.seen_host is not None
     )

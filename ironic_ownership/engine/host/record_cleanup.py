@@ -1,15 +1,15 @@
-"""Delete the records of nodes that are gone: the last part of a refresh.
+"""Delete the records of nodes that are gone, at the end of a refresh.
 
-Each record by itself, and only if it passes every gate of a deletion. What
-does not is kept, and looked at again.
+Each record is deleted separately, and only if it passes every gate of a
+deletion. Records that do not are kept, and checked again later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ironic_ownership.contracts import exceptions, inventory, model
-from ironic_ownership.contracts.records import Forget, Records, Report
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.records import Forget, Report
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.deletion.mass_loss import Batch, compare_counts
 from ironic_ownership.engine.deletion.missing_nodes import (
@@ -20,58 +20,54 @@ from ironic_ownership.engine.deletion.remover import Removal, Remover
 from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.host import refresh_result, snapshot
 from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.membership.fence import Fence
+from ironic_ownership.engine.membership.service_context import ServiceContext
 
 
 class RecordCleanup:
-    """Deletes what one service owns and Ironic does not have any more.
+    """Deletes own records whose nodes Ironic no longer has.
 
-    :param reporter: told of each provider that is about to go.
+    :param reporter: informed of each provider before it is deleted.
     """
 
     def __init__(
         self,
-        host: str,
-        remover: Remover,
-        records: Records,
-        source: inventory.Inventory,
-        fence: Fence,
+        context: ServiceContext,
         operator_log: OperatorLog,
         missing_nodes: MissingNodes,
         reporter: refresh_result.Reporter | None = None,
     ) -> None:
-        self._host = host
-        self._remover = remover
-        self._records = records
-        self._source = source
-        self._fence = fence
+        ports = context.ports
+        self._context = context
+        self._records = ports.records
+        self._source = ports.source
+        self._remover = Remover(ports.records, ports.source, ports.placement)
         self._operator_log = operator_log
         self._missing_nodes = missing_nodes
         self._reporter = reporter
         self._kept: dict[str, list[GateResult]] = {}
 
     def keep_only(self, missing: Iterable[str]) -> None:
-        """Forget what was kept of nodes that came back, or moved."""
+        """Drop kept records whose nodes came back, or moved."""
         for uuid in self._kept.keys() - set(missing):
             del self._kept[uuid]
 
-    def forget(
+    def delete(
         self,
         scope: model.Scope,
         seen: snapshot.Snapshot,
         found: Findings,
     ) -> int:
-        """Delete the records whose every gate is passed, one by one.
+        """Delete the records that pass every gate, one by one.
 
         :param scope: in which the nodes of ``seen`` were listed.
         :returns: the number of deleted records.
-        :raises FencedError: if this service may not act, or no longer.
+        :raises FencedError: if this service lost its write lease.
         :raises OwnershipError: if the records do not answer.
         """
         deleted = 0
         batch = Batch()
         if found.gone:
-            batch = self._round(scope, len(seen.nodes), found)
+            batch = self._batch(scope, len(seen.nodes), found)
         for uuid in found.gone:
             removal = self._remove(seen.records[uuid], batch)
             self._kept.pop(uuid, None)
@@ -81,7 +77,7 @@ class RecordCleanup:
                 continue
             self._kept[uuid] = removal.refused
             if any(r.outcome is Outcome.UNKNOWN for r in removal.refused):
-                # Whoever did not answer may do so at the next refresh.
+                # A service that did not answer may do so next time.
                 self._missing_nodes.ask_again([uuid])
         self._operator_log.kept_records(self._kept)
         return deleted
@@ -89,8 +85,8 @@ class RecordCleanup:
     def _remove(self, record: model.ComputeNode, batch: Batch) -> Removal:
         def forget() -> bool:
             outcome = self._records.apply(
-                self._host,
-                self._fence.epoch(),
+                self._context.host,
+                self._context.fence.epoch(),
                 [Forget(record.uuid)],
             )
             return not outcome.refused
@@ -103,22 +99,24 @@ class RecordCleanup:
         )
 
     def _withdraw(self, record: model.ComputeNode) -> None:
-        """Make sure, before a provider goes, that nobody relies on it.
+        """Stop relying on a provider before it is deleted.
 
         A node may come back before its record is deleted.
 
-        :raises FencedError: if this service may not act.
+        :raises FencedError: if this service lost its write lease.
         """
-        epoch = self._fence.epoch()
+        epoch = self._context.fence.epoch()
         if self._reporter is not None:
             self._reporter.withdraw(record.uuid)
         if record.placement_digest is not None:
-            self._records.apply(self._host, epoch, [Report(record.uuid, None)])
+            self._records.apply(
+                self._context.host, epoch, [Report(record.uuid, None)]
+            )
 
-    def _round(
+    def _batch(
         self, scope: model.Scope, listed: int, found: Findings
     ) -> Batch:
-        """Judge what is the same for all records of this refresh."""
+        """Evaluate what is the same for all records of this refresh."""
         batch = Batch(mass_loss=found.mass_loss)
         counted = gates.scope_to_count(scope)
         if counted != scope:

@@ -1,4 +1,4 @@
-"""One refresh: snapshot, decide, plan, apply, report."""
+"""The refresh: take a snapshot, decide, plan, write, notify."""
 
 from __future__ import annotations
 
@@ -9,319 +9,247 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Change
-from ironic_ownership.engine.availability import tracker
-from ironic_ownership.engine.decision import decide, policy_set, settings_diff
+from ironic_ownership.engine.availability.tracker import AvailabilityTracker
+from ironic_ownership.engine.decision import policy_set, settings_diff
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.deletion import remover
 from ironic_ownership.engine.deletion.missing_nodes import (
     Findings,
     MissingNodes,
 )
-from ironic_ownership.engine.host import (
-    policy_monitor,
-    reconcile_plan,
-    record_cleanup,
-    refresh_result,
-    snapshot,
-    status_report,
-)
+from ironic_ownership.engine.host import reconcile_plan, snapshot
 from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.host.writer import Writer
-from ironic_ownership.engine.membership import failure_detector
-from ironic_ownership.engine.membership.fence import Clock, Fence, monotonic
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.host.reconciler import Reconciler
+from ironic_ownership.engine.host.record_cleanup import RecordCleanup
+from ironic_ownership.engine.host.refresh_result import (
+    RefreshResult,
+    Reporter,
+    Scan,
+    Summary,
+)
+from ironic_ownership.engine.host.status_report import (
+    PolicyMonitor,
+    StatusReport,
+)
+from ironic_ownership.engine.host.tuning import Tuning
+from ironic_ownership.engine.membership.failure_detector import Liveness
+from ironic_ownership.engine.membership.service_context import ServiceContext
 
 LOG = log.getLogger(__name__)
 
 
-@dataclasses.dataclass
-class Report:
-    """What one refresh saw and did.
-
-    :param nodes: nodes in scope.
-    :param owned: of these, on record as owned by this service before.
-    :param refused: changes that lost a race; the next refresh decides anew.
-    :param waiting: nodes whose live owner has to release them first.
-    :param held: nodes that stay until it is clear who is dead.
-    :param blinked: whether services were missing from the view for a moment
-        only, this one perhaps, so that nobody will tell that they are back.
-    :param away: services that are expected back.
-    :param cut: whether more would change owner than one round may change.
-    :param pending: own nodes that are missing and not looked up yet.
-    """
-
-    nodes: int = 0
-    owned: int = 0
-    applied: int = 0
-    refused: int = 0
-    waiting: int = 0
-    held: int = 0
-    blinked: bool = False
-    away: frozenset[str] = frozenset()
-    cut: bool = False
-    pending: int = 0
-    mass_loss: bool = False
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether another refresh soon is likely to change something."""
-        return bool(
-            self.waiting or self.refused or self.pending or self.blinked
-        )
-
-
 class Refresher:
-    """Brings the records of one service up to date, again and again.
+    """Keeps the records of one service up to date.
 
     Threading: the refresh thread only, but for ``last_scan``.
 
-    :param judge: tells who is dead of those that are missing.
-    :param judging_: tells which nodes can be scheduled to; without it their
-        records keep what they say of that.
-    :param reporter: told of what each refresh saw.
-    :param repair: settles what reservations left half-way.
-    :ivar handover_limit: nodes that one refresh lets change owner.
-    :ivar last_scan: what the last refresh listed, for any thread.
+    :param liveness: returns which of the missing services are dead.
+    :param availability: evaluates which nodes can be scheduled to; without
+        it that part of the records stays as it is.
+    :param reporter: receives the result of each refresh.
+    :param repair: completes unfinished reservations.
+    :ivar last_scan: the nodes that the last refresh listed; any thread.
     """
 
     def __init__(
         self,
-        host: str,
+        context: ServiceContext,
         scope: model.Scope,
-        ports: Ports,
-        fence: Fence,
-        operator_log: OperatorLog,
+        reconciler: Reconciler,
         missing_nodes: MissingNodes,
-        writer: Writer,
-        judge: Callable[[], failure_detector.Judgement],
+        operator_log: OperatorLog,
+        liveness: Callable[[], Liveness],
         *,
-        handover_limit: int,
-        availability_tracker: tracker.AvailabilityTracker | None = None,
-        reporter: refresh_result.Reporter | None = None,
-        repair: Callable[[refresh_result.RefreshResult], None] | None = None,
-        clock: Clock = monotonic,
+        availability: AvailabilityTracker | None = None,
+        reporter: Reporter | None = None,
+        repair: Callable[[RefreshResult], None] | None = None,
     ) -> None:
-        self._host = host
+        self._context = context
+        self._host = context.host
         self._scope = scope
-        self._ports = ports
-        self._fence = fence
-        self._operator_log = operator_log
+        self._reconciler = reconciler
         self._missing_nodes = missing_nodes
-        self._writer = writer
-        self._judge = judge
-        self._availability_tracker = availability_tracker
+        self._operator_log = operator_log
+        self._liveness = liveness
+        self._availability = availability
         self._reporter = reporter
         self._repair = repair
         self._own_policies = policy_set.PolicySet()
-        self._clock = clock
-        self.handover_limit = handover_limit
-        self.last_scan: refresh_result.Scan | None = None
-        self._judged = judge()
-        self._waits_for: Report = Report()
+        self.last_scan: Scan | None = None
+        self._planned_with = liveness()
+        self._last = Summary()
         self._refused: frozenset[str] = frozenset()
-        self._forgetting = record_cleanup.RecordCleanup(
-            host,
-            remover.Remover(ports.records, ports.source, ports.placement),
-            ports.records,
-            ports.source,
-            fence,
-            operator_log,
-            missing_nodes,
-            reporter,
+        self._cleanup = RecordCleanup(
+            context, operator_log, missing_nodes, reporter
         )
-        self._said = status_report.StatusReport(host, ports.records, fence)
-        self._policies = policy_monitor.PolicyMonitor(self._said, operator_log)
+        self._status = StatusReport(context)
+        self._monitor = PolicyMonitor(self._status, operator_log)
 
-    def change_scope(self, scope: model.Scope) -> None:
-        """List another scope from the next refresh on."""
+    def reconfigure(self, tuning: Tuning) -> None:
+        """Use another scope and other limits from the next refresh on."""
+        scope = tuning.policies.scope
         if scope != self._scope:
             self.last_scan = None
         self._scope = scope
-
-    def change_recovery_delay(self, seconds: float) -> None:
-        """Let nodes come back into service after so many seconds."""
-        if self._availability_tracker is not None:
-            self._availability_tracker.recovery_delay = seconds
+        self._missing_nodes.limits = tuning.limits
+        self._reconciler.handover_limit = tuning.handover_limit
+        if self._availability is not None:
+            self._availability.recovery_delay = tuning.recovery_delay
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something may make the last refresh outdated."""
-        return bool(self._waits_for.held or self._waits_for.away)
+        """Whether an event may make the last refresh outdated."""
+        return bool(self._last.deferred or self._last.away)
 
     def is_outdated(self) -> bool:
-        """Tell whether something has happened that the last one waited for.
+        """Tell whether an event happened that the last refresh waited for.
 
-        Cheap: at most one query, and none if it waited for nothing.
+        Costs at most one query, and none if it waited for nothing.
         """
-        last = self._waits_for
-        if last.held and self._judge() != self._judged:
+        last = self._last
+        if last.deferred and self._liveness() != self._planned_with:
             return True
         if not last.away:
             return False
         try:
-            return last.away != _away(self._ports.records.services())
+            return last.away != _away(self._context.ports.records.services())
         except exceptions.RecordsError:
-            return False  # the next refresh says what is wrong
+            return False  # reported by the next refresh
 
     def report_config_error(self, error: str | None) -> None:
-        """Store why a changed configuration was refused, or that none was.
+        """Store the reason why a configuration was refused, or clear it.
 
-        Done without a look at Ironic, which may be the very reason.
+        Does not read Ironic, which may be the very reason.
 
-        :raises OwnershipError: if it could not be stored; a refresh that
-            succeeds makes up for it.
+        :raises OwnershipError: if it could not be stored; the next
+            successful refresh stores it.
         """
-        self._said.config_error = error
-        self._said.store(self._ports.backend.view())
+        self._status.config_error = error
+        self._status.store(self._context.ports.backend.view())
 
     def keep_config_error(self, error: str | None) -> None:
-        """Store it with the next refresh, and not before."""
-        self._said.config_error = error
+        """Store the reason with the next refresh, and not before."""
+        self._status.config_error = error
 
-    def refresh(self) -> Report:
-        """Make the records of this service true, as far as it may.
+    def refresh(self) -> Summary:
+        """Reconcile the records of this service with Ironic.
 
-        :raises FencedError: if this service may not act, or no longer; what
-            was not written yet stays as it was.
+        :raises FencedError: if this service lost its write lease; changes
+            that were not written yet are dropped.
         :raises OwnershipError: if something can't be read or written.
         """
-        epoch = self._fence.epoch()
-        began = self._clock()
-        seen = snapshot.take(
-            self._host,
-            self._scope,
-            self._ports.records,
-            self._ports.source,
-            self._ports.backend,
-        )
-        self.last_scan = refresh_result.Scan(self._scope, seen.nodes, began)
-        report = Report(nodes=len(seen.nodes))
-        report.away = _away(seen.services.values())
-        self._waits_for = report
+        epoch = self._context.fence.epoch()
+        began = self._context.clock()
+        seen = snapshot.take(self._host, self._scope, self._context.ports)
+        self.last_scan = Scan(self._scope, seen.nodes, began)
+        summary = Summary(nodes=len(seen.nodes))
+        summary.away = _away(seen.services.values())
+        self._last = summary
         own = {u for u, r in seen.records.items() if r.host == self._host}
-        report.owned = len(own)
+        summary.owned = len(own)
         row = seen.services.get(self._host)
         if self._operator_log.is_forced_down(row):
-            # Not even a report: it would be refused, and this service would
-            # register anew for as long as that lasts.
-            return report
-        _check_right(self._host, epoch, row)
-        self._said.store(seen.view)
+            # Not even the status is stored: it would be refused, and this
+            # service would register again and again.
+            return summary
+        _check_epoch(self._host, epoch, row)
+        self._status.store(seen.view)
         missing = own.difference(node.uuid for node in seen.nodes)
         found = self._missing_nodes.examine(missing, len(own))
-        report.pending = found.pending
-        self._forgetting.keep_only(missing)
+        summary.pending = found.pending
+        self._cleanup.keep_only(missing)
         try:
-            self._act(seen, found, report)
+            self._reconcile(seen, found, summary)
         except exceptions.OwnershipError:
             self._missing_nodes.ask_again(found.looked_up)
             raise
-        return report
+        return summary
 
-    def _act(
-        self,
-        seen: snapshot.Snapshot,
-        found: Findings,
-        report: Report,
+    def _reconcile(
+        self, seen: snapshot.Snapshot, found: Findings, summary: Summary
     ) -> None:
         if found.mass_loss and found.pending:
-            # Nobody knows yet whether they are lost: first look them up.
+            # Look all of them up first: they may not be lost.
             self._missing_nodes.ask_again(found.looked_up)
             return
-        if self._operator_log.is_mass_loss(found, report.owned):
-            report.mass_loss = True
+        if self._operator_log.is_mass_loss(found, summary.owned):
+            summary.mass_loss = True
             self._missing_nodes.ask_again(n.uuid for n in found.elsewhere)
             return
-        with self._policies.deciding(seen.view):
-            made = self._plan(seen, found)
-        made.filtered.extend(found.remembered)
-        report.waiting, report.held = made.waiting, made.held
-        report.blinked = bool(made.undecided) and self._sees(made.undecided)
-        self._operator_log.planned(made)
-        now = reconcile_plan.limited(
-            made.changes, self.handover_limit, self._refused
-        )
-        report.cut = len(now) < len(made.changes)
-        self._apply(now, report)
-        self._hand_on([*seen.nodes, *found.elsewhere])
+        listed = seen
+        seen = dataclasses.replace(seen, nodes=[*seen.nodes, *found.elsewhere])
+        with self._monitor.monitored(seen.view):
+            plan = self._plan(seen)
+        plan.filtered.extend(found.remembered)
+        summary.waiting, summary.deferred = plan.waiting, plan.deferred
+        summary.flapping = bool(plan.suspects) and self._sees(plan.suspects)
+        self._operator_log.planned(plan)
+        self._write(plan.changes, summary)
+        self._notify(seen.nodes)
         # After all other changes, so that nothing waits for Placement.
-        report.applied += self._forgetting.forget(self._scope, seen, found)
+        summary.applied += self._cleanup.delete(self._scope, listed, found)
 
-    def _hand_on(self, nodes: Sequence[model.Node]) -> None:
-        fleet = (
-            self._availability_tracker.fleet
-            if self._availability_tracker
-            else None
-        )
-        seen = refresh_result.RefreshResult(nodes, self._own_policies, fleet)
-        if self._reporter is not None:
-            self._reporter.refreshed(seen)
-        if self._repair is not None:
-            self._repair(seen)
-
-    def _plan(
-        self, seen: snapshot.Snapshot, found: Findings
-    ) -> reconcile_plan.Plan:
-        nodes = [*seen.nodes, *found.elsewhere]
-        services = PeerGroups.of(
-            seen.view, seen.services.values(), self._ports.interpret
-        )
-        self._check_own_policies(seen.view, services)
+    def _plan(self, seen: snapshot.Snapshot) -> reconcile_plan.Plan:
+        groups = self._reconciler.peer_groups(seen)
+        self._check_own_policies(seen.view, groups)
         self._own_policies = (
-            services.policies.get(self._host) or self._own_policies
+            groups.policies.get(self._host) or self._own_policies
         )
-        self._operator_log.decides_with(services)
-        self._judged = self._judge()
-        made = reconcile_plan.plan(
-            self._host,
-            nodes,
-            decide.decide(nodes, seen.records, services),
-            seen.records,
-            seen.services,
-            services,
-            self._judged,
-        )
-        if self._availability_tracker is not None:
-            made.changes = self._availability_tracker.complete(
-                self._host, made.changes, nodes, seen.records
+        self._operator_log.decides_with(groups)
+        self._planned_with = self._liveness()
+        plan = self._reconciler.plan(seen, groups, self._planned_with)
+        if self._availability is not None:
+            plan.changes = self._availability.complete(
+                self._host, plan.changes, seen.nodes, seen.records
             )
-        return made
+        return plan
 
-    def _sees(self, hosts: Collection[str]) -> bool:
-        """Tell whether the heartbeat's own looks have not missed them."""
-        return self._judged.present.issuperset(set(hosts) - {self._host})
-
-    def _check_own_policies(
-        self, view: model.View, services: PeerGroups
-    ) -> None:
-        own = view.get(self._host)
-        if own is None or services.policies.get(self._host) is not None:
-            return
-        why = settings_diff.unreadable(own.settings, self._ports.interpret)
-        raise exceptions.PluginFaultError(
-            f'{self._host} cannot build its own policies any more: {why}',
-            hint='Repair that package, and start the service again',
-        )
-
-    def _apply(self, changes: Iterable[Change], report: Report) -> None:
-        written = self._writer.write(changes)
-        report.applied += written.applied
-        report.refused += len(written.refused)
+    def _write(self, changes: Sequence[Change], summary: Summary) -> None:
+        written = self._reconciler.write(changes, last=self._refused)
+        summary.limited = written.limited
+        summary.applied += written.applied
+        summary.refused += len(written.refused)
         self._refused = frozenset(c.uuid for c in written.refused)
         self._missing_nodes.ask_again(self._refused)
+
+    def _notify(self, nodes: Sequence[model.Node]) -> None:
+        fleet = self._availability.fleet if self._availability else None
+        result = RefreshResult(nodes, self._own_policies, fleet)
+        if self._reporter is not None:
+            self._reporter.refreshed(result)
+        if self._repair is not None:
+            self._repair(result)
+
+    def _sees(self, hosts: Collection[str]) -> bool:
+        """Tell whether the heartbeat's own polls have seen these hosts."""
+        others = set(hosts) - {self._host}
+        return self._planned_with.present.issuperset(others)
+
+    def _check_own_policies(
+        self, view: model.View, groups: PeerGroups
+    ) -> None:
+        own = view.get(self._host)
+        if own is None or groups.policies.get(self._host) is not None:
+            return
+        reason = settings_diff.unreadable(
+            own.settings, self._context.ports.interpret
+        )
+        raise exceptions.PluginFaultError(
+            f'{self._host} can no longer build its own policies: {reason}',
+            hint='Repair that package, and start the service again',
+        )
 
 
 def _away(services: Iterable[model.Service]) -> frozenset[str]:
     return frozenset(row.host for row in services if row.away)
 
 
-def _check_right(host: str, epoch: int, row: model.Service | None) -> None:
-    """Notice a fence before there is something to write.
+def _check_epoch(host: str, epoch: int, row: model.Service | None) -> None:
+    """Detect a fence before there is something to write.
 
-    A service that was forced down and is not any more recovers by this.
+    A service recovers by this after it is no longer forced down.
 
     :param epoch: from before the row was read.
-    :raises FencedError: if the service has to register anew.
+    :raises FencedError: if the service has to register again.
     """
     if row is None or row.fenced or row.epoch > epoch:
         raise exceptions.FencedError(

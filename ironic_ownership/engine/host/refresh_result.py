@@ -1,4 +1,4 @@
-"""What a refresh leaves behind for those who tell others of it."""
+"""The result of a refresh: counts, nodes, and the report to other parts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,50 @@ from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import policy_set
 
 
+@dataclasses.dataclass
+class Summary:
+    """Counts of one refresh, and what it waits for.
+
+    :param nodes: nodes in scope.
+    :param owned: nodes on record with this service before.
+    :param refused: changes that lost a race; the next refresh decides again.
+    :param waiting: nodes whose live owner has to release them first.
+    :param deferred: nodes that stay until suspected services are known to be
+        alive or dead.
+    :param flapping: whether services, perhaps this one, were missing from
+        the view for a moment only, so that no notification follows.
+    :param away: services that are expected back.
+    :param limited: whether the handover limit left changes for later.
+    :param pending: own missing nodes that were not looked up yet.
+    """
+
+    nodes: int = 0
+    owned: int = 0
+    applied: int = 0
+    refused: int = 0
+    waiting: int = 0
+    deferred: int = 0
+    flapping: bool = False
+    away: frozenset[str] = frozenset()
+    limited: bool = False
+    pending: int = 0
+    mass_loss: bool = False
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether another refresh soon is likely to change something."""
+        return bool(
+            self.waiting or self.refused or self.pending or self.flapping
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class RefreshResult:
     """One refresh whose changes are written.
 
-    :param nodes: all that were listed, and own ones outside of the scope.
-    :param policies: those by which the service decides.
-    :param fleet: who works on nodes; ``None`` if that is not known.
+    :param nodes: all listed nodes, and own nodes outside of the scope.
+    :param policies: the policies of this service.
+    :param fleet: the conductors; ``None`` if they are not known.
     """
 
     nodes: Sequence[model.Node]
@@ -31,7 +68,7 @@ class RefreshResult:
 class Scan:
     """The nodes that a refresh listed.
 
-    :param began: when, on the monotonic clock.
+    :param began: monotonic time of its start, in seconds.
     """
 
     scope: model.Scope
@@ -40,10 +77,10 @@ class Scan:
 
 
 class Reporter(Protocol):
-    """Who is told of refreshes; no refresh waits for it."""
+    """Receives the results of refreshes; no refresh waits for it."""
 
     def refreshed(self, seen: RefreshResult) -> None:
-        """Take what a refresh saw; return at once."""
+        """Take the result of a refresh; return immediately."""
 
     def withdraw(self, uuid: str) -> None:
-        """Tell nothing more of a node, whose provider is to be deleted."""
+        """Stop reporting a node whose provider is to be deleted."""

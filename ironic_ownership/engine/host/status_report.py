@@ -1,17 +1,28 @@
-"""What a service says of itself in the records, for ``check`` to find.
+"""The status that a service stores in the records, for ``check`` to find.
 
-Beside the members that it sees: why it does not act by its configuration. A
-refused configuration and a policy that fails share one text, of which
-:func:`parts` makes two again.
+Besides the view of the service it explains why the service does not act by
+its configuration: a refused configuration and a failing policy share one
+text, which :func:`parts` splits again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 
-from ironic_ownership.contracts import model
-from ironic_ownership.contracts.records import Records
-from ironic_ownership.engine.membership.fence import Fence
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.decision import plugin_guard
+from ironic_ownership.engine.host.operator_log import OperatorLog
+from ironic_ownership.engine.membership.service_context import ServiceContext
+
+LOG = log.getLogger(__name__)
+
+SLOW = 10.0
+"""Seconds that all policies together may take for one refresh: a hundred
+times what 100,000 nodes take."""
 
 _FAULT = 'plugin fault: '
 
@@ -23,45 +34,99 @@ def text_of(config_error: str | None, plugin_fault: str | None) -> str | None:
 
 
 def parts(text: str | None) -> tuple[str | None, str | None]:
-    """Return the refused configuration and the policy's fault in a text."""
+    """Split a text into the refused configuration and the policy's fault."""
     refused, _, fault = (text or '').partition(_FAULT)
     return refused.removesuffix('; ') or None, fault or None
 
 
 class StatusReport:
-    """Stores what one service says of itself, when that has changed.
+    """Stores the status of one service when it changed.
 
     Threading: any thread.
 
-    :ivar config_error: why it keeps its old configuration.
-    :ivar plugin_fault: which policy fails, and how.
+    :ivar config_error: the reason why a new configuration was refused.
+    :ivar plugin_fault: the policy that fails, and its error.
     """
 
-    def __init__(self, host: str, records: Records, fence: Fence) -> None:
-        self._host = host
-        self._records = records
-        self._fence = fence
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
         self._lock = threading.Lock()
         self._stored: tuple[int, str, str | None] | None = None
         self.config_error: str | None = None
         self.plugin_fault: str | None = None
 
     def store(self, view: model.View) -> None:
-        """Store it.
+        """Store the status, unless it is stored already.
 
         :param view: the members that the service sees.
         :raises OwnershipError: if it cannot be stored.
         """
         with self._lock:
-            said = (
-                self._fence.epoch(),
+            status = (
+                self._context.fence.epoch(),
                 view.checksum,
                 text_of(self.config_error, self.plugin_fault),
             )
-            if said == self._stored:
+            if status == self._stored:
                 return
-            epoch, checksum, text = said
-            self._records.report(
-                self._host, epoch, view_checksum=checksum, config_error=text
+            epoch, checksum, text = status
+            self._context.ports.records.report(
+                self._context.host,
+                epoch,
+                view_checksum=checksum,
+                config_error=text,
             )
-            self._stored = said
+            self._stored = status
+
+
+class PolicyMonitor:
+    """Reports policies that fail or are slow.
+
+    Interrupts nothing: a slow policy delays the refresh, while heartbeats
+    go on and no owner changes. Fence and records are checked again when the
+    refresh writes.
+
+    Threading: the refresh thread only.
+
+    :param slow_after: seconds after which the policies count as slow.
+    """
+
+    def __init__(
+        self,
+        status: StatusReport,
+        operator_log: OperatorLog,
+        slow_after: float = SLOW,
+    ) -> None:
+        self._status = status
+        self._operator_log = operator_log
+        self._slow_after = slow_after
+
+    @contextlib.contextmanager
+    def monitored(self, view: model.View) -> Iterator[None]:
+        """Monitor the policies that are called in this context.
+
+        :param view: the members that decisions are made from.
+        :raises PluginFaultError: if a policy fails.
+        """
+
+        def on_slow(call: str) -> None:
+            fault = f'{call} takes longer than {self._slow_after:g} s'
+            self._operator_log.policies_are_slow(fault)
+            self._store(fault, view)
+
+        try:
+            with plugin_guard.watched(self._slow_after, on_slow) as slow:
+                yield
+        except exceptions.PluginFaultError as exc:
+            self._store(str(exc), view)
+            raise
+        if not slow.is_set():
+            self._operator_log.policies_are_in_time()
+            self._store(None, view)
+
+    def _store(self, fault: str | None, view: model.View) -> None:
+        self._status.plugin_fault = fault
+        try:
+            self._status.store(view)
+        except exceptions.OwnershipError as exc:
+            LOG.debug('status of the policies not stored: %s', exc)

@@ -1,9 +1,8 @@
-"""Take over the free nodes of the dead at once, before any list of nodes.
+"""Take over free nodes of dead services, without a scan of all nodes.
 
-A refresh lists all nodes first, which takes as long as there are nodes. Of
-the nodes of a dead service it only has to be known afresh whether they have
-an instance by now; everything else is as it was in the last list. A refresh
-follows in any case, and makes up for whatever was not possible here.
+A scan takes as long as there are nodes. For the nodes of a dead service, only
+their instances have to be read again; the last scan has the rest. A refresh
+follows in any case, and completes what was not possible here.
 """
 
 from __future__ import annotations
@@ -15,72 +14,54 @@ from collections.abc import Callable, Collection
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.conditions import Conditions
-from ironic_ownership.engine.decision import decide
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.host import (
-    reconcile_plan,
-    refresh_result,
-    snapshot,
-)
-from ironic_ownership.engine.host.writer import Writer
-from ironic_ownership.engine.membership import failure_detector
-from ironic_ownership.engine.membership.fence import Clock, Fence, monotonic
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.host.reconciler import Reconciler
+from ironic_ownership.engine.host.refresh_result import Scan
+from ironic_ownership.engine.host.snapshot import Snapshot, read_members
+from ironic_ownership.engine.membership.failure_detector import Liveness
+from ironic_ownership.engine.membership.service_context import ServiceContext
 
 LOG = log.getLogger(__name__)
 
-_NOTHING = model.Scope(nothing=True)
+_NO_NODES = model.Scope(nothing=True)
 
 
 class TakeOver:
-    """Claims for one service what the dead leave behind.
+    """Claims the nodes that dead services leave behind.
 
-    Threading: :meth:`members_changed`, :meth:`stop` from any thread, the
-    rest from a thread of its own, which is not that of the refreshes: a
-    refresh that lists nodes at this moment is not waited for.
+    Threading: :meth:`members_changed` and :meth:`stop` from any thread, the
+    rest from a thread of its own. It does not wait for a refresh that is
+    listing nodes.
 
-    :param ports: with an inventory that no other thread uses.
-    :param last_scan: gives what the last refresh listed.
-    :param judge: tells who is dead.
+    :param context: with an Ironic client that no other thread uses.
+    :param last_scan: returns the nodes that the last refresh listed.
+    :param liveness: returns which services are dead.
     :param wake: set when a refresh is to follow.
-    :ivar longest_age: seconds after which a list of nodes is too old.
-    :ivar handover_limit: nodes claimed in one round.
+    :ivar longest_age: seconds after which a scan is too old.
     """
 
     def __init__(
         self,
-        host: str,
-        ports: Ports,
-        last_scan: Callable[[], refresh_result.Scan | None],
-        judge: Callable[[], failure_detector.Judgement],
-        fence: Fence,
-        writer: Writer,
-        conditions: Conditions,
+        context: ServiceContext,
+        reconciler: Reconciler,
+        last_scan: Callable[[], Scan | None],
+        liveness: Callable[[], Liveness],
         wake: threading.Event,
         *,
         longest_age: float,
-        handover_limit: int,
-        clock: Clock = monotonic,
     ) -> None:
-        self._host = host
-        self._ports = ports
+        self._context = context
+        self._reconciler = reconciler
         self._last_scan = last_scan
-        self._judge = judge
-        self._fence = fence
-        self._writer = writer
-        self._conditions = conditions
+        self._liveness = liveness
         self._wake = wake
-        self._clock = clock
         self._lock = threading.Lock()
         self._pending: set[str] = set()
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self.longest_age = longest_age
-        self.handover_limit = handover_limit
 
     def members_changed(self, died: frozenset[str]) -> None:
-        """Have a refresh made, and first a take-over if somebody died."""
+        """Request a refresh, after a take-over if services died."""
         if not died:
             self._wake.set()
             return
@@ -94,7 +75,7 @@ class TakeOver:
         self._wanted.set()
 
     def run(self) -> None:
-        """Take over from whoever dies, until :meth:`stop` is called."""
+        """Take over from each service that dies, until :meth:`stop`."""
         while True:
             self._wanted.wait()
             self._wanted.clear()
@@ -106,77 +87,73 @@ class TakeOver:
     def _attempt(self) -> None:
         with self._lock:
             hosts, self._pending = self._pending, set()
-        LOG.info('dead: %s', ', '.join(sorted(hosts)))
+        conditions = self._context.conditions
+        LOG.info('services died: %s', ', '.join(sorted(hosts)))
         try:
             while self.take_over(hosts):
-                LOG.debug('the limit was reached, there is more to take over')
+                LOG.debug('handover limit reached, the take-over goes on')
         except exceptions.FencedError as exc:
-            LOG.debug('no take-over: %s', exc)
+            LOG.debug('take-over skipped: %s', exc)
         except exceptions.OwnershipError as exc:
-            self._conditions.report(
-                'take-over', f'no take-over before the next refresh: {exc}'
+            conditions.report(
+                'take-over',
+                f'take-over failed, left to the next refresh: {exc}',
             )
         except Exception:  # the next death must find this thread alive
-            LOG.exception('take-over failed in a way nobody foresaw')
+            LOG.exception('take-over failed with an unexpected error')
         else:
-            self._conditions.clear('take-over', 'take-overs succeed again')
+            conditions.clear('take-over', 'take-over succeeded again')
 
     def take_over(self, hosts: Collection[str]) -> bool:
-        """Claim free nodes of dead services, as many as one round may.
+        """Claim free nodes of dead services, up to the handover limit.
 
-        The order of reading is that of a refresh.
+        Reads in the order of a refresh.
 
-        :returns: whether there are more.
-        :raises FencedError: if this service may not act, or no longer.
+        :returns: whether nodes remain for another round.
+        :raises FencedError: if this service lost its write lease.
         :raises OwnershipError: if something can't be read or written.
         """
-        self._fence.epoch()
+        context, ports = self._context, self._context.ports
+        context.fence.epoch()
         scan = self._last_scan()
-        if scan is None or self._clock() - scan.began > self.longest_age:
+        if scan is None or context.clock() - scan.began > self.longest_age:
             return False
-        services = {row.host: row for row in self._ports.records.services()}
-        own = services.get(self._host)
-        records = self._left_by(hosts)
+        rows = {row.host: row for row in ports.records.services()}
+        own = rows.get(context.host)
+        records = self._records_of(hosts)
         nodes = [node for node in scan.nodes if node.uuid in records]
         if not nodes or own is None or own.forced_down:
             return False
-        instances = self._ports.source.instances(scan.scope)
-        known, view = snapshot.look_around(
-            services, self._ports.records, self._ports.backend
-        )
-        found = PeerGroups.of(view, known.values(), self._ports.interpret)
-        group = found.group_of.get(self._host)
+        instances = ports.source.instances(scan.scope)
+        services, view = read_members(rows, ports)
+        seen = Snapshot(nodes, records, services, view)
+        peer_groups = self._reconciler.peer_groups(seen)
+        group = peer_groups.group_of.get(context.host)
         if group is None or not group.rebalancing:
             return False
         assigner = group.policies.assigner
         if assigner is None or not assigner.node_by_node:
             nodes = list(scan.nodes)
-        fresh = [_with_instance(n, instances.get(n.uuid)) for n in nodes]
-        made = reconcile_plan.plan(
-            self._host,
-            [node for node in fresh if node.uuid in records],
-            decide.decide(fresh, records, found),
-            records,
-            known,
-            found,
-            self._judge(),
+        seen = dataclasses.replace(
+            seen,
+            nodes=[_with_instance(n, instances.get(n.uuid)) for n in nodes],
         )
-        return self._claim(made)
+        plan = self._reconciler.plan(
+            seen, peer_groups, self._liveness(), only=records
+        )
+        written = self._reconciler.write(plan.changes)
+        return written.limited and not written.refused
 
-    def _left_by(self, hosts: Collection[str]) -> dict[str, model.ComputeNode]:
+    def _records_of(
+        self, hosts: Collection[str]
+    ) -> dict[str, model.ComputeNode]:
+        records = self._context.ports.records
         return {
             record.uuid: record
             for host in sorted(hosts)
-            for record in self._ports.records.compute_nodes_near(
-                host, _NOTHING
-            )
+            for record in records.compute_nodes_near(host, _NO_NODES)
             if record.host == host
         }
-
-    def _claim(self, made: reconcile_plan.Plan) -> bool:
-        now = reconcile_plan.limited(made.changes, self.handover_limit)
-        written = self._writer.write(now)
-        return len(now) < len(made.changes) and not written.refused
 
 
 def _with_instance(node: model.Node, instance: str | None) -> model.Node:
@@ -185,6 +162,6 @@ def _with_instance(node: model.Node, instance: str | None) -> model.Node:
     return dataclasses.replace(node, instance_uuid=instance)
 
 
-def fresh_enough(refresh_interval: float) -> float:
-    """Return the age in seconds up to which a list of nodes is used."""
+def longest_scan_age(refresh_interval: float) -> float:
+    """Return the age in seconds up to which a scan is used."""
     return 2 * refresh_interval + 60

@@ -1,12 +1,12 @@
-"""Who is dead, and who is only missing: judged by one observer, carefully.
+"""Failure detector: which hosts are dead, and which are only suspected.
 
-A host that a view lacks may have died. It may also be that the store lost it,
-or was restarted empty, or that this very process was cut off. So its fate is
-open until this observer has shown that it is a member itself and can still
-write, and has looked again after that.
+A host that is missing from a view may have died. It is also possible that the
+store lost it, or was restarted empty, or that this process was cut off. So a
+missing host is only suspected until this observer has proved that it is a
+member itself and can still write, and has then read the view again.
 
-No clock and no IO of its own: it is told what happened, and when. Nothing
-here is ever decided by a store that did not answer.
+Has no clock and no IO: it receives events and their times. An error of the
+store never leads to a conclusion.
 """
 
 from __future__ import annotations
@@ -18,46 +18,46 @@ _NEVER = float('-inf')
 
 
 @dataclasses.dataclass(frozen=True)
-class Judgement:
-    """What an observer thinks of the others at one moment.
+class Liveness:
+    """The state of all other hosts, as one observer sees it.
 
-    :param settled: whether it has been a member for long enough that who is
-        alive would have been seen by now.
-    :param present: hosts that were in the last view.
-    :param uncertain: hosts that were seen, are missing, and may be alive.
+    :param settled: whether the observer has been a member for long enough to
+        have seen every live host.
+    :param present: hosts in the last view.
+    :param suspect: hosts that were seen, are missing, and may be alive.
     :param dead: hosts that were seen, and are dead.
     """
 
     settled: bool = False
     present: frozenset[str] = frozenset()
-    uncertain: frozenset[str] = frozenset()
+    suspect: frozenset[str] = frozenset()
     dead: frozenset[str] = frozenset()
 
     def is_dead(self, host: str) -> bool:
-        """Tell whether a host that no view has is dead.
+        """Tell whether a host that is in no view is dead.
 
-        One that was never seen is, as soon as the observer is settled.
+        A host that was never seen is, as soon as the observer is settled.
         """
         return host in self.dead or (
             self.settled
             and host not in self.present
-            and host not in self.uncertain
+            and host not in self.suspect
         )
 
 
-UNDISPUTED = Judgement(settled=True)
-"""For those who judge by the view alone: who is missing is dead."""
+VIEW_ONLY = Liveness(settled=True)
+"""For callers that have a view only: every missing host is dead."""
 
 
 class FailureDetector:
-    """The judgement of one observer.
+    """The failure detector of one observer.
 
     Times are in seconds on a clock that only runs forward. Threading: one
-    thread; ``judgement`` may be read by any.
+    thread; ``liveness`` may be read by any.
 
     :param settling_time: seconds after the own join, or after a mass loss,
-        for which nobody is declared dead.
-    :ivar judgement: what follows from all that was told so far.
+        in which no host is declared dead.
+    :ivar liveness: the result of all events so far.
     """
 
     def __init__(self, settling_time: float) -> None:
@@ -66,46 +66,46 @@ class FailureDetector:
         self._beat_started = _NEVER
         self._beat_ended = _NEVER
         self._missed_since: dict[str, float] = {}
-        self.judgement = Judgement()
+        self.liveness = Liveness()
 
     def joined(self, at: float) -> None:
-        """Start anew: this observer has become a member.
+        """Reset: this observer has become a member.
 
-        Whoever it saw before may be a member of another store by now.
+        Hosts seen before may be members of another store by now.
         """
         self._settled_at = at + self._settling_time
         self._beat_started = self._beat_ended = _NEVER
         self._missed_since.clear()
-        self.judgement = Judgement()
+        self.liveness = Liveness()
 
-    def beaten(self, started: float, ended: float) -> None:
-        """Note a heartbeat of its own that was accepted."""
+    def beat_accepted(self, started: float, ended: float) -> None:
+        """Record a heartbeat of its own that was accepted."""
         self._beat_started, self._beat_ended = started, ended
 
     @property
     def wants_beat(self) -> bool:
-        """Whether a beat and a look right now would decide about a host."""
-        return self.judgement.settled and any(
+        """Whether a beat and a poll right now would decide about a host."""
+        return self.liveness.settled and any(
             since >= self._beat_started
             for since in self._missed_since.values()
         )
 
-    def look(
+    def observe(
         self, hosts: Collection[str], started: float, ended: float
     ) -> frozenset[str]:
-        """Judge by a view that has this observer in it.
+        """Evaluate a view that contains this observer.
 
-        :param hosts: the others that are alive by that view.
-        :param started: when the view was asked for, and ``ended``: when it
-            had come.
+        :param hosts: the other hosts in it.
+        :param started: time of the request for the view.
+        :param ended: time of the response.
         :returns: hosts that are dead, and were not before.
         """
-        before = self.judgement
-        known = before.present | before.uncertain | before.dead
+        before = self.liveness
+        known = before.present | before.suspect | before.dead
         missing = known.difference(hosts)
         vanished = missing & before.present
         if len(vanished) > 1 and 2 * len(vanished) > len(before.present):
-            # The store lost them, or they were all restarted: wait for them.
+            # The store lost them, or they all restarted: wait for them.
             self._settled_at = ended + self._settling_time
         for host in known.intersection(hosts):
             self._missed_since.pop(host, None)
@@ -120,14 +120,14 @@ class FailureDetector:
         }
         for host in dead:
             self._missed_since.pop(host, None)
-        self.judgement = Judgement(
+        self.liveness = Liveness(
             settled, frozenset(hosts), missing - dead, frozenset(dead)
         )
-        return self.judgement.dead - before.dead
+        return self.liveness.dead - before.dead
 
-    def _is_proven(self, host: str, looked: float) -> bool:
-        """Tell whether it was missed, then a beat succeeded, then a look."""
+    def _is_proven(self, host: str, polled: float) -> bool:
+        """Tell whether a beat, and then a poll, followed the first miss."""
         return (
             self._missed_since[host] < self._beat_started
-            and self._beat_ended <= looked
+            and self._beat_ended <= polled
         )

@@ -1,8 +1,8 @@
-"""Until when this process may act: what stops it when it lost its peers.
+"""Fence: a local write lease that expires once heartbeats stop succeeding.
 
-The right to act is counted from the start of the last heartbeat that was
-accepted, on a clock that no administrator and no time server moves. It ends
-before anybody else may declare this process dead.
+The lease runs from the start of the last accepted heartbeat, on a clock that
+neither an administrator nor a time server can set. It ends before another
+process may declare this one dead.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NO_MEMBER = (
 def monotonic() -> float:
     """Return seconds on a clock that only runs forward.
 
-    Where the system has one that also counts the time of a suspended
-    machine, that one: the others did not sleep.
+    Where the system has such a clock, it includes the time for which the
+    machine was suspended: other members were not.
     """
     boot_time = getattr(time, 'CLOCK_BOOTTIME', None)
     if boot_time is None:
@@ -34,12 +34,12 @@ def monotonic() -> float:
 
 
 class Fence:
-    """The right to act and write, bounded in time and bound to one epoch.
+    """The right to act and write, limited in time and bound to one epoch.
 
     Threading: any thread.
 
-    :param member_ttl: seconds after a beat at which others see us dead.
-    :param margin: seconds by which we stop earlier.
+    :param member_ttl: seconds after a beat at which a member expires.
+    :param margin: seconds by which the right ends earlier.
     """
 
     def __init__(
@@ -50,39 +50,39 @@ class Fence:
         self._lock = threading.Lock()
         self._until = float('-inf')
         self._epoch: int | None = None
-        self._why = _NO_MEMBER
+        self._reason = _NO_MEMBER
 
     def extend(self, beat_started: float, epoch: int) -> None:
-        """Grant the right from a beat that was accepted.
+        """Extend the right after a beat was accepted.
 
-        :param beat_started: the clock just before that beat was sent.
-        :param epoch: the epoch under which to write.
+        :param beat_started: time just before that beat was sent.
+        :param epoch: the epoch to write under.
         """
         with self._lock:
             self._until = beat_started + self._length
             self._epoch = epoch
-            self._why = _NO_MEMBER
+            self._reason = _NO_MEMBER
 
-    def drop(self, why: tuple[str, str] | None = None) -> None:
-        """Take the right away at once.
+    def drop(self, reason: tuple[str, str] | None = None) -> None:
+        """Withdraw the right immediately.
 
-        :param why: said to whoever asks for the right, with a hint.
+        :param reason: message and hint of later errors, until :meth:`extend`.
         """
         with self._lock:
             self._until = float('-inf')
             self._epoch = None
-            self._why = why or _NO_MEMBER
+            self._reason = reason or _NO_MEMBER
 
     def reaches(self, beat_started: float) -> bool:
-        """Tell whether a beat that was accepted would still give the right.
+        """Tell whether an accepted beat would still grant the right.
 
-        Whatever became of the right itself.
+        Regardless of the current state of the fence.
         """
         return self._clock() < beat_started + self._length
 
     @property
     def remaining(self) -> float:
-        """Seconds for which the right lasts; at most 0 without it."""
+        """Seconds until the right ends; at most 0 without it."""
         with self._lock:
             return self._until - self._clock()
 
@@ -93,8 +93,8 @@ class Fence:
         """
         with self._lock:
             if self._epoch is None or self._clock() >= self._until:
-                what, hint = self._why
-                raise exceptions.FencedError(what, hint=hint)
+                message, hint = self._reason
+                raise exceptions.FencedError(message, hint=hint)
             return self._epoch
 
     @property

@@ -1,7 +1,7 @@
-"""When to beat and when to look around: the loop of the heartbeat's thread.
+"""The heartbeat loop: schedule of beats and polls in a thread of its own.
 
-A beat is never late because of a look: one that might hang is not begun
-when the right to act would end meanwhile. Nothing here asks Ironic.
+A poll never delays a beat: it does not begin when it could hang until after
+the right to act ends. Nothing here sends requests to Ironic.
 """
 
 from __future__ import annotations
@@ -12,62 +12,59 @@ from collections.abc import Callable
 from oslo_log import log
 
 from ironic_ownership.contracts import capabilities, exceptions
-from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.engine.conditions import Conditions
-from ironic_ownership.engine.membership import local_member
-from ironic_ownership.engine.membership.fence import Clock, Fence, monotonic
+from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.membership.service_context import ServiceContext
 
 LOG = log.getLogger(__name__)
 
 LONGEST_WATCH = 1.0
-"""Seconds of one call to the backend that waits for changes: so long may a
-stop or a changed interval have to wait."""
+"""Seconds of one call to the backend that waits for changes: a stop or a
+changed interval may have to wait that long."""
 
-SHORTEST_LOOK = 0.05
-"""Seconds between two looks, whatever a store says of who expires next."""
+SHORTEST_POLL = 0.05
+"""Seconds between two polls, regardless of the next expiry."""
 
 
 class Heartbeat:
     """Keeps one process a member.
 
     :param interval: seconds between the starts of two beats.
-    :param watch_interval: seconds between two looks at the members.
+    :param watch_interval: seconds between two polls of the members.
     """
 
     def __init__(
         self,
-        membership: local_member.Membership,
-        backend: MembershipBackend,
-        fence: Fence,
-        conditions: Conditions,
+        context: ServiceContext,
+        member: LocalMember,
         *,
         interval: float,
         watch_interval: float,
-        clock: Clock = monotonic,
     ) -> None:
-        self._membership = membership
-        self._backend = backend
-        self._fence = fence
-        self._conditions = conditions
+        self._member = member
+        self._backend = context.ports.backend
+        self._fence = context.fence
+        self._conditions = context.conditions
+        self._clock = context.clock
         self._interval = interval
         self._watch_interval = watch_interval
-        self._clock = clock
-        self._watches = capabilities.Capability.WATCH in backend.capabilities
+        self._watches = (
+            capabilities.Capability.WATCH in self._backend.capabilities
+        )
         self._stopping = threading.Event()
         self._changed = threading.Event()
         self._answered = threading.Event()
-        self._beat_at = self._look_at = clock()
+        self._beat_at = self._poll_at = self._clock()
 
     def change_intervals(self, interval: float, watch_interval: float) -> None:
-        """Beat and look at other intervals from now on. Any thread."""
+        """Use other intervals from now on. Any thread."""
         self._interval, self._watch_interval = interval, watch_interval
-        self._beat_at = self._clock()  # a long old interval is not waited for
+        self._beat_at = self._clock()  # do not wait for a long old interval
         self._changed.set()
 
-    def aside(self, work: Callable[[], None]) -> None:
-        """Do something in a thread of its own, and look when it is done.
+    def run_in_background(self, work: Callable[[], None]) -> None:
+        """Run a function in another thread, and poll when it returns.
 
-        For what may take longer than a heartbeat may wait.
+        For work that may take longer than a heartbeat may wait.
         """
 
         def run() -> None:
@@ -89,83 +86,87 @@ class Heartbeat:
         """
         while not self._stopping.is_set():
             self._beat()
-            if self._membership.is_member:
+            if self._member.is_member:
                 return
             self._changed.wait(self._beat_at - self._clock())
             self._changed.clear()
 
     def run(self) -> None:
-        """Beat and look until :meth:`stop` is called."""
+        """Beat and poll until :meth:`stop` is called."""
         while not self._stopping.is_set():
             try:
                 self._step()
             except exceptions.OwnershipError as exc:
-                self._conditions.report('heartbeat', f'no heartbeat: {exc}')
-                self._wait_plainly(self._watch_interval)
+                self._conditions.report(
+                    'heartbeat', f'heartbeat failed: {exc}'
+                )
+                self._wait_for_change(self._watch_interval)
             except Exception:  # the process must go on beating
-                LOG.exception('heartbeat failed in a way nobody foresaw')
-                self._wait_plainly(self._watch_interval)
+                LOG.exception('heartbeat failed with an unexpected error')
+                self._wait_for_change(self._watch_interval)
             else:
-                self._conditions.clear('heartbeat', 'heartbeats succeed again')
+                self._conditions.clear(
+                    'heartbeat', 'heartbeat succeeded again'
+                )
 
     def _step(self) -> None:
         now = self._clock()
-        if now >= self._beat_at or self._membership.wants_beat:
+        if now >= self._beat_at or self._member.wants_beat:
             self._beat()
-        elif not self._membership.may_look or not self._is_time_to_look(now):
+        elif not self._member.may_poll or not self._is_poll_due(now):
             self._wait(now)
-        elif self._is_short_of_time():
+        elif self._could_outlast_fence():
             self._beat()
         else:
             self._answered.clear()
-            self._membership.look()
-            self._plan_look()
+            self._member.poll()
+            self._schedule_poll()
 
-    def _is_time_to_look(self, now: float) -> bool:
-        return now >= self._look_at or self._answered.is_set()
+    def _is_poll_due(self, now: float) -> bool:
+        return now >= self._poll_at or self._answered.is_set()
 
     def _beat(self) -> None:
         self._beat_at = self._clock() + self._interval
-        self._membership.beat()
-        self._plan_look()
+        self._member.beat()
+        self._schedule_poll()
 
-    def _plan_look(self) -> None:
-        self._look_at = self._clock() + self._watch_interval
-        if self._watches and not self._membership.wants_look:
-            self._look_at = max(self._look_at, self._beat_at)
-        expiry = self._membership.next_expiry
+    def _schedule_poll(self) -> None:
+        self._poll_at = self._clock() + self._watch_interval
+        if self._watches and not self._member.wants_poll:
+            self._poll_at = max(self._poll_at, self._beat_at)
+        expiry = self._member.next_expiry
         if expiry is not None:
-            # Who is about to expire is seen to be gone then, not later.
-            soonest = self._clock() + SHORTEST_LOOK
-            self._look_at = min(self._look_at, max(soonest, expiry))
+            # A member that expires is found missing then, not later.
+            soonest = self._clock() + SHORTEST_POLL
+            self._poll_at = min(self._poll_at, max(soonest, expiry))
 
-    def _is_short_of_time(self) -> bool:
-        """Tell whether the right could end while a look hangs."""
+    def _could_outlast_fence(self) -> bool:
+        """Tell whether the right could end while a poll hangs."""
         return 0 < self._fence.remaining <= self._backend.call_timeout
 
     def _wait(self, now: float) -> None:
         until = self._beat_at
-        if self._membership.may_look:
-            until = min(until, self._look_at)
+        if self._member.may_poll:
+            until = min(until, self._poll_at)
         timeout = max(until - now, 0.0)
         if (
             not self._watches
-            or not self._membership.may_look
-            or self._membership.awaits_answer
+            or not self._member.may_poll
+            or self._member.awaits_records
         ):
-            self._wait_plainly(timeout)
+            self._wait_for_change(timeout)
             return
         if self._changed.is_set():
             self._changed.clear()
             return
         try:
             if self._backend.watch(min(timeout, LONGEST_WATCH)):
-                self._look_at = self._clock()
+                self._poll_at = self._clock()
         except exceptions.MembershipError:
-            # The next beat says what is wrong; until then, do not hurry.
-            self._look_at = self._clock()
-            self._wait_plainly(min(timeout, self._watch_interval))
+            # The next beat reports the error; until then, do not hurry.
+            self._poll_at = self._clock()
+            self._wait_for_change(min(timeout, self._watch_interval))
 
-    def _wait_plainly(self, timeout: float) -> None:
+    def _wait_for_change(self, timeout: float) -> None:
         self._changed.wait(timeout)
         self._changed.clear()

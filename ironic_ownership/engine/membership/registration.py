@@ -1,8 +1,8 @@
-"""The active place of a host: who has it on record, and under which epoch.
+"""Registration of this process as the active one of its host.
 
-The records may be slow or down while the membership is well, and the other
-way round: so they are asked aside, and the answer is taken when it is there.
-The heartbeat never waits for it.
+The records may be slow or down while the membership works, and the other way
+round. So requests to the records run in the background, and their results are
+taken when they are there. The heartbeat never waits for them.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from collections.abc import Callable
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Records
 
-Aside = Callable[[Callable[[], None]], None]
-"""Has something done, now or in another thread."""
+Runner = Callable[[Callable[[], None]], None]
+"""Runs a function, now or in another thread."""
 
-_Answer = Callable[[], None]
+_Result = Callable[[], None]
+"""Applies the result of a request, in the heartbeat's thread."""
 
 
-def at_once(work: Callable[[], None]) -> None:
-    """Do something here and now."""
+def run_now(work: Callable[[], None]) -> None:
+    """Run a function in the thread of the caller."""
     work()
 
 
@@ -33,9 +34,9 @@ def _new_incarnation() -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Identity:
-    """Who is a member, and what it tells the others.
+    """The identity of a member, and what it advertises.
 
-    :param incarnation: of this process, for as long as it runs.
+    :param incarnation: id of this process, for as long as it runs.
     """
 
     host: str
@@ -43,45 +44,44 @@ class Identity:
     incarnation: str = dataclasses.field(default_factory=_new_incarnation)
 
 
-class _Errand:
-    """One question to the records.
+class _Request:
+    """One request to the records.
 
-    :param losses: how often the place had been lost when it was asked.
+    :param losses: number of losses of the epoch when it was made.
     """
 
-    def __init__(self, work: Callable[[], _Answer], losses: int) -> None:
+    def __init__(self, work: Callable[[], _Result], losses: int) -> None:
         self.losses = losses
         self.done = threading.Event()
         self._work = work
-        self._answer: _Answer | None = None
+        self._result: _Result | None = None
         self._failure: Exception | None = None
 
     def run(self) -> None:
-        """Ask. Any thread."""
+        """Send the request. Any thread."""
         try:
-            self._answer = self._work()
-        except Exception as exc:  # noqa: BLE001 - raised where it is taken
+            self._result = self._work()
+        except Exception as exc:  # noqa: BLE001 - raised by apply
             self._failure = exc
         self.done.set()
 
-    def take(self) -> None:
-        """Act on the answer.
+    def apply(self) -> None:
+        """Apply the result.
 
-        :raises Exception: whatever the question raised.
+        :raises Exception: the error of the request, if it failed.
         """
         if self._failure is not None:
             raise self._failure
-        if self._answer is not None:
-            self._answer()
+        if self._result is not None:
+            self._result()
 
 
 class Registration:
-    """What this process is to its host.
+    """The role of this process for its host: active, standby or unknown.
 
-    Threading: the heartbeat's thread; what has no argument may be read by
-    any.
+    Threading: the heartbeat's thread; attributes may be read by any.
 
-    :ivar identity: what is registered next.
+    :ivar identity: registered by the next request.
     :ivar epoch: under which this process is active, as far as it knows.
     :ivar standby_for: incarnation of the process that is active instead.
     :ivar registered_with: the settings on record.
@@ -91,49 +91,49 @@ class Registration:
         self,
         identity: Identity,
         records: Records,
-        aside: Aside = at_once,
+        run_in_background: Runner = run_now,
     ) -> None:
         self.identity = identity
         self.epoch: int | None = None
         self.standby_for: str | None = None
         self.registered_with: model.MemberSettings | None = None
         self._records = records
-        self._aside = aside
+        self._run_in_background = run_in_background
         self._losses = 0
-        self._errand: _Errand | None = None
+        self._request: _Request | None = None
 
     @property
-    def is_asking(self) -> bool:
-        """Whether an answer of the records is still to come."""
-        return self._errand is not None
+    def is_pending(self) -> bool:
+        """Whether a request to the records is under way."""
+        return self._request is not None
 
-    def lose(self) -> None:
-        """Forget the epoch, and whatever the records still answer to it."""
+    def lose_epoch(self) -> None:
+        """Drop the epoch, and ignore the result of a pending request."""
         self.epoch = None
         self._losses += 1
 
-    def attend(self, siblings: frozenset[str]) -> None:
-        """Ask what has to be asked, and act on what was answered.
+    def update(self, siblings: frozenset[str]) -> None:
+        """Send the next request if one is needed; apply a result.
 
         :param siblings: other incarnations of the host that may be alive.
         :raises FencedError: if the epoch is no longer the current one.
         :raises RecordsError: if the records do not answer.
         """
-        if self._errand is None:
-            work = self._question(siblings)
+        if self._request is None:
+            work = self._next_request(siblings)
             if work is None:
                 return
-            self._errand = _Errand(work, self._losses)
-            self._aside(self._errand.run)
-        errand = self._errand
-        if not errand.done.is_set():
+            self._request = _Request(work, self._losses)
+            self._run_in_background(self._request.run)
+        request = self._request
+        if not request.done.is_set():
             return
-        self._errand = None
-        if errand.losses == self._losses:
-            errand.take()
+        self._request = None
+        if request.losses == self._losses:
+            request.apply()
 
     def retire(self, grace: float) -> None:
-        """Give the place up, if this process has it.
+        """Give up the active role, if this process has it.
 
         :param grace: seconds for which the service is expected back.
         :raises RecordsError: if that could not be written.
@@ -142,9 +142,9 @@ class Registration:
         if epoch is not None:
             self._records.retire(self.identity.host, epoch, grace=grace)
 
-    def _question(
+    def _next_request(
         self, siblings: frozenset[str]
-    ) -> Callable[[], _Answer] | None:
+    ) -> Callable[[], _Result] | None:
         if self.epoch is None:
             return functools.partial(self._register, self.identity, siblings)
         if self.registered_with != self.identity.settings:
@@ -152,50 +152,52 @@ class Registration:
                 self._advertise, self.epoch, self.identity
             )
         if siblings:
-            return functools.partial(self._compare, self.epoch)
+            return functools.partial(self._check_epoch, self.epoch)
         return None
 
-    def _register(self, who: Identity, siblings: frozenset[str]) -> _Answer:
+    def _register(
+        self, identity: Identity, siblings: frozenset[str]
+    ) -> _Result:
         try:
             epoch = self._records.register(
-                who.host,
-                who.settings,
-                incarnation=who.incarnation,
+                identity.host,
+                identity.settings,
+                incarnation=identity.incarnation,
                 alive=siblings,
             )
         except exceptions.StandbyError as exc:
             return functools.partial(self._stand_by, exc.active)
-        return functools.partial(self._begin, epoch, who.settings)
+        return functools.partial(self._activate, epoch, identity.settings)
 
     def _stand_by(self, active: str) -> None:
         self.standby_for = active
 
-    def _begin(self, epoch: int, settings: model.MemberSettings) -> None:
+    def _activate(self, epoch: int, settings: model.MemberSettings) -> None:
         self.epoch, self.registered_with = epoch, settings
         self.standby_for = None
 
-    def _advertise(self, epoch: int, who: Identity) -> _Answer:
-        self._records.advertise(who.host, epoch, who.settings)
-        return functools.partial(self._begin, epoch, who.settings)
+    def _advertise(self, epoch: int, identity: Identity) -> _Result:
+        self._records.advertise(identity.host, epoch, identity.settings)
+        return functools.partial(self._activate, epoch, identity.settings)
 
-    def _compare(self, epoch: int) -> _Answer:
-        """See whether another process was made active meanwhile."""
+    def _check_epoch(self, epoch: int) -> _Result:
+        """Check whether another process was made active meanwhile."""
         rows = self._records.services()
         row = next((r for r in rows if r.host == self.identity.host), None)
         superseded = row is None or (
             not row.forced_down and (row.fenced or row.epoch != epoch)
         )
-        return self.lose if superseded else _nothing
+        return self.lose_epoch if superseded else _nothing
 
 
-def standing_by(host: str, active: str) -> tuple[str, str]:
-    """Return what is said to whoever wants a standby to act, and a hint."""
+def standby_reason(host: str, active: str) -> tuple[str, str]:
+    """Return the reason why a standby may not act, and a hint."""
     hint = (
-        'It acts once that one ends, or hands over: ironic-ownership '
+        'It acts when that process ends, or hands over: ironic-ownership '
         f'service failover {host}'
     )
     return f'this process stands by for incarnation {active} of {host}', hint
 
 
 def _nothing() -> None:
-    """Do nothing about an answer."""
+    """Apply a result that changes nothing."""

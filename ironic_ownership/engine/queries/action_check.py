@@ -75,7 +75,7 @@ def check(
 
 
 def _fleet(source: inventory.Inventory) -> evaluation.Fleet | None:
-    known = conductors.ask(source)
+    known = conductors.read(source)
     if isinstance(known.error, exceptions.IronicUnavailableError):
         raise known.error
     return known.fleet

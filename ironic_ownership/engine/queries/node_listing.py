@@ -89,9 +89,7 @@ def read(
     :raises OwnershipError: if anything can't be read: a partial list would
         show owned nodes as unowned.
     """
-    seen = snapshot.take(
-        host, scope, ports.records, ports.source, ports.backend
-    )
+    seen = snapshot.take(host, scope, ports)
     listed = {node.uuid for node in seen.nodes}
     elsewhere = node_query.look_up(
         ports.source, (uuid for uuid in seen.records if uuid not in listed)

@@ -102,7 +102,7 @@ def look_up(
 
 def fleet_of(source: inventory.Inventory) -> evaluation.Fleet | None:
     """Return the conductors, and log if availability can't be evaluated."""
-    known = conductors.ask(source)
+    known = conductors.read(source)
     if known.fleet is None:
         LOG.warning('out-of-service nodes are unknown: %s', known.error)
     elif known.fleet.all_gone:

@@ -58,7 +58,7 @@ class AvailabilityContract(records.RecordsContract):
     def test_each_change_is_one_event_with_its_reason(self) -> None:
         self.claimed()
         for code, detail in (
-            (Unavailable.OUT_OF_SERVICE, 'driver x, nobody has it'),
+            (Unavailable.OUT_OF_SERVICE, 'driver x, no conductor has it'),
             (Unavailable.OUT_OF_SERVICE, 'driver x, dead: conductor-1'),
             (Unavailable.MAINTENANCE, ''),
             (None, ''),
@@ -68,7 +68,7 @@ class AvailabilityContract(records.RecordsContract):
         events = self.records.events(node_uuid=records.uuid(1))[::-1]
         self.assertEqual(
             [
-                'available -> out_of_service: driver x, nobody has it',
+                'available -> out_of_service: driver x, no conductor has it',
                 'out_of_service -> maintenance',
                 'maintenance -> available',
             ],

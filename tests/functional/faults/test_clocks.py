@@ -51,7 +51,7 @@ class TestClockOfAHost(_Clocks):
         self.assert_jumps_move_nothing()
         for host in (jumping, other):
             self.assertEqual(1, len(host.lines('joined as')), host.troubles())
-            self.assertEqual([], host.lines('nobody foresaw'))
+            self.assertEqual([], host.lines('unexpected error'))
 
 
 class TestClockOfTheDatabase(_Clocks):

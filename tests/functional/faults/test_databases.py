@@ -87,7 +87,7 @@ class _FullDisk(incident.IncidentTestCase):
             self.disk.fill()
             more, _ = self.enrol(200)
             self.deployment.wait_until(
-                lambda: all(host.lines('no refresh') for host in running),
+                lambda: all(host.lines('refresh failed') for host in running),
                 'failure of every host',
             )
             self.disk.fill()

@@ -80,12 +80,13 @@ class Service:
         )
         self.host, _ = self.wired.host()
         # One step after the other, in the one thread of the test.
-        self.host._membership._place._aside = registration.at_once
+        member = self.host._member
+        member._registration._run_in_background = registration.run_now
 
     def refresh(self) -> None:
         """Beat, and refresh, as a host does again and again."""
-        self.host._membership.beat()
-        self.host._refresher.refresh()
+        self.host._member.beat()
+        self.host._refresh_loop._refresher.refresh()
 
     def close(self) -> None:
         self.wired.close()

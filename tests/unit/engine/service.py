@@ -1,4 +1,4 @@
-"""One service, whole but for its threads, in a world that a test controls.
+"""One service without its threads, in a world that a test controls.
 
 Real engine, real records on SQLite, the memory backend; the clock and
 Ironic belong to the test.
@@ -18,10 +18,14 @@ from ironic_ownership.engine import conditions
 from ironic_ownership.engine.availability import tracker
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership.engine.host import refresh, refresh_result, takeover
+from ironic_ownership.engine.host import refresh_result, takeover
 from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.host.writer import Writer
-from ironic_ownership.engine.membership import fence, local_member
+from ironic_ownership.engine.host.reconciler import Reconciler
+from ironic_ownership.engine.host.refresh import Refresher
+from ironic_ownership.engine.host.tuning import Intervals, Tuning
+from ironic_ownership.engine.membership.fence import Fence
+from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.testing import fakes
 from tests.unit.db import sqlite
@@ -30,6 +34,27 @@ from tests.unit.engine.clock import Clock
 
 TTL, MARGIN, RECHECK, LIMIT = 20.0, 1.0, 600.0, 5000
 LOGGER = 'ironic_ownership.engine'
+
+
+LIMITS = missing_nodes.Limits(RECHECK, 0.25, 3)
+
+
+def tuning_of(
+    settings: model.MemberSettings,
+    limits: missing_nodes.Limits = LIMITS,
+    refresh_interval: float = 60,
+    handover_limit: int = LIMIT,
+    recovery_delay: float = tracker.RECOVERY_DELAY,
+) -> Tuning:
+    """Return the configuration of a service that runs these policies."""
+    return Tuning(
+        settings,
+        world.interpret(settings) or policy_set.PolicySet(),
+        Intervals(5, 1, refresh_interval, 30),
+        limits,
+        handover_limit,
+        recovery_delay,
+    )
 
 
 @dataclasses.dataclass
@@ -45,8 +70,8 @@ class Shared:
 class Service:
     """One process of a service; never beats or refreshes by itself.
 
-    :ivar woken: how often the membership told of a change.
-    :ivar died: the hosts that it told to have died.
+    :ivar woken: number of changes of the membership.
+    :ivar died: the hosts that have died.
     """
 
     def __init__(
@@ -67,68 +92,54 @@ class Service:
         self.backend = memory.MemoryBackend(
             {}, member_ttl=TTL, call_timeout=5, store=shared.store
         )
-        self.fence = fence.Fence(TTL, MARGIN, shared.clock)
-        self.conditions = conditions.Conditions()
-        self.woken = 0
-        self.died: set[str] = set()
-        self.membership = local_member.Membership(
-            local_member.Identity(host, settings),
-            self.backend,
-            records,
-            self.fence,
-            self.conditions,
-            self._wake,
+        self.context = ServiceContext(
+            host,
+            Ports(records, ironic, self.backend, world.interpret, placement),
+            Fence(TTL, MARGIN, shared.clock),
+            conditions.Conditions(),
             shared.clock,
         )
-        ports = Ports(
-            records, ironic, self.backend, world.interpret, placement
-        )
+        self.fence = self.context.fence
+        self.conditions = self.context.conditions
+        self.woken = 0
+        self.died: set[str] = set()
+        self.member = LocalMember(self.context, settings, self._wake)
         operator_log = OperatorLog(host, self.conditions)
-        writer = Writer(host, records, self.fence, operator_log)
-        self.availability_tracker = tracker.AvailabilityTracker(
+        self.availability = tracker.AvailabilityTracker(
             ironic, self.conditions, clock=shared.clock
         )
-        self.refresher = refresh.Refresher(
-            host,
+        self.reconciler = Reconciler(self.context, operator_log, LIMIT)
+        self.missing_nodes = missing_nodes.MissingNodes(
+            ironic, LIMITS, shared.clock
+        )
+        self.refresher = Refresher(
+            self.context,
             policies.scope,
-            ports,
-            self.fence,
+            self.reconciler,
+            self.missing_nodes,
             operator_log,
-            missing_nodes.MissingNodes(
-                ironic,
-                missing_nodes.Limits(RECHECK, 0.25, 3),
-                shared.clock,
-            ),
-            writer,
-            self.membership.judgement,
-            handover_limit=LIMIT,
-            availability_tracker=self.availability_tracker,
+            self.member.liveness,
+            availability=self.availability,
             reporter=reporter,
-            clock=shared.clock,
         )
         self.takeover = takeover.TakeOver(
-            host,
-            ports,
+            self.context,
+            self.reconciler,
             lambda: self.refresher.last_scan,
-            self.membership.judgement,
-            self.fence,
-            writer,
-            self.conditions,
+            self.member.liveness,
             threading.Event(),
-            longest_age=takeover.fresh_enough(60.0),
-            handover_limit=LIMIT,
-            clock=shared.clock,
+            longest_age=takeover.longest_scan_age(60.0),
         )
         self.refresh = self.refresher.refresh
 
     def beat(self) -> None:
-        """Beat, and at once again if that decides about somebody's death.
+        """Beat, and immediately again if that decides about a death.
 
-        So does the loop of the heartbeat.
+        The heartbeat loop does the same.
         """
-        self.membership.beat()
-        if self.membership.wants_beat:
-            self.membership.beat()
+        self.member.beat()
+        if self.member.wants_beat:
+            self.member.beat()
 
     def _wake(self, died: frozenset[str]) -> None:
         self.woken += 1

@@ -33,7 +33,7 @@ def _break_fence() -> None:
 
     _replace(fence.Fence, 'extend', extend_forever)
     _replace(fence.Fence, 'drop', _nothing)
-    _replace(local_member.Membership, 'lose_epoch', _nothing)
+    _replace(local_member.LocalMember, 'lose_epoch', _nothing)
     _freeze_view()
 
 
@@ -53,7 +53,7 @@ def _freeze_view() -> None:
 
 def _ignore_epochs() -> None:
     _replace(transaction, 'check_right', _nothing)
-    _replace(refresh, '_check_right', _nothing)
+    _replace(refresh, '_check_epoch', _nothing)
 
 
 def _replace(owner: object, name: str, value: object) -> None:

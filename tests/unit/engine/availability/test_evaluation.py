@@ -90,7 +90,7 @@ class TestJudge(unittest.TestCase):
 
     def test_first_reason_that_applies_counts(self) -> None:
         worst = {
-            'driver': 'nobody has it',
+            'driver': 'no conductor has it',
             'maintenance': True,
             'instance_uuid': 'i',
             'power_state': 'error',
@@ -205,11 +205,11 @@ class TestCheckInService(unittest.TestCase):
 class TestWatch(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.watch = evaluation.Watch(60.0)
+        self.damper = evaluation.FlapDamper(60.0)
 
     def code(self, now: float, fleet, before: str | None) -> str | None:
-        self.watch.look(fleet, now)
-        return self.watch.judge(FREE, before).code
+        self.damper.observe(fleet, now)
+        return self.damper.evaluate(FREE, before).code
 
     def test_it_goes_at_once_and_comes_back_after_the_delay(self) -> None:
         self.assertIsNone(self.code(0, SERVED, None))
@@ -233,7 +233,7 @@ class TestWatch(unittest.TestCase):
             self.assertEqual(out, self.code(0, SERVED, out))
             self.assertEqual(out, self.code(59, blind, out))
             self.assertEqual(out, self.code(61, SERVED, out))
-            self.watch.look(None, 62)
+            self.damper.observe(None, 62)
 
     def test_after_nobody_was_alive_a_driver_is_missed_after_the_delay(
         self,
@@ -261,26 +261,26 @@ class TestWatch(unittest.TestCase):
         self.assertIsNone(self.code(0, SERVED, 'maintenance'))
 
     def test_who_stays_out_says_why(self) -> None:
-        self.watch.look(SERVED, 0)
-        held = self.watch.judge(FREE, 'out_of_service')
+        self.damper.observe(SERVED, 0)
+        held = self.damper.evaluate(FREE, 'out_of_service')
         self.assertIn('60 s', held.detail)
 
     @hypothesis.given(st.lists(st.tuples(fleets, st.integers(1, 90))))
     def test_it_is_never_back_without_support_for_the_delay(
         self, looks
     ) -> None:
-        watch, now, before = evaluation.Watch(60.0), 0.0, None
+        damper, now, before = evaluation.FlapDamper(60.0), 0.0, None
         served_since: float | None = None
         gone_at = -60.0
         for fleet, pause in looks:
             now += pause
-            watch.look(fleet, now)
+            damper.observe(fleet, now)
             if fleet.supports('d', ''):
                 served_since = now if served_since is None else served_since
             else:
                 served_since = None
             gone_at = now if fleet.all_gone else gone_at
-            verdict = watch.judge(FREE, before)
+            verdict = damper.evaluate(FREE, before)
             if served_since is None and now - gone_at >= 60:
                 self.assertEqual('out_of_service', verdict.code)
             if fleet.all_gone:

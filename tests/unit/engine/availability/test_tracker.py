@@ -108,7 +108,7 @@ class TestJudging(JudgingCase):
         self.die('c2')
         self.host.refresh()
         self.die()
-        self.host.refresher.change_recovery_delay(0)
+        self.host.availability.recovery_delay = 0
         self.host.refresh()
         self.assertIsNone(self.codes()[3])
 

@@ -184,7 +184,7 @@ class TestRefreshWithPlacement(RemovalCase):
         with self.assertLogs(service.LOGGER, 'INFO') as logs:
             self.host.refresh()
         self.assertNotIn(1, self.owners())
-        self.assertIn('no more records are kept', '\n'.join(logs.output))
+        self.assertIn('no more records kept', '\n'.join(logs.output))
 
     def test_notice_ends_when_the_node_returns(self) -> None:
         self.placement.providers[GONE].consumers.add('c1')

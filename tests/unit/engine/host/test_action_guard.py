@@ -25,9 +25,7 @@ class TestGuard(service.ServiceCase):
         self, host: service.Service, settings: model.MemberSettings
     ) -> action_guard.Guard:
         policies = world.interpret(settings) or policy_set.PolicySet()
-        return action_guard.Guard(
-            host.host, policies, host.fence, self.records, self.ironic
-        )
+        return action_guard.Guard(host.context, policies)
 
     def refuse(
         self, error: type[exceptions.OwnershipError], *words: str
@@ -87,11 +85,11 @@ class TestGuard(service.ServiceCase):
 
     def test_unowned_node_is_refused(self) -> None:
         self.operator('UPDATE compute_nodes SET host = NULL')
-        self.refuse(exceptions.NotOwnerError, 'nobody', 'next refresh')
+        self.refuse(exceptions.NotOwnerError, 'unowned', 'next refresh')
 
     def test_node_without_a_record_is_refused(self) -> None:
         self.operator('DELETE FROM compute_nodes')
-        self.refuse(exceptions.NotOwnerError, 'nobody')
+        self.refuse(exceptions.NotOwnerError, 'unowned')
 
     def test_node_that_ironic_does_not_have_is_refused(self) -> None:
         del self.ironic.nodes[world.uuid(1)]
@@ -152,7 +150,7 @@ class TestGuard(service.ServiceCase):
 
     def test_process_whose_successor_registered_may_do_nothing(self) -> None:
         self.records.register('host1', SHARD_A)
-        self.refuse(exceptions.FencedError, 'successor')
+        self.refuse(exceptions.FencedError, 'another process of this one')
 
     def test_service_that_is_forced_down_may_do_nothing(self) -> None:
         self.operator('UPDATE services SET forced_down = 1')
@@ -167,7 +165,7 @@ class TestGuard(service.ServiceCase):
         self.refuse(exceptions.FencedError, 'forced down')
         self.records.set_service('host1', actor='x', forced_down=False)
         self.refuse(exceptions.FencedError, 'was fenced')
-        self.host.membership.lose_epoch()
+        self.host.member.lose_epoch()
         self.host.beat()
         self.guard.check(world.uuid(1))
 

@@ -158,13 +158,15 @@ class Story:
         try:
             report = process.service.refresh()
         except exceptions.FencedError:
-            process.service.membership.lose_epoch()
+            process.service.member.lose_epoch()
             return 1
         except exceptions.BackendUnavailableError:
             return 1
         finally:
             process.busy = False
-        return report.applied + report.refused + report.waiting + report.held
+        return (
+            report.applied + report.refused + report.waiting + report.deferred
+        )
 
     def take_over(self, process: Process, died: set[str]) -> None:
         """Do what the thread of the take-overs does meanwhile."""

@@ -6,13 +6,17 @@ import threading
 import time
 import unittest
 import unittest.mock
+from unittest.mock import ANY
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import process
-from ironic_ownership.engine.host.refresh import Report
+from ironic_ownership.engine.host.refresh_loop import RefreshLoop
+from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership import fence
+from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.ports import Ports
 from tests.unit.engine import clock
 
 LOGGER = 'ironic_ownership.engine'
@@ -23,11 +27,11 @@ TTL, BEAT, WATCH, GRACE = 20.0, 5.0, 1.0, 90.0
 TIRED = exceptions.IronicUnavailableError('Ironic is down')
 
 
-class Membership:
+class FakeMember:
     """Counts what the host asks for."""
 
     def __init__(self) -> None:
-        self.stands_by = False
+        self.is_standby = False
         self.epoch = 1
         self.left: list[float] = []
         self.lost = 0
@@ -67,7 +71,7 @@ class Refresher:
     """Answers one after the other, the last one for ever."""
 
     def __init__(self) -> None:
-        self.answers: list[Report | Exception] = [Report()]
+        self.answers: list[Summary | Exception] = [Summary()]
         self.refreshed = 0
         self.asked = 0
         self.is_waiting = False
@@ -78,7 +82,7 @@ class Refresher:
         self.asked += self.is_waiting
         return self.outdated.pop(0) if self.outdated else False
 
-    def refresh(self) -> Report:
+    def refresh(self) -> Summary:
         self.refreshed += 1
         self.on_refresh()
         first = self.answers[0]
@@ -123,13 +127,10 @@ class Sleepless(threading.Event):
 class HostCase(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.membership, self.refresher = Membership(), Refresher()
+        self.member, self.refresher = FakeMember(), Refresher()
         self.heartbeat, self.takeover = Loop(), Loop()
-        self.beside = Loop()
+        self.worker = Loop()
         self.clock = clock.Clock()
-        patch = unittest.mock.patch.object(process, 'monotonic', self.clock)
-        patch.start()
-        self.addCleanup(patch.stop)
         self.fence = fence.Fence(TTL, 1.0, self.clock)
         self.fence.extend(self.clock(), 1)
         self.conditions = conditions.Conditions()
@@ -137,18 +138,23 @@ class HostCase(unittest.TestCase):
         self.failure: Exception | None = None
 
     def build(self, wake: threading.Event) -> process.Host:
-        return process.Host(
-            self.membership,
-            self.heartbeat,
-            self.refresher,
-            self.takeover,
+        context = ServiceContext(
+            'host1',
+            Ports(ANY, ANY, ANY, ANY),
             self.fence,
             self.conditions,
-            wake,
-            unittest.mock.sentinel.guard,
+            self.clock,
+        )
+        intervals = Intervals(BEAT, WATCH, 60.0, GRACE)
+        return process.Host(
+            context,
+            self.member,
+            self.heartbeat,
+            self.takeover,
+            RefreshLoop(context, self.member, self.refresher, wake, intervals),
+            ANY,
             prepare=self.prepare,
-            intervals=Intervals(BEAT, WATCH, 60.0, GRACE),
-            beside={'beside': self.beside},
+            workers={'worker': self.worker},
         )
 
     def prepare(self) -> None:
@@ -189,8 +195,8 @@ class TestStop(HostCase):
         self.run_rounds(2)
         self.assertEqual(set(), set(threading.enumerate()) - before)
         self.assertFalse(self.fence.may_act)
-        self.assertEqual([GRACE], self.membership.left)
-        self.assertTrue(self.beside.ended)
+        self.assertEqual([GRACE], self.member.left)
+        self.assertTrue(self.worker.ended)
 
     def test_nobody_leaves_while_the_heartbeat_may_still_call(self) -> None:
         """The backend is called from one thread at a time."""
@@ -203,8 +209,8 @@ class TestStop(HostCase):
 
         self.heartbeat.run = run_long
         ended: list[bool] = []
-        leave = self.membership.leave
-        self.membership.leave = lambda grace: (
+        leave = self.member.leave
+        self.member.leave = lambda grace: (
             ended.append(self.heartbeat.ended),
             leave(grace),
         )
@@ -214,10 +220,10 @@ class TestStop(HostCase):
     def test_leaving_that_hangs_does_not_hold_up_the_end(self) -> None:
         forever = threading.Event()
         self.addCleanup(forever.set)
-        self.membership.leave = lambda grace: forever.wait(PATIENCE)
+        self.member.leave = lambda grace: forever.wait(PATIENCE)
         intervals = Intervals(0.0, WATCH, 60.0)
         with (
-            unittest.mock.patch.object(process, 'LEAVE_PATIENCE', 0.01),
+            unittest.mock.patch.object(process, 'LEAVE_TIMEOUT', 0.01),
             self.assertLogs(LOGGER, 'WARNING'),
         ):
             wake = Wake(1)
@@ -255,20 +261,20 @@ class TestStop(HostCase):
         inside, forever = threading.Event(), threading.Event()
         self.addCleanup(forever.set)
 
-        def hang() -> Report:
+        def hang() -> Summary:
             inside.set()
             forever.wait(PATIENCE)
-            return Report()
+            return Summary()
 
         self.refresher.refresh = hang
         served = self.build(threading.Event())
-        with unittest.mock.patch.object(process, 'STOP_PATIENCE', 0.01):
+        with unittest.mock.patch.object(process, 'STOP_TIMEOUT', 0.01):
             thread = self.start(served)
             self.assertTrue(inside.wait(PATIENCE))
             self.end(served, thread)
         self.assertFalse(forever.is_set())
         self.assertFalse(self.fence.may_act)
-        self.assertEqual([GRACE], self.membership.left)
+        self.assertEqual([GRACE], self.member.left)
 
 
 class TestRefreshes(HostCase):
@@ -280,9 +286,9 @@ class TestRefreshes(HostCase):
     def test_failures_back_off_and_a_success_ends_that(self) -> None:
         self.refresher.answers = [
             *[TIRED] * 8,
-            Report(),
+            Summary(),
             TIRED,
-            Report(),
+            Summary(),
         ]
         self.assertEqual(
             [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, 1.0, 60.0],
@@ -290,33 +296,33 @@ class TestRefreshes(HostCase):
         )
 
     def test_failures_are_said_once_and_their_end_once(self) -> None:
-        self.refresher.answers = [*[TIRED] * 5, Report()]
+        self.refresher.answers = [*[TIRED] * 5, Summary()]
         with self.assertLogs(LOGGER, 'INFO') as logs:
             self.run_rounds(8)
         self.assertEqual(
             [
-                'WARNING no refresh: Ironic is down',
-                'INFO refreshes succeed again',
+                'WARNING refresh failed: Ironic is down',
+                'INFO refresh succeeded again',
             ],
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
         )
 
     def test_waiting_for_another_service_refreshes_soon(self) -> None:
         self.refresher.answers = [
-            Report(waiting=1),
-            Report(refused=1),
-            Report(),
+            Summary(waiting=1),
+            Summary(refused=1),
+            Summary(),
         ]
         self.assertEqual([BEAT, BEAT, 60.0], self.run_rounds(3))
 
     def test_more_than_one_round_may_change_goes_on_at_once(self) -> None:
         self.refresher.answers = [
-            Report(cut=True, applied=5),
-            Report(cut=True, applied=5, waiting=1),
-            Report(),
+            Summary(limited=True, applied=5),
+            Summary(limited=True, applied=5, waiting=1),
+            Summary(),
         ]
         with unittest.mock.patch.object(
-            process.Host, '_wait_for_refresh', autospec=True
+            RefreshLoop, '_wait_for_refresh', autospec=True
         ) as waits:
             wake = Wake(1)
             waits.side_effect = lambda _, seconds: wake.wait(seconds)
@@ -333,35 +339,33 @@ class TestRefreshes(HostCase):
     def test_fenced_service_registers_anew(self) -> None:
         self.refresher.answers = [
             exceptions.FencedError('epoch 1'),
-            Report(),
+            Summary(),
         ]
         self.run_rounds(2)
-        self.assertEqual(1, self.membership.lost)
+        self.assertEqual(1, self.member.lost)
 
     def test_who_has_registered_anew_meanwhile_does_not_do_so_again(
         self,
     ) -> None:
         self.refresher.answers = [
             exceptions.FencedError('epoch 1'),
-            Report(),
+            Summary(),
         ]
-        self.refresher.on_refresh = lambda: setattr(
-            self.membership, 'epoch', 2
-        )
+        self.refresher.on_refresh = lambda: setattr(self.member, 'epoch', 2)
         self.run_rounds(2)
-        self.assertEqual(0, self.membership.lost)
+        self.assertEqual(0, self.member.lost)
 
     def test_right_that_ran_out_is_no_lost_epoch(self) -> None:
         self.refresher.answers = [
             exceptions.FencedError('no valid membership'),
-            Report(),
+            Summary(),
         ]
         self.fence.drop()
         self.run_rounds(2)
-        self.assertEqual(0, self.membership.lost)
+        self.assertEqual(0, self.member.lost)
 
     def test_what_nobody_foresaw_does_not_end_the_loop(self) -> None:
-        self.refresher.answers = [ZeroDivisionError(), Report()]
+        self.refresher.answers = [ZeroDivisionError(), Summary()]
         with self.assertLogs(LOGGER, 'ERROR') as logs:
             self.run_rounds(2)
         self.assertEqual(1, len(logs.records))
@@ -372,9 +376,7 @@ class TestStart(HostCase):
         down = exceptions.RecordsUnavailableError('no database')
         self.prepared = [down, down, down]
         with (
-            unittest.mock.patch.object(
-                process.Host, '_back_off', lambda *a: 0
-            ),
+            unittest.mock.patch.object(process, 'back_off', lambda *a: 0),
             self.assertLogs(LOGGER, 'INFO') as logs,
         ):
             self.run_rounds(1)
@@ -419,13 +421,13 @@ class TestJoin(HostCase):
 
 class TestStandby(HostCase):
     def test_standby_refreshes_nothing_and_complains_of_nothing(self) -> None:
-        self.membership.stands_by, self.membership.epoch = True, None
+        self.member.is_standby, self.member.epoch = True, None
         with self.assertNoLogs(LOGGER, 'WARNING'):
             self.assertEqual([60.0, 60.0], self.run_rounds(2))
         self.assertEqual(0, self.refresher.refreshed)
 
     def test_standby_does_what_is_to_be_done_before_a_refresh(self) -> None:
-        self.membership.stands_by, self.membership.epoch = True, None
+        self.member.is_standby, self.member.epoch = True, None
         done = threading.Event()
         served = self.build(threading.Event())
         thread = self.start(served)
@@ -434,13 +436,13 @@ class TestStandby(HostCase):
         self.end(served, thread)
 
     def test_who_becomes_active_and_is_woken_refreshes(self) -> None:
-        self.membership.stands_by, self.membership.epoch = True, None
+        self.member.is_standby, self.member.epoch = True, None
         wake = threading.Event()
         served = self.build(wake)
         refreshed = threading.Event()
         self.refresher.on_refresh = refreshed.set
         thread = self.start(served)
-        self.membership.stands_by, self.membership.epoch = False, 2
+        self.member.is_standby, self.member.epoch = False, 2
         wake.set()
         self.assertTrue(refreshed.wait(PATIENCE))
         self.end(served, thread)

@@ -15,8 +15,8 @@ from tests.unit.engine import snapshot_strategies, world
 RINGS = world.members(world.RING, 'host1', 'host2')
 
 
-OPEN = failure_detector.Judgement(settled=True, uncertain=frozenset({'host1'}))
-DEAD = failure_detector.Judgement(settled=True, dead=frozenset({'host1'}))
+OPEN = failure_detector.Liveness(settled=True, suspect=frozenset({'host1'}))
+DEAD = failure_detector.Liveness(settled=True, dead=frozenset({'host1'}))
 
 
 def plan_for(
@@ -25,18 +25,18 @@ def plan_for(
     records=(),
     members=RINGS,
     services=(),
-    judgement=failure_detector.UNDISPUTED,
+    liveness=failure_detector.VIEW_ONLY,
 ) -> reconcile_plan.Plan:
     by_uuid = {record.uuid: record for record in records}
     peer_groups = world.assemble(members, services)
-    return reconcile_plan.plan(
+    return reconcile_plan.build(
         host,
         nodes,
         decide.decide(nodes, by_uuid, peer_groups),
         by_uuid,
         {service.host: service for service in services},
         peer_groups,
-        judgement,
+        liveness,
     )
 
 
@@ -207,7 +207,7 @@ def plans(moment) -> dict[str, reconcile_plan.Plan]:
     peer_groups = world.assemble(moment.members, moment.services.values())
     decided = decide.decide(moment.nodes, moment.records, peer_groups)
     return {
-        host: reconcile_plan.plan(
+        host: reconcile_plan.build(
             host,
             moment.nodes,
             decided,
@@ -256,7 +256,7 @@ class TestUndecided(unittest.TestCase):
     three members the ring gives them to host2, host3 and host3.
     """
 
-    def plan(self, judgement, host='host2', **row) -> reconcile_plan.Plan:
+    def plan(self, liveness, host='host2', **row) -> reconcile_plan.Plan:
         self.services = [
             model.Service('host1', epoch=7, settings=world.RING, **row),
             model.Service('host2', epoch=1, settings=world.RING),
@@ -271,31 +271,31 @@ class TestUndecided(unittest.TestCase):
             ],
             world.members(world.RING, 'host2', 'host3'),
             self.services,
-            judgement,
+            liveness,
         )
 
-    def both(self, judgement, **row) -> list[Change]:
+    def both(self, liveness, **row) -> list[Change]:
         return [
             change
             for host in ('host2', 'host3')
-            for change in self.plan(judgement, host, **row).changes
+            for change in self.plan(liveness, host, **row).changes
         ]
 
     def owners(self, changes) -> set[str | None]:
         return {c.seen_host for c in changes if isinstance(c, Claim)}
 
     def test_nothing_moves_while_a_peer_may_be_alive(self) -> None:
-        for judgement in (
+        for liveness in (
             OPEN,
-            failure_detector.Judgement(),
-            failure_detector.Judgement(
+            failure_detector.Liveness(),
+            failure_detector.Liveness(
                 settled=True, present=frozenset({'host1'})
             ),
         ):
-            self.assertEqual([], self.both(judgement))
-            made = self.plan(judgement)
-            self.assertEqual({'host1'}, made.undecided)
-            self.assertGreater(made.held, 0)
+            self.assertEqual([], self.both(liveness))
+            made = self.plan(liveness)
+            self.assertEqual({'host1'}, made.suspects)
+            self.assertGreater(made.deferred, 0)
 
     def test_who_does_not_see_itself_gives_nothing_up(self) -> None:
         """As in the first moments of a store that was restarted empty."""
@@ -305,12 +305,12 @@ class TestUndecided(unittest.TestCase):
             [world.record(n, 'host2') for n in range(1, 20)],
             world.members(world.RING, 'host1', 'host3'),
             [model.Service('host2', settings=world.RING)],
-            failure_detector.Judgement(
+            failure_detector.Liveness(
                 settled=True, present=frozenset({'host1'})
             ),
         )
         self.assertEqual([], made.changes)
-        self.assertEqual({'host2'}, made.undecided)
+        self.assertEqual({'host2'}, made.suspects)
 
     def test_everything_moves_once_it_is_dead(self) -> None:
         changes = self.both(DEAD)
@@ -336,7 +336,7 @@ class TestUndecided(unittest.TestCase):
     def test_who_has_just_started_waits_for_the_retired_one_too(self) -> None:
         """Perhaps everybody was stopped and is started again."""
         self.assertEqual(
-            [], self.both(failure_detector.Judgement(), fenced=True)
+            [], self.both(failure_detector.Liveness(), fenced=True)
         )
 
     def test_disabled_one_keeps_its_nodes_and_holds_up_nobody_else(
@@ -347,11 +347,11 @@ class TestUndecided(unittest.TestCase):
         self.assertNotIn('host1', self.owners(changes))
 
     def test_one_that_is_away_keeps_its_nodes(self) -> None:
-        for judgement in (OPEN, DEAD, failure_detector.Judgement()):
-            changes = self.both(judgement, away=True, fenced=True)
+        for liveness in (OPEN, DEAD, failure_detector.Liveness()):
+            changes = self.both(liveness, away=True, fenced=True)
             self.assertNotIn('host1', self.owners(changes))
             self.assertEqual(
-                frozenset(), self.plan(judgement, away=True).undecided
+                frozenset(), self.plan(liveness, away=True).suspects
             )
 
     def test_ring_is_the_same_while_one_is_away_as_before(self) -> None:
@@ -374,9 +374,9 @@ class TestUndecided(unittest.TestCase):
             [world.node(1), world.node(2)],
             members=world.members(world.ALL, 'host2'),
             services=[model.Service('host1', settings=world.ALL)],
-            judgement=failure_detector.Judgement(),
+            liveness=failure_detector.Liveness(),
         )
-        self.assertEqual((2, 0), (len(made.changes), made.held))
+        self.assertEqual((2, 0), (len(made.changes), made.deferred))
 
     def test_first_service_of_all_waits_for_nobody(self) -> None:
         made = plan_for(
@@ -384,9 +384,9 @@ class TestUndecided(unittest.TestCase):
             [world.node(1), world.node(2)],
             members=world.members(world.RING, 'host2'),
             services=[model.Service('host2', settings=world.RING)],
-            judgement=failure_detector.Judgement(),
+            liveness=failure_detector.Liveness(),
         )
-        self.assertEqual((2, 0), (len(made.changes), made.held))
+        self.assertEqual((2, 0), (len(made.changes), made.deferred))
 
 
 class TestLimit(unittest.TestCase):

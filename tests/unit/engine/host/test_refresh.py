@@ -5,7 +5,7 @@ import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership.engine.host import writer
+from ironic_ownership.engine.host import reconciler
 from tests.unit.engine import service, world
 
 SHARD_A = world.runs(shard_key='a')
@@ -38,8 +38,7 @@ class TestNodes(service.ServiceCase):
             self.host.refresh()
         self.assertEqual(
             [
-                f'node {world.uuid(n)}: owner nobody -> host1, '
-                'reason exclusive'
+                f'node {world.uuid(n)}: owner none -> host1, reason exclusive'
                 for n in range(1, 6)
             ],
             [record.getMessage() for record in logs.records],
@@ -80,7 +79,7 @@ class TestNodes(service.ServiceCase):
 
     def test_many_changes_are_written_in_several_transactions(self) -> None:
         self.ironic.put(*map(world.node, range(10, 35)))
-        with unittest.mock.patch.object(writer, 'BATCH', 10):
+        with unittest.mock.patch.object(reconciler, 'BATCH', 10):
             report = self.host.refresh()
         self.assertEqual(30, report.applied)
         self.assertEqual(30, len(self.owners()))
@@ -104,7 +103,7 @@ class TestMissingNodes(service.ServiceCase):
             self.host.refresh()
         self.assertNotIn(1, self.owners())
         self.assertEqual(
-            [f'node {world.uuid(1)}: owner host1 -> nobody, reason node_gone'],
+            [f'node {world.uuid(1)}: owner host1 -> none, reason node_gone'],
             [record.getMessage() for record in logs.records],
         )
         event = self.records.events(node_uuid=world.uuid(1))[0]
@@ -149,7 +148,7 @@ class TestMissingNodes(service.ServiceCase):
         with self.assertLogs(service.LOGGER, 'INFO') as logs:
             self.host.refresh()
         self.assertEqual('host1', self.owners()[20])
-        self.assertIn('no mass loss any more', logs.output[0])
+        self.assertIn('mass loss is over', logs.output[0])
 
     def test_node_that_changed_shard_is_never_deleted(self) -> None:
         self.ironic.put(world.node(1, shard='b'))
@@ -270,7 +269,7 @@ class TestFence(service.ServiceCase):
             return outcome
 
         with (
-            unittest.mock.patch.object(writer, 'BATCH', 2),
+            unittest.mock.patch.object(reconciler, 'BATCH', 2),
             unittest.mock.patch.object(self.records, 'apply', slowly),
             self.assertRaises(exceptions.FencedError),
         ):
@@ -318,7 +317,7 @@ class TestFence(service.ServiceCase):
         # Nothing is to be written, and it has to notice all the same.
         with self.assertRaises(exceptions.FencedError):
             self.host.refresh()
-        self.host.membership.lose_epoch()
+        self.host.member.lose_epoch()
         self.host.beat()
         self.host.refresh()
         self.assertFalse(self.records.services()[0].fenced)
@@ -330,7 +329,7 @@ class TestFence(service.ServiceCase):
         self.records.delete_service('host1', actor='x')
         with self.assertRaises(exceptions.FencedError):
             self.host.refresh()
-        self.host.membership.lose_epoch()
+        self.host.member.lose_epoch()
         self.host.beat()
         self.host.refresh()
         self.assertEqual(5, len(self.owners()))
@@ -497,7 +496,7 @@ class TestMembersThatBlink(service.ServiceCase):
     def test_who_is_missed_by_the_looks_too_is_waited_for(self) -> None:
         host = self.hosts['host1']
         with self.hide('host2'):
-            host.membership.beat()
+            host.member.beat()
             report = host.refresh()
-        self.assertGreater(report.held, 0)
+        self.assertGreater(report.deferred, 0)
         self.assertFalse(report.unfinished)

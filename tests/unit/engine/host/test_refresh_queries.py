@@ -38,8 +38,8 @@ class TestQueries(service.ServiceCase):
             {'connection': self.url}, member_ttl=20, call_timeout=20
         )
         self.addCleanup(backend.close)
-        started.membership._backend = backend
-        object.__setattr__(started.refresher._ports, 'backend', backend)
+        started.member._backend = backend
+        object.__setattr__(started.context.ports, 'backend', backend)
         started.beat()
         return started
 

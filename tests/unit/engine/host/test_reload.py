@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.availability import tracker
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.host import action_guard, reload, tuning
@@ -21,7 +20,6 @@ class Loop:
 
     def __init__(self) -> None:
         self.intervals: tuning.Intervals | None = None
-        self.limit: int | None = None
         self.asked = 0
         self._action: Callable[[], None] | None = None
 
@@ -32,29 +30,9 @@ class Loop:
     def change_intervals(self, intervals: tuning.Intervals) -> None:
         self.intervals = intervals
 
-    def change_handover_limit(self, limit: int) -> None:
-        self.limit = limit
-
     def turn(self) -> None:
         if self._action is not None:
             self._action()
-
-
-def configuration(
-    settings: model.MemberSettings,
-    limits: missing_nodes.Limits = LIMITS,
-    refresh_interval: float = 60,
-    handover_limit: int = 5000,
-) -> tuning.Tuning:
-    policies = world.interpret(settings) or policy_set.PolicySet()
-    return tuning.Tuning(
-        settings,
-        policies,
-        tuning.Intervals(5, 1, refresh_interval, 30),
-        limits,
-        handover_limit,
-        tracker.RECOVERY_DELAY,
-    )
 
 
 class ReloadCase(service.ServiceCase):
@@ -69,20 +47,12 @@ class ReloadCase(service.ServiceCase):
         self.host = self.start('host1', A)
         self.host.refresh()
         self.loop = Loop()
-        self.missing_nodes = missing_nodes.MissingNodes(self.ironic, LIMITS)
-        current = configuration(A)
-        self.guard = action_guard.Guard(
-            'host1',
-            current.policies,
-            self.host.fence,
-            self.records,
-            self.ironic,
-        )
+        current = service.tuning_of(A)
+        self.guard = action_guard.Guard(self.host.context, current.policies)
         self.reload = reload.Reload(
             self.loop,
-            self.host.membership,
+            self.host.member,
             self.host.refresher,
-            self.missing_nodes,
             self.guard,
             self.ironic,
             current,
@@ -123,7 +93,7 @@ class ReloadCase(service.ServiceCase):
 class TestApplied(ReloadCase):
     def test_it_is_applied_without_leaving_the_membership(self) -> None:
         before = self.member()
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         self.settle()
         self.assertEqual(B, self.member().settings)
         self.assertEqual(B, self.row().settings)
@@ -139,7 +109,7 @@ class TestApplied(ReloadCase):
         self.assertTrue(self.guard.policies.admits(world.node(9, shard='b')))
 
     def test_new_scope_is_listed_once_it_is_advertised(self) -> None:
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         self.turn()
         self.assertEqual((A, 'a'), (self.member().settings, self.listed()))
         self.host.beat()
@@ -149,7 +119,7 @@ class TestApplied(ReloadCase):
     def test_new_scope_waits_until_the_records_know_it_too(self) -> None:
         advertise = self.records.advertise
         self.records.advertise = failing
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         self.turn()
         self.host.beat()
         self.assertEqual(B, self.member().settings)
@@ -162,31 +132,31 @@ class TestApplied(ReloadCase):
 
     def test_intervals_and_limits_change_with_it(self) -> None:
         limits = missing_nodes.Limits(1.0, 0.5, 7)
-        self.reload.request(configuration(A, limits, 9, 70))
+        self.reload.request(service.tuning_of(A, limits, 9, 70))
         self.turn()
         self.assertEqual(tuning.Intervals(5, 1, 9, 30), self.loop.intervals)
-        self.assertEqual(70, self.loop.limit)
-        self.assertIs(limits, self.missing_nodes.limits)
+        self.assertEqual(70, self.host.reconciler.handover_limit)
+        self.assertIs(limits, self.host.missing_nodes.limits)
 
     def test_recovery_delay_changes_with_it(self) -> None:
-        wanted = dataclasses.replace(configuration(A), recovery_delay=7.0)
+        wanted = dataclasses.replace(service.tuning_of(A), recovery_delay=7.0)
         self.reload.request(wanted)
         self.settle()
-        self.assertEqual(7.0, self.host.availability_tracker.recovery_delay)
+        self.assertEqual(7.0, self.host.availability.recovery_delay)
 
     def test_it_is_applied_once_and_said_once(self) -> None:
         with self.assertLogs(
             'ironic_ownership.engine.host.reload', 'INFO'
         ) as logs:
-            self.reload.request(configuration(A))
+            self.reload.request(service.tuning_of(A))
             self.settle()
         self.assertEqual(1, len(logs.records))
         self.assertEqual(1, self.loop.asked)
 
     def test_of_several_only_the_last_one_counts(self) -> None:
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         self.turn()
-        self.reload.request(configuration(C))
+        self.reload.request(service.tuning_of(C))
         self.settle()
         self.assertEqual((C, 'c'), (self.member().settings, self.listed()))
 
@@ -195,16 +165,16 @@ class TestApplied(ReloadCase):
 
         def meanwhile(scope: model.Scope) -> None:
             self.ironic.check = check
-            self.reload.request(configuration(C))
+            self.reload.request(service.tuning_of(C))
 
         self.ironic.check = meanwhile
-        self.reload.request(configuration(A))
+        self.reload.request(service.tuning_of(A))
         self.settle()
         self.assertEqual((C, 'c'), (self.member().settings, self.listed()))
 
     def test_outage_of_ironic_only_delays_it(self) -> None:
         self.ironic.failures = {'check': DOWN, 'scan': DOWN}
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         for _ in range(3):
             with self.assertRaises(exceptions.IronicUnavailableError):
                 self.turn()
@@ -215,7 +185,7 @@ class TestApplied(ReloadCase):
         self.assertEqual((B, 'b'), (self.member().settings, self.listed()))
 
     def test_service_that_loses_its_membership_rejoins_with_it(self) -> None:
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         self.turn()
         self.shared.clock.elapse(service.TTL)
         self.host.beat()
@@ -229,7 +199,7 @@ class TestRefused(ReloadCase):
         with self.assertLogs(service.LOGGER, 'ERROR') as logs:
             self.reload.refuse(error)
         (line,) = logs.output
-        self.assertIn(f'the old one stays: {error}', line)
+        self.assertIn(f'the old one stays in use: {error}', line)
 
     def test_old_one_stays_and_the_row_says_why(self) -> None:
         self.refuse('no such shard')
@@ -241,14 +211,14 @@ class TestRefused(ReloadCase):
     def test_next_good_one_clears_it(self) -> None:
         self.refuse('no such shard')
         self.settle()
-        self.reload.request(configuration(A))
+        self.reload.request(service.tuning_of(A))
         self.settle()
         self.assertIsNone(self.row().config_error)
 
     def test_it_stays_until_the_good_one_is_really_applied(self) -> None:
         self.refuse('no such shard')
         self.settle()
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         self.turn()
         self.assertEqual('no such shard', self.row().config_error)
 
@@ -261,7 +231,7 @@ class TestRefused(ReloadCase):
 
     def test_ironic_too_old_for_it_is_a_refusal(self) -> None:
         self.ironic.failures = {'check': TOO_OLD}
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         with self.assertLogs(service.LOGGER, 'ERROR') as logs:
             self.settle()
         self.assertEqual(1, len(logs.records))
@@ -269,7 +239,7 @@ class TestRefused(ReloadCase):
         self.assertEqual(str(TOO_OLD), self.row().config_error)
 
     def test_ironic_too_old_for_a_policy_is_a_refusal(self) -> None:
-        self.reload.request(configuration(world.RESERVING))
+        self.reload.request(service.tuning_of(world.RESERVING))
         with self.assertLogs(service.LOGGER, 'ERROR'):
             self.settle()
         self.assertEqual(A, self.member().settings)
@@ -277,13 +247,13 @@ class TestRefused(ReloadCase):
 
     def test_ironic_too_old_for_any_list_does_not_hide_it(self) -> None:
         self.ironic.failures = {'check': TOO_OLD, 'scan': TOO_OLD}
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         with self.assertRaises(exceptions.IronicTooOldError):
             self.turn()
         self.assertEqual(str(TOO_OLD), self.row().config_error)
 
     def test_change_that_is_half_done_is_taken_back(self) -> None:
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         self.turn()
         self.host.beat()
         self.assertEqual(B, self.member().settings)
@@ -300,7 +270,7 @@ class TestRefused(ReloadCase):
             self.refuse('no such shard')
 
         self.ironic.check = meanwhile
-        self.reload.request(configuration(A))
+        self.reload.request(service.tuning_of(A))
         self.settle()
         self.assertEqual('no such shard', self.row().config_error)
 
@@ -315,7 +285,7 @@ class TestRefused(ReloadCase):
         self.assertEqual('no such shard', self.row().config_error)
 
     def test_old_one_is_the_last_that_was_applied(self) -> None:
-        self.reload.request(configuration(B))
+        self.reload.request(service.tuning_of(B))
         self.settle()
         self.refuse('no such shard')
         self.settle()
@@ -337,15 +307,15 @@ class TestSwap(service.ServiceCase):
         for each in (one, two):
             each.refresh()
         before = self.owners()
-        one.membership.change_settings(B)
+        one.member.change_settings(B)
         one.beat()
-        one.refresher.change_scope(model.Scope(shard='b'))
+        one.refresher.reconfigure(service.tuning_of(B))
         for each in (one, two, one):
             each.refresh()
             self.assertEqual(before, self.owners())
-        two.membership.change_settings(A)
+        two.member.change_settings(A)
         two.beat()
-        two.refresher.change_scope(model.Scope(shard='a'))
+        two.refresher.reconfigure(service.tuning_of(A))
         for each in (two, one, two):
             each.refresh()
             self.assertEqual(before, self.owners())
@@ -360,12 +330,12 @@ class TestSwap(service.ServiceCase):
         before = self.owners()
         self.assertEqual({'host1', 'host2'}, set(before.values()))
         three = self.start('host3', trio)
-        one.membership.change_settings(trio)
+        one.member.change_settings(trio)
         one.beat()
         for each in (one, two, three, one, two, three):
             each.refresh()
             self.assertEqual(before, self.owners())
-        two.membership.change_settings(trio)
+        two.member.change_settings(trio)
         two.beat()
         for each in (one, two, three, three):
             each.refresh()

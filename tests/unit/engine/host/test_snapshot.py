@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model, reasons
@@ -27,13 +28,10 @@ class TestSnapshot(service.ServiceCase):
             host.refresh()
 
     def take(self, backend=None) -> snapshot.Snapshot:
-        return snapshot.take(
-            'host1',
-            SCOPE,
-            self.records,
-            self.ironic,
-            backend or self.hosts[0].backend,
-        )
+        ports = self.hosts[0].context.ports
+        if backend is not None:
+            ports = dataclasses.replace(ports, backend=backend)
+        return snapshot.take('host1', SCOPE, ports)
 
     def test_it_holds_the_scope_and_what_is_on_record_of_it(self) -> None:
         seen = self.take()
@@ -114,7 +112,7 @@ class TestSnapshot(service.ServiceCase):
         scan = self.ironic.scan
 
         def meanwhile(scope):
-            self.hosts[1].membership.leave(60.0)
+            self.hosts[1].member.leave(60.0)
             return scan(scope)
 
         with unittest.mock.patch.object(self.ironic, 'scan', meanwhile):

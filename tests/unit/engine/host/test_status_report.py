@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import unittest
+from unittest.mock import ANY
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.membership import fence
+from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.ports import Ports
 from ironic_ownership.testing import fakes
 
 VIEW = model.View()
@@ -26,8 +30,14 @@ class TestSelfReport(unittest.TestCase):
         self.fence = fence.Fence(20, 1, self.clock)
         self.records = self.enterContext(fakes.records())
         self.register()
-        self.said = status_report.StatusReport(
-            'host1', self.records, self.fence
+        self.status = status_report.StatusReport(
+            ServiceContext(
+                'host1',
+                Ports(self.records, ANY, ANY, ANY),
+                self.fence,
+                Conditions(),
+                self.clock,
+            )
         )
 
     def register(self) -> None:
@@ -39,33 +49,33 @@ class TestSelfReport(unittest.TestCase):
         return row.config_error
 
     def test_what_is_said_is_stored_and_taken_back(self) -> None:
-        self.said.plugin_fault = 'it fails'
-        self.said.store(VIEW)
+        self.status.plugin_fault = 'it fails'
+        self.status.store(VIEW)
         self.assertEqual('plugin fault: it fails', self.stored())
-        self.said.config_error = 'no such option'
-        self.said.store(VIEW)
+        self.status.config_error = 'no such option'
+        self.status.store(VIEW)
         self.assertEqual(
             'no such option; plugin fault: it fails', self.stored()
         )
-        self.said.config_error = self.said.plugin_fault = None
-        self.said.store(VIEW)
+        self.status.config_error = self.status.plugin_fault = None
+        self.status.store(VIEW)
         self.assertIsNone(self.stored())
 
     def test_nothing_is_stored_twice_but_anew_after_a_registration(
         self,
     ) -> None:
-        self.said.plugin_fault = 'it fails'
-        self.said.store(VIEW)
+        self.status.plugin_fault = 'it fails'
+        self.status.store(VIEW)
         self.records.report(
             'host1', self.fence.epoch(), view_checksum='', config_error=None
         )
-        self.said.store(VIEW)
+        self.status.store(VIEW)
         self.assertIsNone(self.stored())
         self.register()
-        self.said.store(VIEW)
+        self.status.store(VIEW)
         self.assertEqual('plugin fault: it fails', self.stored())
 
     def test_who_may_not_act_says_nothing(self) -> None:
         self.clock.elapse(60)
         with self.assertRaises(exceptions.FencedError):
-            self.said.store(VIEW)
+            self.status.store(VIEW)

@@ -71,7 +71,7 @@ class TestTakeOver(TakeOverCase):
 
     def test_one_round_claims_no_more_than_the_limit(self) -> None:
         self.die()
-        self.host.takeover.handover_limit = 2
+        self.host.reconciler.handover_limit = 2
         rounds = 0
         while self.host.takeover.take_over({'host1'}):
             rounds += 1
@@ -115,7 +115,8 @@ class TestTakeOver(TakeOverCase):
     def test_list_of_another_scope_is_not_used(self) -> None:
         self.die()
         before = self.state()
-        self.host.refresher.change_scope(model.Scope(shard='a'))
+        other = world.runs(shard_key='a', peer_list=())
+        self.host.refresher.reconfigure(service.tuning_of(other))
         self.assertFalse(self.host.takeover.take_over({'host1'}))
         self.assertEqual((before, []), (self.state(), self.asked()))
 

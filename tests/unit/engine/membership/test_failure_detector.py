@@ -21,8 +21,8 @@ class Observer:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.deaths = failure_detector.FailureDetector(TTL)
-        self.deaths.joined(self.now)
+        self.detector = failure_detector.FailureDetector(TTL)
+        self.detector.joined(self.now)
         self.beat()
 
     def elapse(self, seconds: float) -> None:
@@ -30,21 +30,21 @@ class Observer:
 
     def beat(self) -> None:
         self.now += 0.1
-        self.deaths.beaten(self.now, self.now + 0.1)
+        self.detector.beat_accepted(self.now, self.now + 0.1)
         self.now += 0.1
 
-    def look(self, *hosts: str) -> frozenset[str]:
+    def observe(self, *hosts: str) -> frozenset[str]:
         self.now += 0.1
-        return self.deaths.look(hosts, self.now - 0.1, self.now)
+        return self.detector.observe(hosts, self.now - 0.1, self.now)
 
     def settle(self, *hosts: str) -> None:
-        self.look(*hosts)
+        self.observe(*hosts)
         self.elapse(TTL)
         self.beat()
-        self.look(*hosts)
+        self.observe(*hosts)
 
     def is_dead(self, host: str) -> bool:
-        return self.deaths.judgement.is_dead(host)
+        return self.detector.liveness.is_dead(host)
 
 
 class TestOneHost(unittest.TestCase):
@@ -53,79 +53,79 @@ class TestOneHost(unittest.TestCase):
         self.observer.settle('h1', 'h2', 'h3')
 
     def test_missing_host_is_dead_after_a_beat_and_a_look(self) -> None:
-        self.assertEqual(frozenset(), self.observer.look('h2', 'h3'))
+        self.assertEqual(frozenset(), self.observer.observe('h2', 'h3'))
         self.assertFalse(self.observer.is_dead('h1'))
-        self.assertTrue(self.observer.deaths.wants_beat)
+        self.assertTrue(self.observer.detector.wants_beat)
         self.observer.beat()
         self.assertFalse(self.observer.is_dead('h1'))
-        self.assertFalse(self.observer.deaths.wants_beat)
-        self.assertEqual({'h1'}, self.observer.look('h2', 'h3'))
+        self.assertFalse(self.observer.detector.wants_beat)
+        self.assertEqual({'h1'}, self.observer.observe('h2', 'h3'))
         self.assertTrue(self.observer.is_dead('h1'))
 
     def test_death_is_told_once(self) -> None:
         for _ in range(2):
-            self.observer.look('h2', 'h3')
+            self.observer.observe('h2', 'h3')
             self.observer.beat()
-        self.assertEqual(frozenset(), self.observer.look('h2', 'h3'))
+        self.assertEqual(frozenset(), self.observer.observe('h2', 'h3'))
         self.assertTrue(self.observer.is_dead('h1'))
 
     def test_looks_without_a_beat_prove_nothing(self) -> None:
         for _ in range(5):
-            self.observer.look('h2', 'h3')
+            self.observer.observe('h2', 'h3')
         self.assertFalse(self.observer.is_dead('h1'))
 
     def test_beat_that_began_before_proves_nothing(self) -> None:
         began = self.observer.now
         self.observer.elapse(1)
-        self.observer.look('h2', 'h3')
-        self.observer.deaths.beaten(began, self.observer.now + 1)
+        self.observer.observe('h2', 'h3')
+        self.observer.detector.beat_accepted(began, self.observer.now + 1)
         self.observer.elapse(2)
-        self.observer.look('h2', 'h3')
+        self.observer.observe('h2', 'h3')
         self.assertFalse(self.observer.is_dead('h1'))
 
     def test_view_that_was_asked_for_before_the_beat_proves_nothing(
         self,
     ) -> None:
-        self.observer.look('h2', 'h3')
+        self.observer.observe('h2', 'h3')
         now = self.observer.now
-        self.observer.deaths.beaten(now + 1, now + 3)
-        self.observer.deaths.look(('h2', 'h3'), now + 2, now + 4)
+        self.observer.detector.beat_accepted(now + 1, now + 3)
+        self.observer.detector.observe(('h2', 'h3'), now + 2, now + 4)
         self.assertFalse(self.observer.is_dead('h1'))
 
     def test_host_that_is_back_is_alive(self) -> None:
-        self.observer.look('h2', 'h3')
+        self.observer.observe('h2', 'h3')
         self.observer.beat()
-        self.observer.look('h1', 'h2', 'h3')
+        self.observer.observe('h1', 'h2', 'h3')
         self.assertFalse(self.observer.is_dead('h1'))
-        self.observer.look('h2', 'h3')
+        self.observer.observe('h2', 'h3')
         self.assertFalse(self.observer.is_dead('h1'))
 
     def test_dead_host_can_come_back(self) -> None:
-        self.observer.look('h2', 'h3')
+        self.observer.observe('h2', 'h3')
         self.observer.beat()
-        self.observer.look('h2', 'h3')
-        self.observer.look('h1', 'h2', 'h3')
+        self.observer.observe('h2', 'h3')
+        self.observer.observe('h1', 'h2', 'h3')
         self.assertFalse(self.observer.is_dead('h1'))
 
     def test_one_of_two_can_die(self) -> None:
         two = Observer()
         two.settle('h1')
-        two.look()
+        two.observe()
         two.beat()
-        self.assertEqual({'h1'}, two.look())
+        self.assertEqual({'h1'}, two.observe())
 
 
 class TestSettling(unittest.TestCase):
     def test_who_has_just_joined_declares_nobody_dead(self) -> None:
         observer = Observer()
-        observer.look('h1')
+        observer.observe('h1')
         observer.elapse(TTL / 2)
-        observer.look()
+        observer.observe()
         observer.beat()
-        observer.look()
+        observer.observe()
         self.assertFalse(observer.is_dead('h1'))
         self.assertFalse(observer.is_dead('never seen'))
-        self.assertFalse(observer.deaths.wants_beat)
+        self.assertFalse(observer.detector.wants_beat)
 
     def test_whom_it_never_saw_is_dead_once_it_has_settled(self) -> None:
         observer = Observer()
@@ -136,56 +136,56 @@ class TestSettling(unittest.TestCase):
     def test_rejoining_starts_anew(self) -> None:
         observer = Observer()
         observer.settle('h1')
-        observer.deaths.joined(observer.now)
+        observer.detector.joined(observer.now)
         for _ in range(3):
             observer.beat()
-            observer.look()
+            observer.observe()
         self.assertFalse(observer.is_dead('h1'))
         self.assertFalse(observer.is_dead('never seen'))
         observer.elapse(TTL)
-        observer.look()
+        observer.observe()
         self.assertTrue(observer.is_dead('h1'))
 
     def test_rejoining_opens_every_question_again(self) -> None:
         observer = Observer()
         observer.settle('h1')
-        observer.look()
+        observer.observe()
         observer.beat()
-        observer.look()
+        observer.observe()
         self.assertTrue(observer.is_dead('h1'))
-        observer.deaths.joined(observer.now)
+        observer.detector.joined(observer.now)
         self.assertFalse(observer.is_dead('h1'))
         self.assertFalse(observer.is_dead('never seen'))
-        observer.look()
+        observer.observe()
         self.assertFalse(observer.is_dead('h1'))
 
     def test_all_gone_at_once_is_a_restart(self) -> None:
         observer = Observer()
         observer.settle('h1', 'h2', 'h3')
         for _ in range(3):
-            observer.look('h3')
+            observer.observe('h3')
             observer.beat()
         for host in ('h1', 'h2', 'never seen'):
             self.assertFalse(observer.is_dead(host))
-        observer.look('h1', 'h3')
+        observer.observe('h1', 'h3')
         observer.elapse(TTL + 1)
         observer.beat()
-        self.assertEqual({'h2'}, observer.look('h1', 'h3'))
+        self.assertEqual({'h2'}, observer.observe('h1', 'h3'))
 
     def test_half_of_them_is_not_all(self) -> None:
         observer = Observer()
         observer.settle('h1', 'h2', 'h3', 'h4')
-        observer.look('h3', 'h4')
+        observer.observe('h3', 'h4')
         observer.beat()
-        self.assertEqual({'h1', 'h2'}, observer.look('h3', 'h4'))
+        self.assertEqual({'h1', 'h2'}, observer.observe('h3', 'h4'))
 
     def test_restart_of_all_does_not_revive_the_dead(self) -> None:
         observer = Observer()
         observer.settle('h1', 'h2', 'h3', 'h4')
-        observer.look('h2', 'h3', 'h4')
+        observer.observe('h2', 'h3', 'h4')
         observer.beat()
-        observer.look('h2', 'h3', 'h4')
-        observer.look()
+        observer.observe('h2', 'h3', 'h4')
+        observer.observe()
         self.assertTrue(observer.is_dead('h1'))
 
 
@@ -205,7 +205,7 @@ class TestLaws(unittest.TestCase):
         self, steps
     ) -> None:
         observer = Observer()
-        joined, beats, looks = observer.now, [], []
+        joined, beats, polls = observer.now, [], []
         for kind, value in steps:
             if kind == 'elapse':
                 observer.elapse(value)
@@ -213,15 +213,15 @@ class TestLaws(unittest.TestCase):
                 beats.append(observer.now + 0.1)
                 observer.beat()
             elif kind == 'rejoin':
-                joined, beats, looks = observer.now, [], []
-                observer.deaths.joined(observer.now)
+                joined, beats, polls = observer.now, [], []
+                observer.detector.joined(observer.now)
             else:
-                died = observer.look(*value)
-                looks.append((observer.now - 0.1, value))
-                self.check(observer, died, joined, beats, looks)
+                died = observer.observe(*value)
+                polls.append((observer.now - 0.1, value))
+                self.check(observer, died, joined, beats, polls)
 
-    def check(self, observer, died, joined, beats, looks) -> None:
-        at, present = looks[-1]
+    def check(self, observer, died, joined, beats, polls) -> None:
+        at, present = polls[-1]
         for host in present:
             self.assertFalse(observer.is_dead(host))
         for host in died:
@@ -229,12 +229,12 @@ class TestLaws(unittest.TestCase):
             noticed = next(
                 earlier
                 for (earlier, _), (_, before) in zip(
-                    looks[::-1], looks[-2::-1], strict=False
+                    polls[::-1], polls[-2::-1], strict=False
                 )
                 if host in before
             )
             self.assertTrue(any(noticed < beat < at for beat in beats))
-            for when, hosts in looks:
+            for when, hosts in polls:
                 if when >= noticed:
                     self.assertNotIn(host, hosts)
 
@@ -247,12 +247,12 @@ class TestLaws(unittest.TestCase):
             elif kind == 'beat':
                 observer.beat()
             elif kind == 'rejoin':
-                observer.deaths.joined(observer.now)
+                observer.detector.joined(observer.now)
             else:
-                observer.look(*value)
-        observer.look(*left)
+                observer.observe(*value)
+        observer.observe(*left)
         observer.elapse(TTL + 1)
         observer.beat()
-        observer.look(*left)
+        observer.observe(*left)
         for host in ('h1', 'h2', 'h3', 'h4', 'never seen'):
             self.assertEqual(host not in left, observer.is_dead(host))

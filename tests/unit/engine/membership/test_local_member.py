@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable
+from unittest.mock import ANY
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.membership import local_member, registration
 from ironic_ownership.engine.membership.fence import Fence
+from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.ports import Ports
 from tests.unit.engine import clock, world
 
 TTL, MARGIN = 20.0, 1.0
@@ -67,7 +70,7 @@ class Register:
         ]
 
 
-class MembershipCase(unittest.TestCase):
+class MemberCase(unittest.TestCase):
     def setUp(self) -> None:
         self.clock = clock.Clock()
         self.store = memory.MemoryStore(self.clock)
@@ -77,7 +80,7 @@ class MembershipCase(unittest.TestCase):
         self.changes = 0
         self.died: list[frozenset[str]] = []
         self.backend = self.build_backend()
-        self.membership = self.build('host1', self.backend)
+        self.member = self.build('host1', self.backend)
 
     def build_backend(self) -> memory.MemoryBackend:
         return memory.MemoryBackend(
@@ -85,17 +88,19 @@ class MembershipCase(unittest.TestCase):
         )
 
     def build(
-        self, host, backend, fence=None, aside=registration.at_once
-    ) -> local_member.Membership:
-        return local_member.Membership(
-            local_member.Identity(host, world.ALL),
-            backend,
-            self.records,
-            fence or self.fence,
-            self.conditions,
+        self, host, backend, fence=None, run_in_background=registration.run_now
+    ) -> local_member.LocalMember:
+        return local_member.LocalMember(
+            ServiceContext(
+                host,
+                Ports(self.records, ANY, backend, world.interpret),
+                fence or self.fence,
+                self.conditions,
+                self.clock,
+            ),
+            world.ALL,
             self.changed,
-            self.clock,
-            aside,
+            run_in_background,
         )
 
     def changed(self, died: frozenset[str]) -> None:
@@ -111,41 +116,41 @@ class MembershipCase(unittest.TestCase):
     def settle(self) -> None:
         for _ in range(6):
             self.clock.elapse(4)
-            self.membership.beat()
+            self.member.beat()
 
     def incarnation(self) -> str:
         return self.backend.view().get('host1').incarnation
 
 
-class TestMembership(MembershipCase):
+class TestLocalMember(MemberCase):
     def test_next_expiry_is_by_its_own_clock(self) -> None:
-        self.assertIsNone(self.membership.next_expiry)
-        self.membership.beat()
+        self.assertIsNone(self.member.next_expiry)
+        self.member.beat()
         self.other('host2')
         joined = self.clock()
         self.clock.elapse(5)
-        self.membership.beat()
-        self.assertEqual(joined + TTL, self.membership.next_expiry)
+        self.member.beat()
+        self.assertEqual(joined + TTL, self.member.next_expiry)
         self.clock.elapse(TTL - 5)
-        self.membership.look()  # its own beat is the next to expire
-        self.assertEqual(joined + 5 + TTL, self.membership.next_expiry)
+        self.member.poll()  # its own beat is the next to expire
+        self.assertEqual(joined + 5 + TTL, self.member.next_expiry)
 
     def test_first_beat_joins_registers_and_gives_the_right(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual({'host1'}, self.backend.view().hosts)
         self.assertEqual(1, self.fence.epoch())
 
     def test_beats_keep_incarnation_epoch_and_right(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         before = self.incarnation()
         for _ in range(10):
             self.clock.elapse(5)
-            self.membership.beat()
+            self.member.beat()
         self.assertEqual(before, self.incarnation())
         self.assertEqual(1, self.fence.epoch())
 
     def test_right_counts_from_the_start_of_a_slow_beat(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         beat = self.backend.beat
 
         def slowly() -> None:
@@ -153,30 +158,30 @@ class TestMembership(MembershipCase):
             beat()
 
         self.backend.beat = slowly
-        self.membership.beat()
+        self.member.beat()
         self.assertTrue(self.fence.may_act)
         self.clock.elapse(1)
         self.assertFalse(self.fence.may_act)
 
     def test_lost_membership_ends_the_right_at_once(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.clock.elapse(10)
         self.store.rows.clear()
         with self.assertLogs(LOGGER, 'WARNING') as logs:
-            self.membership.beat()
+            self.member.beat()
         self.assertFalse(self.fence.may_act)
         self.assertEqual(1, len(logs.records))
 
     def test_who_lost_it_rejoins_at_once_with_a_new_epoch(self) -> None:
         """The incarnation is that of the process, and stays."""
-        self.membership.beat()
+        self.member.beat()
         before = self.incarnation()
         self.clock.elapse(TTL)
-        self.membership.beat()
+        self.member.beat()
         self.assertFalse(self.fence.may_act)
-        self.assertTrue(self.membership.wants_beat)
-        self.membership.beat()
-        self.assertFalse(self.membership.wants_beat)
+        self.assertTrue(self.member.wants_beat)
+        self.member.beat()
+        self.assertFalse(self.member.wants_beat)
         self.assertEqual(before, self.incarnation())
         self.assertEqual(2, self.fence.epoch())
         self.assertEqual({}, self.conditions.standing)
@@ -184,28 +189,28 @@ class TestMembership(MembershipCase):
     def test_outage_is_said_once_and_the_right_runs_out_by_itself(
         self,
     ) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.store.available = False
         with self.assertLogs(LOGGER, 'INFO') as logs:
             for _ in range(3):
                 self.clock.elapse(5)
-                self.membership.beat()
+                self.member.beat()
                 self.assertTrue(self.fence.may_act)
             self.clock.elapse(4)
             self.assertFalse(self.fence.may_act)
-            self.membership.beat()
+            self.member.beat()
         self.assertEqual(['WARNING'], [r.levelname for r in logs.records])
 
     def test_short_outage_costs_neither_membership_nor_epoch(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.store.available = False
         self.clock.elapse(10)
-        self.membership.beat()
+        self.member.beat()
         self.store.available = True
         with self.assertLogs(LOGGER, 'INFO') as logs:
-            self.membership.beat()
+            self.member.beat()
         self.assertEqual(
-            ['heartbeats succeed again'],
+            ['heartbeat succeeded again'],
             [r.getMessage() for r in logs.records],
         )
         self.assertEqual(1, self.fence.epoch())
@@ -214,149 +219,149 @@ class TestMembership(MembershipCase):
         self.records.fail_with = exceptions.RecordsUnavailableError('down')
         with self.assertLogs(LOGGER, 'WARNING') as logs:
             for _ in range(3):
-                self.membership.beat()
+                self.member.beat()
         self.assertEqual(1, len(logs.records))
         self.assertFalse(self.fence.may_act)
         self.records.fail_with = None
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(1, self.fence.epoch())
 
     def test_lost_epoch_ends_the_right_and_the_next_beat_registers(
         self,
     ) -> None:
-        self.membership.beat()
+        self.member.beat()
         before = self.incarnation()
-        self.membership.lose_epoch()
+        self.member.lose_epoch()
         self.assertFalse(self.fence.may_act)
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(2, self.fence.epoch())
         self.assertEqual(before, self.incarnation())
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(2, self.fence.epoch())
 
     def test_epoch_lost_while_the_records_are_down_is_not_used_again(
         self,
     ) -> None:
-        self.membership.beat()
-        self.membership.lose_epoch()
+        self.member.beat()
+        self.member.lose_epoch()
         self.records.fail_with = exceptions.RecordsUnavailableError('down')
-        self.membership.beat()
+        self.member.beat()
         self.assertFalse(self.fence.may_act)
         self.records.fail_with = None
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(2, self.fence.epoch())
 
     def test_leaving_drops_the_right_first(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         seen = []
         leave = self.backend.leave
 
-        def look() -> None:
+        def poll() -> None:
             seen.append(self.fence.may_act)
             leave()
 
-        self.backend.leave = look
-        self.membership.leave()
+        self.backend.leave = poll
+        self.member.leave()
         self.assertEqual([False], seen)
         self.assertEqual(set(), self.backend.view().hosts)
-        self.membership.leave()
+        self.member.leave()
         self.assertEqual([False], seen)
 
     def test_leaving_during_an_outage_ends_without_an_error(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.store.available = False
         with self.assertLogs(LOGGER, 'WARNING'):
-            self.membership.leave()
+            self.member.leave()
         self.assertFalse(self.fence.may_act)
 
     def test_who_never_joined_has_nothing_to_leave(self) -> None:
         self.store.available = False
         with self.assertNoLogs(LOGGER, 'INFO'):
-            self.membership.leave()
+            self.member.leave()
 
     def test_change_of_members_is_told_once(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(1, self.changes)
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(1, self.changes)
         other = self.other('host2')
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(2, self.changes)
         other.advertise(world.RING)
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(3, self.changes)
         other.leave()
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(4, self.changes)
 
     def advertised(self) -> object:
         return self.backend.view().get('host1').settings
 
     def test_changed_settings_are_advertised_by_the_next_beat(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         before = self.incarnation()
-        self.membership.change_settings(world.RING)
-        self.assertFalse(self.membership.advertises(world.RING))
+        self.member.change_settings(world.RING)
+        self.assertFalse(self.member.advertises(world.RING))
         self.assertEqual(world.ALL, self.advertised())
-        self.membership.beat()
-        self.assertTrue(self.membership.advertises(world.RING))
+        self.member.beat()
+        self.assertTrue(self.member.advertises(world.RING))
         self.assertEqual(world.RING, self.advertised())
         self.assertEqual(world.RING, self.records.settings)
         self.assertEqual((before, 1), (self.incarnation(), self.fence.epoch()))
         self.assertEqual(2, self.changes)
 
     def test_changed_settings_reach_the_records_in_the_end(self) -> None:
-        self.membership.beat()
-        self.membership.change_settings(world.RING)
+        self.member.beat()
+        self.member.change_settings(world.RING)
         self.records.fail_with = exceptions.RecordsUnavailableError('down')
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(world.RING, self.advertised())
-        self.assertFalse(self.membership.advertises(world.RING))
+        self.assertFalse(self.member.advertises(world.RING))
         self.records.fail_with = None
-        self.membership.beat()
-        self.assertTrue(self.membership.advertises(world.RING))
+        self.member.beat()
+        self.assertTrue(self.member.advertises(world.RING))
 
     def test_settings_are_written_only_when_they_change(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.records.fail_with = AssertionError('wrote settings again')
-        self.membership.change_settings(world.ALL)
-        self.membership.beat()
+        self.member.change_settings(world.ALL)
+        self.member.beat()
 
     def test_who_was_fenced_registers_with_the_changed_settings(self) -> None:
-        self.membership.beat()
-        self.membership.change_settings(world.RING)
+        self.member.beat()
+        self.member.change_settings(world.RING)
         self.records.fail_with = exceptions.FencedError('fenced')
-        self.membership.beat()
+        self.member.beat()
         self.assertFalse(self.fence.may_act)
         self.records.fail_with = None
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual(2, self.fence.epoch())
         self.assertEqual(world.RING, self.records.settings)
-        self.assertTrue(self.membership.advertises(world.RING))
+        self.assertTrue(self.member.advertises(world.RING))
 
 
-class TestLooks(MembershipCase):
+class TestLooks(MemberCase):
     def test_who_is_not_seen_by_a_look_beats_at_once_and_only_once(
         self,
     ) -> None:
-        self.membership.beat()
+        self.member.beat()
         view = self.backend.view
         self.backend.view = model.View
         changes = self.changes
-        self.membership.look()
-        self.assertTrue(self.membership.wants_beat)
-        self.membership.beat()
-        self.assertFalse(self.membership.wants_beat)
+        self.member.poll()
+        self.assertTrue(self.member.wants_beat)
+        self.member.beat()
+        self.assertFalse(self.member.wants_beat)
         self.assertEqual(changes, self.changes)
         self.assertTrue(self.fence.may_act)
         self.backend.view = view
-        self.membership.look()
+        self.member.poll()
         self.backend.view = model.View
-        self.membership.look()
-        self.assertTrue(self.membership.wants_beat)
+        self.member.poll()
+        self.assertTrue(self.member.wants_beat)
 
     def test_look_that_fails_costs_neither_right_nor_membership(self) -> None:
-        self.membership.beat()
+        self.member.beat()
 
         def fail():
             raise exceptions.BackendUnavailableError('slow')
@@ -365,45 +370,45 @@ class TestLooks(MembershipCase):
         with self.assertLogs(LOGGER, 'WARNING') as logs:
             for _ in range(5):
                 self.clock.elapse(5)
-                self.membership.beat()
-                self.membership.look()
+                self.member.beat()
+                self.member.poll()
                 self.assertTrue(self.fence.may_act)
         self.assertEqual(1, len(logs.records))
         self.backend.view = view
         with self.assertLogs(LOGGER, 'INFO') as logs:
-            self.membership.look()
+            self.member.poll()
         self.assertEqual(1, len(logs.records))
 
     def test_death_is_told_once_and_after_a_beat_of_its_own(self) -> None:
         self.settle()
         changes = self.changes
         self.other('host3')
-        self.membership.look()
+        self.member.poll()
         self.clock.elapse(1)
         self.store.rows.pop(('host3', 'another'))
-        self.membership.look()
-        self.assertTrue(self.membership.wants_beat)
+        self.member.poll()
+        self.assertTrue(self.member.wants_beat)
         self.assertEqual([], self.died)
         self.clock.elapse(0.1)
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual([frozenset({'host3'})], self.died)
-        self.membership.look()
+        self.member.poll()
         self.assertEqual(1, len(self.died))
         self.assertEqual(changes + 2, self.changes)
 
     def test_view_that_is_the_same_again_is_no_change(self) -> None:
         self.settle()
         self.other('host3')
-        self.membership.look()
+        self.member.poll()
         before = self.changes
         gone = self.store.rows.pop(('host3', 'another'))
-        self.membership.look()
+        self.member.poll()
         self.store.rows['host3', 'another'] = gone
-        self.membership.beat()
+        self.member.beat()
         self.assertEqual((before, []), (self.changes, self.died))
 
 
-class TestStandby(MembershipCase):
+class TestStandby(MemberCase):
     """Another process of host1 is active."""
 
     def setUp(self) -> None:
@@ -416,10 +421,10 @@ class TestStandby(MembershipCase):
             for _ in range(3):
                 self.clock.elapse(1)
                 self.active.beat()
-                self.membership.beat()
+                self.member.beat()
         self.assertEqual(1, len(logs.records))
         self.assertIn('first', logs.output[0])
-        self.assertTrue(self.membership.stands_by)
+        self.assertTrue(self.member.is_standby)
 
     def test_second_process_of_a_host_stands_by_and_says_so(self) -> None:
         self.stand_by()
@@ -434,12 +439,12 @@ class TestStandby(MembershipCase):
         self.stand_by()
         changes = self.changes
         self.store.rows.pop(('host1', 'first'))
-        self.membership.look()
-        self.assertTrue(self.membership.stands_by)
-        self.assertTrue(self.membership.wants_beat)
+        self.member.poll()
+        self.assertTrue(self.member.is_standby)
+        self.assertTrue(self.member.wants_beat)
         self.clock.elapse(0.1)
-        self.membership.beat()
-        self.assertFalse(self.membership.stands_by)
+        self.member.beat()
+        self.assertFalse(self.member.is_standby)
         self.assertEqual(2, self.fence.epoch())
         # The first one went, and this one became active.
         self.assertEqual(changes + 2, self.changes)
@@ -451,22 +456,22 @@ class TestStandby(MembershipCase):
         self.stand_by()
         self.records.retire('host1', 1, grace=0)
         self.active.leave()
-        self.membership.look()
+        self.member.poll()
         self.assertEqual(3, self.fence.epoch())
 
     def test_store_that_lost_them_all_makes_no_standby_active(self) -> None:
         self.stand_by()
         self.store.rows.clear()
-        self.membership.look()
-        self.membership.beat()
-        self.assertTrue(self.membership.stands_by)
+        self.member.poll()
+        self.member.beat()
+        self.assertTrue(self.member.is_standby)
         self.assertEqual('first', self.records.active)
 
     def test_right_of_the_new_one_counts_from_its_last_beat(self) -> None:
         self.stand_by()
         self.clock.elapse(10)
         self.records.retire('host1', 1, grace=0)
-        self.membership.look()
+        self.member.poll()
         self.assertEqual(TTL - MARGIN - 10, self.fence.remaining)
 
     def test_planned_switch_makes_the_named_one_active_and_nobody_else(
@@ -477,10 +482,10 @@ class TestStandby(MembershipCase):
             'host1', self.build_backend(), Fence(TTL, MARGIN, self.clock)
         )
         third.beat()
-        self.records.fail_over(self.membership._place.identity.incarnation)
-        third.look()
-        self.assertTrue(third.stands_by)
-        self.membership.look()
+        self.records.fail_over(self.member._registration.identity.incarnation)
+        third.poll()
+        self.assertTrue(third.is_standby)
+        self.member.poll()
         self.assertEqual(3, self.fence.epoch())
 
     def test_relieved_one_notices_stands_by_and_does_not_come_back(
@@ -488,158 +493,158 @@ class TestStandby(MembershipCase):
     ) -> None:
         self.stand_by()
         self.records.retire('host1', 1, grace=0)
-        self.membership.look()
+        self.member.poll()
         self.assertTrue(self.fence.may_act)
         self.records.fail_over('first')
         for _ in range(5):
             self.clock.elapse(1)
             self.active.beat()
-            self.membership.look()
-            self.membership.beat()
-            self.assertTrue(self.membership.stands_by)
+            self.member.poll()
+            self.member.beat()
+            self.assertTrue(self.member.is_standby)
             self.assertFalse(self.fence.may_act)
         self.assertEqual('first', self.records.active)
 
     def test_named_one_that_dies_is_not_waited_for(self) -> None:
         self.stand_by()
         self.records.retire('host1', 1, grace=0)
-        self.membership.look()
+        self.member.poll()
         self.records.fail_over('first')
         self.store.rows.pop(('host1', 'first'))
         for _ in range(2):
-            self.membership.look()
+            self.member.poll()
             self.clock.elapse(0.1)
-            self.membership.beat()
-        self.membership.lose_epoch()
-        self.membership.look()
-        self.assertFalse(self.membership.stands_by)
+            self.member.beat()
+        self.member.lose_epoch()
+        self.member.poll()
+        self.assertFalse(self.member.is_standby)
         self.assertTrue(self.fence.may_act)
 
     def test_active_one_that_is_alone_asks_the_records_for_nothing(
         self,
     ) -> None:
         self.active.leave()
-        self.membership.beat()
+        self.member.beat()
         for _ in range(3):
-            self.membership.look()
-            self.membership.beat()
+            self.member.poll()
+            self.member.beat()
         self.assertEqual(0, self.records.asked)
 
     def test_forced_down_active_one_is_not_registered_again_and_again(
         self,
     ) -> None:
         self.records.active = None
-        self.membership.beat()
+        self.member.beat()
         self.records.forced_down = True
         self.records.epoch += 1
         before = self.records.epoch
         for _ in range(3):
-            self.membership.look()
+            self.member.poll()
         self.assertEqual(before, self.records.epoch)
 
 
-class TestSlowRecords(MembershipCase):
+class TestSlowRecords(MemberCase):
     """The records answer when a test says so."""
 
     def setUp(self) -> None:
         super().setUp()
         self.asked: list[Callable[[], None]] = []
-        self.membership = self.build(
-            'host1', self.backend, aside=self.asked.append
+        self.member = self.build(
+            'host1', self.backend, run_in_background=self.asked.append
         )
 
     def answer(self) -> None:
         self.asked.pop(0)()
-        self.membership.look()
+        self.member.poll()
 
     def test_heartbeats_do_not_wait_for_the_records(self) -> None:
         for _ in range(10):
             self.clock.elapse(5)
-            self.membership.beat()
-            self.assertTrue(self.membership.is_member)
+            self.member.beat()
+            self.assertTrue(self.member.is_member)
         self.assertEqual(1, len(self.asked))
-        self.assertTrue(self.membership.awaits_answer)
+        self.assertTrue(self.member.awaits_records)
         self.assertFalse(self.fence.may_act)
         self.answer()
         self.assertEqual(1, self.fence.epoch())
         self.assertEqual(TTL - MARGIN, self.fence.remaining)
 
     def test_active_one_keeps_its_right_while_they_are_silent(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.answer()
         self.other('host1', 'standby')
         for _ in range(10):
             self.clock.elapse(5)
-            self.membership.beat()
+            self.member.beat()
             self.assertTrue(self.fence.may_act)
         self.assertEqual(1, len(self.asked))
 
     def test_answer_from_before_a_loss_counts_no_more(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.asked[0]()
         self.store.rows.clear()
-        self.membership.beat()
-        self.membership.beat()
+        self.member.beat()
+        self.member.beat()
         self.assertFalse(self.fence.may_act)
         self.asked.pop(0)
-        self.membership.look()
+        self.member.poll()
         self.answer()
         self.assertEqual(2, self.fence.epoch())
 
     def test_failure_is_said_and_asked_again(self) -> None:
         self.records.fail_with = exceptions.RecordsUnavailableError('down')
-        self.membership.beat()
+        self.member.beat()
         with self.assertLogs(LOGGER, 'WARNING') as logs:
             self.answer()
-            self.membership.look()
+            self.member.poll()
             self.answer()
         self.assertEqual(1, len(logs.records))
         self.records.fail_with = None
-        self.membership.look()
+        self.member.poll()
         self.answer()
         self.assertTrue(self.fence.may_act)
 
 
-class TestLeave(MembershipCase):
+class TestLeave(MemberCase):
     def test_active_place_is_given_up_before_the_membership(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         seen = []
         leave = self.backend.leave
         self.backend.leave = lambda: (
             seen.append((self.fence.may_act, self.records.retired[:])),
             leave(),
         )
-        self.membership.leave(30.0)
+        self.member.leave(30.0)
         self.assertEqual([(False, [30.0])], seen)
 
     def test_who_woke_up_too_late_writes_nothing_more(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.clock.elapse(TTL - MARGIN)
-        self.membership.leave(30.0)
+        self.member.leave(30.0)
         self.assertEqual([], self.records.retired)
 
     def test_standby_has_nothing_to_give_up(self) -> None:
         self.other('host1', 'first')
         self.records.active = 'first'
-        self.membership.beat()
-        self.membership.leave(30.0)
+        self.member.beat()
+        self.member.leave(30.0)
         self.assertEqual([], self.records.retired)
 
     def test_records_that_do_not_answer_hold_up_nothing(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.records.fail_with = exceptions.RecordsUnavailableError('down')
         with self.assertLogs(LOGGER, 'WARNING'):
-            self.membership.leave(30.0)
+            self.member.leave(30.0)
         self.assertEqual(set(), self.backend.view().hosts)
 
     def test_who_was_relieved_gives_nothing_up(self) -> None:
-        self.membership.beat()
+        self.member.beat()
         self.records.fail_over('another')
-        self.membership.leave(30.0)
+        self.member.leave(30.0)
         self.assertEqual('another', self.records.active)
 
 
-class TestJoinWithoutAnAnswer(MembershipCase):
+class TestJoinWithoutAnAnswer(MemberCase):
     """The store joins us, but its answer comes too late to be heard."""
 
     def build_backend(self) -> memory.MemoryBackend:
@@ -657,7 +662,7 @@ class TestJoinWithoutAnAnswer(MembershipCase):
 
     def test_next_attempt_does_not_meet_its_own_ghost(self) -> None:
         self.late = True
-        self.membership.beat()
-        self.assertFalse(self.membership.is_member)
-        self.membership.beat()
-        self.assertTrue(self.membership.is_member)
+        self.member.beat()
+        self.assertFalse(self.member.is_member)
+        self.member.beat()
+        self.assertTrue(self.member.is_member)

@@ -1,0 +1,131 @@
+"""The refresh loop: period, retries with back-off, and early wake-ups."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.host.refresh import Refresher
+from ironic_ownership.engine.host.tuning import Intervals
+from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.membership.service_context import ServiceContext
+
+LOG = log.getLogger(__name__)
+
+
+def back_off(failures: int, longest: float) -> float:
+    """Return the seconds to wait after so many failures in a row."""
+    return min(longest, 2.0 ** min(failures - 1, 9))
+
+
+def _nothing() -> None:
+    """Do nothing before a refresh."""
+
+
+class RefreshLoop:
+    """Refreshes while this process is the active one of its host.
+
+    :param wake: set by another thread to request a refresh now.
+    :ivar intervals: may be replaced at any time; any thread.
+    """
+
+    def __init__(
+        self,
+        context: ServiceContext,
+        member: LocalMember,
+        refresher: Refresher,
+        wake: threading.Event,
+        intervals: Intervals,
+    ) -> None:
+        self._context = context
+        self._member = member
+        self._refresher = refresher
+        self._wake = wake
+        self._action: Callable[[], None] = _nothing
+        self._stopping = threading.Event()
+        self.intervals = intervals
+
+    def before_refresh(self, action: Callable[[], None]) -> None:
+        """Run an action before each refresh; wake up for the first time.
+
+        Replaces an earlier action. A standby runs it, too. Any thread.
+
+        :param action: called in the refresh thread. An error that it raises
+            counts as a failed refresh.
+        """
+        self._action = action
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Make :meth:`run` return soon. Any thread."""
+        self._stopping.set()
+        self._wake.set()
+
+    def run(self) -> None:
+        """Refresh until :meth:`stop` is called."""
+        failures = 0
+        while not self._stopping.is_set():
+            self._wake.clear()
+            refreshed = False
+            try:
+                again_in = self._refresh()
+                failures, refreshed = 0, self._member.epoch is not None
+            except exceptions.OwnershipError as exc:
+                if self._stopping.is_set():
+                    return
+                failures += 1
+                again_in = back_off(failures, self.intervals.refresh)
+                if not self._member.is_standby:
+                    self._context.conditions.report(
+                        'refresh', f'refresh failed: {exc}'
+                    )
+            except Exception:  # nor may this loop end
+                again_in = self.intervals.refresh
+                LOG.exception('refresh failed with an unexpected error')
+            if self._stopping.is_set():
+                return
+            if refreshed:
+                self._wait_for_refresh(again_in)
+            else:
+                self._wake.wait(again_in)
+
+    def _refresh(self) -> float:
+        """Refresh once, if this process is the active one of its host.
+
+        :returns: seconds until the next refresh, unless woken before.
+        """
+        epoch = self._member.epoch
+        try:
+            self._action()
+            if epoch is None:
+                return self.intervals.refresh
+            summary = self._refresher.refresh()
+        except exceptions.FencedError:
+            # Without a lease there is no epoch to lose, and this process may
+            # have got another epoch during the refresh.
+            if self._context.fence.may_act and epoch == self._member.epoch:
+                self._member.lose_epoch()
+            raise
+        self._context.conditions.clear('refresh', 'refresh succeeded again')
+        LOG.debug('refreshed: %s', summary)
+        if summary.limited and summary.applied:
+            return 0.0
+        if summary.unfinished or summary.limited:
+            return min(self.intervals.heartbeat, self.intervals.refresh)
+        return self.intervals.refresh
+
+    def _wait_for_refresh(self, seconds: float) -> None:
+        """Wait until the next refresh is due, or something requests it."""
+        clock = self._context.clock
+        until = clock() + seconds
+        while not (self._stopping.is_set() or self._refresher.is_outdated()):
+            remaining = until - clock()
+            if remaining <= 0 or self._wake.wait(
+                min(remaining, self.intervals.watch)
+                if self._refresher.is_waiting
+                else remaining
+            ):
+                return

@@ -1,0 +1,30 @@
+"""The context of one running service, shared by all its parts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.engine.conditions import Conditions
+from ironic_ownership.engine.membership.fence import Clock, Fence, monotonic
+from ironic_ownership.engine.ports import Ports
+
+
+@dataclasses.dataclass(frozen=True)
+class ServiceContext:
+    """Name, access, write lease and conditions of one service process.
+
+    :param host: name of the service.
+    """
+
+    host: str
+    ports: Ports
+    fence: Fence
+    conditions: Conditions
+    clock: Clock = monotonic
+
+    def with_source(self, source: Inventory) -> ServiceContext:
+        """Return a copy with another Ironic client, for another thread."""
+        return dataclasses.replace(
+            self, ports=dataclasses.replace(self.ports, source=source)
+        )
