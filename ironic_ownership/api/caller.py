@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from ironic_ownership.api.operation import Operation, Schema
 from ironic_ownership.api.request import Progress, never_stopping, no_progress
+from ironic_ownership.contracts import exceptions
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -44,3 +47,37 @@ class Caller(Protocol):
         :raises OwnershipError: with the same code, message, hint and details
             in both cases.
         """
+
+
+def check_names(
+    operation: Operation, path: Mapping[str, str], query: Mapping[str, Any]
+) -> None:
+    """Refuse names that no resource can have.
+
+    The HTTP service would not route them, or answer 400; the result has to
+    be the same without it.
+
+    :raises NotFoundError: for the first of them.
+    """
+    for parameter in operation.parameters:
+        name = path[parameter.name]
+        if name in ('.', '..') or not _fits(name, parameter.schema):
+            raise _not_known(operation.kind, name)
+    for parameter in operation.query:
+        values = query.get(parameter.name)
+        for value in values if isinstance(values, list) else [values]:
+            schema = parameter.schema.get('items', parameter.schema)
+            if isinstance(value, str) and not _fits(value, schema):
+                raise _not_known(parameter.name.replace('_', ' '), value)
+
+
+def _fits(value: str, schema: Schema) -> bool:
+    return (
+        schema.get('minLength', 0)
+        <= len(value)
+        <= schema.get('maxLength', len(value))
+    ) and bool(re.fullmatch(schema.get('pattern', '(?s:.*)'), value))
+
+
+def _not_known(kind: str, value: str) -> exceptions.NotFoundError:
+    return exceptions.NotFoundError(f'{kind} {value!r} is not known')

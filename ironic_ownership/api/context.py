@@ -37,6 +37,7 @@ class RequestContext:
     :param interpret: reads the settings that members advertise.
     :param metrics_interval: seconds for which metrics are cached.
     :ivar background: threads for long operations.
+    :param request_id: sent to Ironic; for the context of one request only.
     """
 
     def __init__(
@@ -44,11 +45,13 @@ class RequestContext:
         wired: Wiring,
         interpret: policy_set.Interpreter,
         metrics_interval: float = 0.0,
+        request_id: str | None = None,
     ) -> None:
         self.wired = wired
         self.interpret = interpret
         self.background = BackgroundWork()
         self._metrics_interval = metrics_interval
+        self._request_id = request_id
         self._building = threading.RLock()
         self._idle: queue.SimpleQueue[inventory.Inventory] = (
             queue.SimpleQueue()
@@ -83,7 +86,7 @@ class RequestContext:
 
     @functools.cached_property
     def _reserver(self) -> Reserver:
-        return self.wired.reserver()
+        return self.wired.reserver(self._request_id)
 
     @property
     def reserver(self) -> Reserver:
@@ -113,6 +116,15 @@ class RequestContext:
         """The membership."""
         with self._building:
             return self.wired.backend
+
+    @property
+    def reports_inventory(self) -> bool:
+        """Whether nodes are reported to Placement.
+
+        :raises ConfigurationError: if its options can't work.
+        """
+        with self._building:
+            return self.wired.reports_inventory
 
     @property
     def scope(self) -> model.Scope:
@@ -177,7 +189,7 @@ class RequestContext:
             lent = self._idle.get_nowait()
         except queue.Empty:
             with self._building:
-                lent = self.wired.inventory_of()
+                lent = self.wired.inventory_of(self._request_id)
         try:
             yield lent
         finally:

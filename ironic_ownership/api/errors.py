@@ -1,4 +1,4 @@
-"""Errors of the operations, beyond those of the contracts."""
+"""Errors of the operations, and what of an error programs receive."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from typing import Any
 from ironic_ownership.contracts import exceptions
 
 NOTHING: Mapping[str, int] = {}
+DETAILS: Mapping[str, tuple[str, ...]] = {
+    'gates_failed': ('nodes', 'gates', 'evaluated'),
+    'no_match': ('nodes', 'removed'),
+    'out_of_service': ('uuid', 'driver', 'conductor_group', 'needed'),
+    'reservation_unfinished': ('reservation_id',),
+}
+"""The attributes of an error that programs receive, by its code."""
 
 
 class GatesFailedError(exceptions.OwnershipError):
@@ -33,3 +40,30 @@ class GatesFailedError(exceptions.OwnershipError):
         self.gates = gates
         self.evaluated = evaluated
         super().__init__(message, hint=hint)
+
+
+class InvalidRequestError(exceptions.OwnershipError):
+    """The client sent something that the operation does not take.
+
+    :param faults: one sentence for each fault.
+    """
+
+    code = 'invalid_request'
+
+    def __init__(self, faults: Sequence[str], *, hint: str = '') -> None:
+        self.faults = tuple(faults)
+        super().__init__('; '.join(self.faults), hint=hint)
+
+
+class ScenarioError(exceptions.OwnershipError):
+    """The situation that a preview or a comparison assumes cannot exist."""
+
+    code = 'impossible_scenario'
+
+
+def details_of(error: exceptions.OwnershipError) -> dict[str, Any]:
+    """Return what of an error is for programs, local or remote."""
+    sent: Mapping[str, Any] | None = getattr(error, 'details', None)
+    if sent is not None:
+        return dict(sent)
+    return {name: getattr(error, name) for name in DETAILS.get(error.code, ())}

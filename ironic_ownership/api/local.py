@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ironic_ownership.api import resources
-from ironic_ownership.api.caller import NOTHING
+from ironic_ownership.api.caller import NOTHING, check_names
 from ironic_ownership.api.context import RequestContext
 from ironic_ownership.api.request import (
     Progress,
@@ -40,10 +40,13 @@ class LocalCaller:
         stopping: Callable[[], bool] = never_stopping,
     ) -> Any:
         """Call an operation, and return the body of its answer."""
-        answer = resources.find(name).handler(
+        operation = resources.find(name)
+        sent = {k: v for k, v in query.items() if v is not None}
+        check_names(operation, path, sent)
+        answer = operation.handler(
             Request(
                 path,
-                {k: v for k, v in query.items() if v is not None},
+                sent,
                 body,
                 self._actor,
                 self.request_id,

@@ -71,6 +71,9 @@ PAGE = (LIMIT, MARKER)
 Handler = Callable[[Request], Answer]
 
 
+_KINDS = {'compute_node': 'node'}
+
+
 @dataclasses.dataclass(frozen=True)
 class Operation:
     """One method on one path.
@@ -102,3 +105,8 @@ class Operation:
     def noun(self) -> str:
         """The kind of resource, for the order of the documentation."""
         return self.name.partition(':')[0]
+
+    @property
+    def kind(self) -> str:
+        """The kind of resource in words."""
+        return _KINDS.get(self.noun, self.noun)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from ironic_ownership.api import request, resources
-from ironic_ownership.api.caller import NOTHING
+from ironic_ownership.api.caller import NOTHING, check_names
+from ironic_ownership.api.operation import LIMIT
 
 
 class Client(Protocol):
@@ -43,13 +44,17 @@ class RemoteCaller:
         """Call an operation, and return the body of its answer."""
         operation = resources.find(name)
         sent = {k: v for k, v in query.items() if v is not None}
+        check_names(operation, path, sent)
+        limit = sent.get('limit')
+        if limit is not None:
+            sent['limit'] = min(limit, LIMIT.schema['maximum'])
         target = operation.path.format_map(
             {k: urllib.parse.quote(v, safe='') for k, v in path.items()}
         )
         full = f'{target}?{request.encoded(sent)}' if sent else target
         answer = self._client.send(operation.method, full, body)
         if isinstance(answer, dict) and 'next' in answer:
-            return self._whole(target, answer, sent.get('limit'))
+            return self._whole(target, answer, limit)
         return answer
 
     def _whole(

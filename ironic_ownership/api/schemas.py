@@ -1,7 +1,7 @@
-"""The JSON Schemas of what is answered, from the columns that make it.
+"""JSON Schemas of answers, made from the columns that show them.
 
-A column whose type is not told here may hold anything: the document is then
-vague, and never wrong.
+A column without a type may hold any value: the document is then vague, and
+never wrong.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ HOST = {
     'maxLength': 255,
     'pattern': r'^[^/\x00-\x20\x7f]+$',
 }
+KEY = HOST
+"""A text that names one resource in a path: an id or a name."""
+
 NAME = {
     'type': 'string',
     'minLength': 1,
@@ -49,7 +52,7 @@ WORDS = {
     'maxLength': 255,
     'pattern': f'^[^{_BLANK}][^{_CONTROL}]*$',
 }
-"""A text that is not blank, and begins with no blank."""
+"""A text that is not blank and does not begin with a blank."""
 
 GROUP = {
     'type': 'string',
@@ -63,7 +66,7 @@ Types = Mapping[str, operation.Schema]
 def thing(
     of: Iterable[columns.Column[Any]], types: Types, **more: operation.Schema
 ) -> dict[str, Any]:
-    """Return the schema of one thing that these columns show.
+    """Return the schema of an object that these columns show.
 
     :param types: schemas by key of a column.
     :param more: further keys.
@@ -105,12 +108,16 @@ def page(
 
 WARNINGS = {
     **TEXTS,
-    'description': 'What could not be read: the answer is not the whole '
-    'truth. Mostly empty.',
+    'description': 'What could not be read: the answer is incomplete. '
+    'Mostly empty.',
+}
+NOTES = {
+    **TEXTS,
+    'description': 'Remarks on a complete answer. Mostly empty.',
 }
 
 
 def cells(of: Iterable[columns.Column[Any]], one: Any) -> dict[str, Any]:
-    """Return one thing as it is answered: its cells by key."""
+    """Return the cells of one object by key."""
     shown = tuple(of)
     return dict(zip(columns.keys(shown), columns.row(shown, one), strict=True))

@@ -28,6 +28,7 @@ LOG = logging.getLogger(__name__)
 
 T = TypeVar('T')
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
+Record = tuple[Sequence[str], Sequence[Any]]
 
 _STRUCTURED = frozenset(('json', 'yaml'))
 """Formats that carry lists and dictionaries as they are."""
@@ -99,6 +100,13 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         for text in body['warnings']:
             LOG.warning('%s', ' '.join(text.split()))
             self.exit_code = errors.ExitCode.DEGRADED
+        self.note(body)
+
+    @staticmethod
+    def note(body: Mapping[str, Any]) -> None:
+        """Log the remarks of an answer; the exit code stays."""
+        for text in body.get('notes', ()):
+            LOG.warning('%s', ' '.join(text.split()))
 
     @functools.cached_property
     def ports(self) -> Ports:
@@ -210,7 +218,7 @@ class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
     @staticmethod
     def cells(
         shown: Iterable[columns.Column[Any]], body: Mapping[str, Any]
-    ) -> tuple[Sequence[str], Sequence[Any]]:
+    ) -> Record:
         """Return what ``take_action`` has to, for the body of an answer."""
         keys = columns.keys(shown)
         return keys, [body[key] for key in keys]

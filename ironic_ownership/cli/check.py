@@ -1,21 +1,17 @@
-"""``check``: look for everything that is not as it should be."""
+"""``check``: find the problems of the deployment."""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership import wiring
 from ironic_ownership.cli import base, errors
-from ironic_ownership.engine.checks import runner
-from ironic_ownership.engine.queries import deployment_snapshot
 from ironic_ownership.observe import problem
 
 
 class Check(base.Lister):
-    """Check that every node is owned by one service, and say what is wrong.
+    """Check that every node is owned by one service, and list all problems.
 
     Reads Ironic, the records and the members, and changes nothing.
     """
@@ -43,17 +39,12 @@ without a shard are then counted and not checked."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Check the deployment."""
-        sources = dataclasses.replace(
-            self.sources, reservations=self.wiring.ready_reservations
-        )
-        seen = deployment_snapshot.read(sources, sharded=self.sharded)
-        found = runner.check(
-            seen, wiring.interpret, reporting=self.wiring.reports_inventory
-        )
+        found = self.api.call('check:show')['problems']
         if found:
             self.exit_code = errors.ExitCode.DEGRADED
-        shown = problem.LONG if parsed_args.long else problem.SHORT
-        return self.table(shown, found)
+        if not parsed_args.long:
+            found = [problem.shortened(one) for one in found]
+        return self.rows(problem.LONG, found)
 
     def produce_output(
         self,
@@ -61,7 +52,7 @@ without a shard are then counted and not checked."""
         column_names: Sequence[str],
         data: Any,
     ) -> int:
-        """Show the problems; tell a person that there are none."""
+        """Show the problems; in a table also that there are none."""
         rows = list(data)
         if not rows and parsed_args.formatter == 'table':
             self.app.stdout.write('No problems found\n')

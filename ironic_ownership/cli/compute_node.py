@@ -1,14 +1,12 @@
-"""``compute node list`` and ``compute node show``: who owns which node."""
+"""``compute node list`` and ``compute node show``."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
 
-from ironic_ownership.cli import base, node_lookup
-from ironic_ownership.engine.queries import node_listing, node_status
-from ironic_ownership.observe import columns, compute_node, event
+from ironic_ownership.cli import base
+from ironic_ownership.engine.queries import node_status
+from ironic_ownership.observe import compute_node
 
 _STATES = 'states:\n' + '\n'.join(
     f'  {state:<14}  {state.help}'
@@ -23,7 +21,7 @@ and shown as Ironic describes them now, so that an orphan is really gone."""
 
 
 class ListComputeNode(base.Lister):
-    """List compute nodes: who owns each node of Ironic, and why."""
+    """List compute nodes with the owner of each, and the reason."""
 
     notes = f'{_STATES}\n\n{_SCOPE}'
     examples = (
@@ -74,23 +72,28 @@ class ListComputeNode(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """List the compute nodes that the options ask for."""
-        filters = node_listing.Filters(
-            parsed_args.service,
-            parsed_args.shard,
-            parsed_args.conductor_group,
+        """List the selected compute nodes."""
+        body = self.api.call(
+            'compute_node:list',
+            query={
+                'service': parsed_args.service,
+                'shard': parsed_args.shard,
+                'conductor_group': parsed_args.conductor_group,
+                'state': parsed_args.state,
+            },
         )
-        configured = self.wiring.scope
-        # Without a shard key nothing of this service is asked for.
-        host = '' if configured.shard is None else self.wiring.settings.host
-        scope, whose = node_listing.scope_of(filters, configured, host)
-        found = node_listing.list_nodes(self.ports, filters, scope, whose)
-        states = parsed_args.state
+        self.warn(body)
         shown = compute_node.LONG if parsed_args.long else compute_node.SHORT
-        return self.table(
-            shown,
-            [f for f in found if not states or f.is_in(states)],
-        )
+        found = body['compute_nodes']
+        found.sort(key=lambda item: (item['name'] or '', item['uuid']))
+        return self.rows(shown, found)
+
+
+def add_node(parser: argparse.ArgumentParser) -> None:
+    """Add the node that a command is about."""
+    parser.add_argument(
+        'node', metavar='UUID|NAME', help='uuid or name of the node'
+    )
 
 
 class ShowComputeNode(base.ShowOne):
@@ -111,9 +114,7 @@ class ShowComputeNode(base.ShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            'node', metavar='UUID|NAME', help='uuid or name of the node'
-        )
+        add_node(parser)
         parser.add_argument(
             '--events',
             type=_count,
@@ -124,22 +125,15 @@ class ShowComputeNode(base.ShowOne):
         )
         return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Sequence[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         """Show the compute node."""
-        uuid = node_lookup.uuid_of(self, parsed_args.node)
-        status = node_lookup.explained(self, uuid).status
-        events = (
-            self.ports.records.events(node_uuid=uuid, limit=parsed_args.events)
-            if parsed_args.events
-            else ()
+        body = self.api.call(
+            'compute_node:show',
+            path={'node': parsed_args.node},
+            query={'events': parsed_args.events},
         )
-        shown = compute_node.DETAILS
-        return (
-            (*columns.keys(shown), 'events'),
-            (*columns.row(shown, status), [event.cell(e) for e in events]),
-        )
+        keys, cells = self.cells(compute_node.DETAILS, body)
+        return (*keys, 'events'), (*cells, body['events'])
 
 
 def _shard(text: str) -> str:

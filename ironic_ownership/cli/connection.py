@@ -39,10 +39,11 @@ def local(wired: wiring.Wiring) -> caller.Caller:
     from ironic_ownership.api import context
     from ironic_ownership.api import local as api_local
 
+    new_id = request_id.new_id()
     return api_local.LocalCaller(
-        context.RequestContext(wired, wiring.interpret),
+        context.RequestContext(wired, wiring.interpret, request_id=new_id),
         confirmation.actor(),
-        request_id.new_id(),
+        new_id,
     )
 
 

@@ -1,16 +1,11 @@
-"""``member list``: the processes that the membership backend sees alive."""
+"""``member list``: the live processes, by the membership backend."""
 
 from __future__ import annotations
 
 import argparse
-import logging
 
-from ironic_ownership import wiring
-from ironic_ownership.cli import base, errors
-from ironic_ownership.engine.membership import member_listing
+from ironic_ownership.cli import base
 from ironic_ownership.observe import service
-
-LOG = logging.getLogger(__name__)
 
 
 class ListMember(base.Lister):
@@ -30,11 +25,6 @@ exit code is 4."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """List the members."""
-        wired = self.wiring
-        found = member_listing.take(
-            wired.ready_records, wired.backend, wiring.interpret
-        )
-        for doubt in found.doubts:
-            LOG.warning('%s', ' '.join(doubt.split()))
-            self.exit_code = errors.ExitCode.DEGRADED
-        return self.table(service.MEMBER, found.readings)
+        body = self.api.call('member:list')
+        self.warn(body)
+        return self.rows(service.MEMBER, body['members'])

@@ -1,18 +1,15 @@
-"""``node validate``: judge nodes in a file before they are enrolled."""
+"""``node validate``: check nodes in a file before they are enrolled."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership import wiring
 from ironic_ownership.cli import base, errors, node_file
-from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.checks import node_validation
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.queries import deployment_snapshot
 from ironic_ownership.observe import node_validation as shown
 
 LOG = logging.getLogger(__name__)
@@ -36,7 +33,7 @@ The exit code is 0 if no node is refused, else 3. Nothing is changed."""
 
 
 class ValidateNode(base.Lister):
-    """Judge nodes in a file before they are enrolled in Ironic."""
+    """Check nodes in a file before they are enrolled in Ironic."""
 
     notes = _HELD
     examples = (
@@ -44,7 +41,7 @@ class ValidateNode(base.Lister):
         'node validate new-rack.json -f json',
         'node validate - < new-rack.yaml',
     )
-    _judged = 0
+    _checked = 0
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
@@ -55,25 +52,24 @@ class ValidateNode(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Judge the nodes of the file."""
-        entries = node_validation.entries_of(node_file.read(parsed_args.file))
-        if not entries:
+        """Check the nodes of the file."""
+        document = node_file.read(parsed_args.file)
+        if not node_validation.entries_of(document):
             raise errors.UsageError(
                 f'{parsed_args.file} has no nodes',
                 hint='It has to hold a list of nodes, or a mapping with '
                 '"nodes" as for "openstack baremetal create"',
             )
-        found = node_validation.validate(entries, self._surroundings())
-        refused = {
-            f.place
-            for f in found
-            if f.severity is node_validation.Severity.REFUSED
-        }
-        if refused:
+        # YAML has dates, JSON has not.
+        body = self.api.call(
+            'node:validate', body=json.loads(json.dumps(document, default=str))
+        )
+        self.note(body)
+        if body['refused']:
             self.exit_code = errors.ExitCode.REFUSED
-            LOG.error('%s of %s nodes refused', len(refused), len(entries))
-        self._judged = len(entries)
-        return self.table(shown.COLUMNS, found)
+            LOG.error('%s of %s nodes refused', body['refused'], body['nodes'])
+        self._checked = body['nodes']
+        return self.rows(shown.COLUMNS, body['faults'])
 
     def produce_output(
         self,
@@ -81,49 +77,9 @@ class ValidateNode(base.Lister):
         column_names: Sequence[str],
         data: Any,
     ) -> int:
-        """Show the faults; tell a person that there are none."""
+        """Show the faults; in a table also that there are none."""
         rows = list(data)
         if not rows and parsed_args.formatter == 'table':
-            self.app.stdout.write(f'{self._judged} nodes, no faults found\n')
+            self.app.stdout.write(f'{self._checked} nodes, no faults found\n')
             return 0
         return super().produce_output(parsed_args, column_names, rows)
-
-    def _surroundings(self) -> node_validation.Surroundings:
-        """Read what the nodes would come into.
-
-        :raises OwnershipError: if Ironic does not show its nodes or its
-            conductors; without the services it can be judged, too.
-        """
-        seen = deployment_snapshot.read(self.sources, sharded=self.sharded)
-        nodes = seen.nodes
-        if nodes is None:
-            raise seen.unread[deployment_snapshot.Part.IRONIC]
-        if nodes.fleet is None:
-            raise nodes.unshown or exceptions.IronicError('no conductors')
-        if nodes.unlisted:
-            LOG.warning(
-                'not compared with %s nodes without a shard, which may not '
-                'be listed with a shard key set',
-                nodes.unlisted,
-            )
-        return node_validation.Surroundings(
-            nodes.fleet,
-            {node.uuid for node in nodes.listed},
-            {node.name for node in nodes.listed if node.name},
-            _admits(seen),
-        )
-
-
-def _admits(
-    seen: deployment_snapshot.DeploymentSnapshot,
-) -> Callable[[model.Node], bool] | None:
-    if seen.view is None or seen.services is None:
-        for error in seen.unread.values():
-            LOG.warning('not judged who admits the nodes: %s', error)
-        return None
-    groups = PeerGroups.of(seen.view, seen.services, wiring.interpret).groups
-
-    def admits(node: model.Node) -> bool:
-        return any(group.policies.admits(node) for group in groups)
-
-    return admits

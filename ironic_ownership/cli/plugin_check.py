@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership import plugins
+from ironic_ownership.api import policy_options
 from ironic_ownership.cli import base, errors
-from ironic_ownership.cli import plugin_options as cli_plugin_options
 from ironic_ownership.contracts import backend, exceptions, model, options
 from ironic_ownership.observe import columns
 
@@ -232,7 +232,7 @@ def _check_options(
             for plugin in chosen
             if plugin.target is not None and one.plugin in ('', plugin.name)
             for declared in plugin.target.options
-            for name in cli_plugin_options.names(declared)
+            for name in policy_options.names(declared)
         }
         loaded = all(plugin.target is not None for plugin in chosen)
         if loaded and one.name not in names:
@@ -257,8 +257,8 @@ def _settings(
             if one.plugin in (
                 '',
                 plugin.name,
-            ) and one.name in cli_plugin_options.names(declared):
-                found[declared.name] = cli_plugin_options.read(
+            ) and one.name in policy_options.names(declared):
+                found[declared.name] = policy_options.value_of(
                     declared, one.name, one.text
                 )
         if declared.name not in found and _has_to_be_given(declared):

@@ -1,16 +1,14 @@
-"""``policy compare``: who would own what under one list and another."""
+"""``policy compare``: the owners under one list of policies and another."""
 
 from __future__ import annotations
 
 import argparse
 
-from ironic_ownership.cli import base, comparison, policy_options
-from ironic_ownership.contracts import model
-from ironic_ownership.engine.decision import scenario
+from ironic_ownership.cli import base, comparison
 
 
 class ComparePolicy(comparison.Comparison):
-    """Show which nodes two lists of policies would give to others.
+    """Show which nodes two lists of policies would assign differently.
 
     Nothing is changed. All live members would run list A, or list B. Only
     what the policies alone want is compared: records and instances do not
@@ -41,7 +39,6 @@ told apart by POLICY. before the name."""
         parser.add_argument(
             '--option',
             dest='options',
-            type=policy_options.option,
             action='append',
             default=[],
             metavar='[HOST:][POLICY.]NAME=VALUE',
@@ -52,28 +49,13 @@ told apart by POLICY. before the name."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Compare two lists of policies."""
-        given = parsed_args.options
-        lists = [
-            policy_options.policies(words)
-            for words in (parsed_args.a, parsed_args.b)
-        ]
-        seen = self.read()
-        now = scenario.Situation(
-            seen.view or model.View(), seen.services or ()
+        body = self.api.call(
+            'policy:compare',
+            body={
+                'a': parsed_args.a,
+                'b': parsed_args.b,
+                'options': parsed_args.options,
+                'nodes': parsed_args.nodes,
+            },
         )
-        policy_options.check_options(
-            given, {**lists[0], **lists[1]}, now.view.hosts
-        )
-        before, after = (
-            scenario.all_running(
-                now,
-                {
-                    member.host: policy_options.settings(
-                        member, classes, given
-                    )
-                    for member in now.view.members
-                },
-            )
-            for classes in lists
-        )
-        return self.compared(seen, {}, before, after, nodes=parsed_args.nodes)
+        return self.compared(body)

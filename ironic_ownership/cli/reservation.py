@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import functools
-import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ironic_ownership.cli import base, confirmation, errors, reservation_input
-from ironic_ownership.contracts import model, reservations
-from ironic_ownership.engine.request_id import new_id
-from ironic_ownership.observe import columns
 from ironic_ownership.observe import reservation as shown
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine.reservations.reserver import Reserver
-
-LOG = logging.getLogger(__name__)
-
-One = tuple[Sequence[str], Sequence[Any]]
+    pass
 
 
 def _add_key(parser: argparse.ArgumentParser) -> None:
@@ -30,25 +20,7 @@ def _add_key(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _details(one: reservations.Reservation) -> One:
-    return columns.keys(shown.DETAILS), columns.row(shown.DETAILS, one)
-
-
-class _Reserving(base.ShowOne):
-    """A command about one reservation."""
-
-    @functools.cached_property
-    def request_id(self) -> str:
-        """The id that Ironic writes into its log."""
-        return new_id()
-
-    @functools.cached_property
-    def reserver(self) -> Reserver:
-        """What makes, confirms and deletes reservations."""
-        return self.wiring.reserver(self.request_id)
-
-
-class CreateReservation(_Reserving):
+class CreateReservation(base.ShowOne):
     """Reserve a free node that fits, for an instance of a service.
 
     The same request again, for the same instance, shows the same
@@ -80,25 +52,25 @@ class CreateReservation(_Reserving):
         confirmation.add_arguments(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> One:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         """Reserve a node, or show which could be."""
         wanted = reservation_input.read(parsed_args)
+        body = wanted.to_mapping()
         if parsed_args.dry_run:
-            choice = self.reserver.preview(wanted)
-            if not choice.candidates:
-                self.exit_code = errors.ExitCode.REFUSED
-            return (
-                columns.keys(shown.CHOICE),
-                columns.row(shown.CHOICE, choice),
+            choice = self.api.call(
+                'reservation:create', body={**body, 'dry_run': True}
             )
+            if not choice['candidates']:
+                self.exit_code = errors.ExitCode.REFUSED
+            return self.cells(shown.CHOICE, choice)
         what = (
             f'reserve a node for instance {wanted.instance_uuid} of '
             f'{wanted.service}'
         )
         confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
-        confirmation.announce(self.request_id, what)
-        return _details(
-            self.reserver.create(wanted, actor=confirmation.actor())
+        confirmation.announce(self.api.request_id, what)
+        return self.cells(
+            shown.DETAILS, self.api.call('reservation:create', body=body)
         )
 
 
@@ -137,21 +109,20 @@ class ListReservation(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """List what the options name."""
-        states = reservations.OPEN
-        if parsed_args.all:
-            states = frozenset(reservations.ReservationState)
-        host = parsed_args.service
-        listed = self.wiring.ready_reservations().reservations(
-            host=None if host is None else model.canonical_host(host),
-            states=states,
-            limit=parsed_args.limit,
-            marker=parsed_args.marker,
+        """List the selected reservations."""
+        body = self.api.call(
+            'reservation:list',
+            query={
+                'service': parsed_args.service,
+                'all': parsed_args.all or None,
+                'limit': parsed_args.limit,
+                'marker': parsed_args.marker,
+            },
         )
-        return self.table(shown.RESERVATION, listed)
+        return self.rows(shown.RESERVATION, body['reservations'])
 
 
-class ShowReservation(_Reserving):
+class ShowReservation(base.ShowOne):
     """Show one reservation, with the request that it was made for."""
 
     examples = ('reservation show ID -f json',)
@@ -162,13 +133,23 @@ class ShowReservation(_Reserving):
         _add_key(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> One:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         """Show it."""
-        return _details(self.reserver.find(parsed_args.reservation))
+        return self.cells(
+            shown.DETAILS,
+            self.api.call(
+                'reservation:show', path={'id': parsed_args.reservation}
+            ),
+        )
 
 
-class _Changing(_Reserving):
-    """A command that changes one reservation."""
+class _Changing(base.ShowOne):
+    """A command that changes one reservation.
+
+    :cvar verb: of its operation.
+    """
+
+    verb = ''
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
@@ -177,21 +158,19 @@ class _Changing(_Reserving):
         confirmation.add_arguments(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> One:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         """Change it, or show it as it is."""
-        found = self.reserver.find(parsed_args.reservation)
-        if parsed_args.dry_run:
-            return _details(found)
-        what = f'{self.verb} reservation {found.id}'
-        confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
-        confirmation.announce(self.request_id, what)
-        return _details(self.change(found.id))
-
-    verb = ''
-
-    def change(self, reservation_id: str) -> reservations.Reservation:
-        """Do it."""
-        raise NotImplementedError
+        found = self.api.call(
+            'reservation:show', path={'id': parsed_args.reservation}
+        )
+        if not parsed_args.dry_run:
+            what = f'{self.verb} reservation {found["id"]}'
+            confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
+            confirmation.announce(self.api.request_id, what)
+            found = self.api.call(
+                f'reservation:{self.verb}', path={'id': found['id']}
+            )
+        return self.cells(shown.DETAILS, found)
 
 
 class ConfirmReservation(_Changing):
@@ -202,10 +181,6 @@ class ConfirmReservation(_Changing):
 
     verb = 'confirm'
     examples = ('reservation confirm ID --yes',)
-
-    def change(self, reservation_id: str) -> reservations.Reservation:
-        """Confirm it."""
-        return self.reserver.confirm(reservation_id)
 
 
 class DeleteReservation(_Changing):
@@ -218,10 +193,6 @@ class DeleteReservation(_Changing):
 
     verb = 'delete'
     examples = ('reservation delete ID --yes',)
-
-    def change(self, reservation_id: str) -> reservations.Reservation:
-        """Delete it."""
-        return self.reserver.delete(reservation_id, actor=confirmation.actor())
 
 
 def _positive(text: str) -> int:

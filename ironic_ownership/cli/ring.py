@@ -1,20 +1,11 @@
-"""``ring show`` and ``ring preview``: who shares nodes, and what if."""
+"""``ring show`` and ``ring preview``: peer groups, now and in a scenario."""
 
 from __future__ import annotations
 
 import argparse
-import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ironic_ownership import wiring
-from ironic_ownership.cli import base, comparison, errors
-from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.decision import scenario, settings_diff
-from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
-from ironic_ownership.engine.queries import balance
+from ironic_ownership.cli import base, comparison
 from ironic_ownership.observe import ring
-
-LOG = logging.getLogger(__name__)
 
 
 class ShowRing(base.Lister):
@@ -43,40 +34,8 @@ members whose settings cannot be read here, are in no ring."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Show the rings."""
-        records = self.wiring.ready_records()
-        services = records.services()
-        counts = records.counts()
-        view = self.wiring.backend.view()
-        found = PeerGroups.of(view, services, wiring.interpret)
-        shown = ring.LONG if parsed_args.long else ring.SHORT
-        owned = {host: nodes for host, (nodes, _) in counts.items()}
-        return self.table(shown, _peers(found, owned))
-
-
-def _peers(
-    found: PeerGroups, owned: dict[str | None, int]
-) -> Iterator[ring.Peer]:
-    for number, group in enumerate(found.groups, start=1):
-        hosts = sorted(group.peers)
-        spread = balance.Spread({h: owned.get(h, 0) for h in group.hosts})
-        total = sum(owned.get(host, 0) for host in hosts)
-        for host in hosts:
-            nodes = owned.get(host, 0)
-            yield ring.Peer(
-                ring=number,
-                host=host,
-                live=host in group.hosts,
-                assigner=_assigner(group),
-                nodes=nodes,
-                share=nodes / total if total else None,
-                of_mean=spread.of_mean(host),
-                settings=group.settings,
-                peers=hosts,
-            )
-
-
-def _assigner(group: PeerGroup) -> str | None:
-    return settings_diff.assigner(group.settings, wiring.interpret)
+        peers = self.api.call('ring:show')['peers']
+        return self.rows(ring.LONG if parsed_args.long else ring.SHORT, peers)
 
 
 class PreviewRing(comparison.Comparison):
@@ -122,95 +81,14 @@ settings, unless --like says otherwise."""
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Compare the services as they are with what they would be."""
-        gone = list(map(model.canonical_host, parsed_args.gone))
-        new = list(map(model.canonical_host, parsed_args.new))
-        _check_question(gone, new, parsed_args.like)
-        seen = self.read()
-        before = scenario.Situation(
-            seen.view or model.View(), seen.services or ()
+        """Compare the services as they are with the scenario."""
+        body = self.api.call(
+            'ring:preview',
+            query={
+                'without': parsed_args.gone or None,
+                'with': parsed_args.new or None,
+                'like': parsed_args.like,
+                'nodes': parsed_args.nodes or None,
+            },
         )
-        for host in gone:
-            if host not in before.view.hosts:
-                raise errors.unknown('member', host, before.view.hosts)
-        after = before
-        for host in new:
-            after = _joined(before, after, host, parsed_args.like)
-        after = scenario.without(after, gone)
-        return self.compared(
-            seen,
-            {record.uuid: record for record in seen.records or ()},
-            before,
-            after,
-            nodes=parsed_args.nodes,
-        )
-
-
-def _check_question(
-    gone: Collection[str], new: Collection[str], like: str | None
-) -> None:
-    if not gone and not new:
-        raise errors.UsageError(
-            'nothing to preview', hint='Name services: --without or --with'
-        )
-    if like is not None and not new:
-        raise errors.UsageError('--like is about --with, which is missing')
-    for host in sorted(set(gone) & set(new)):
-        raise errors.UsageError(f'{host} cannot both leave and join')
-    for host in new:
-        if not host:
-            raise errors.UsageError('a service has a name')
-
-
-def _joined(
-    before: scenario.Situation,
-    so_far: scenario.Situation,
-    host: str,
-    like: str | None,
-) -> scenario.Situation:
-    """Return the situation with one more member.
-
-    :raises OwnershipError: if it is a member, or nobody knows what it runs.
-    """
-    if host in before.view.hosts:
-        raise exceptions.OwnershipError(
-            f'{host} is a member already',
-            hint='"ironic-ownership member list" shows all',
-        )
-    rows = {row.host: row for row in before.services}
-    row = rows.get(host)
-    if row is not None and (row.disabled or row.forced_down):
-        LOG.warning(
-            '%s is disabled or forced down and would own nothing', host
-        )
-    if like is not None:
-        like = model.canonical_host(like)
-        if like not in before.view.hosts:
-            raise errors.unknown('member', like, before.view.hosts)
-    elif row is not None and row.settings.policies:
-        return scenario.joined_by(so_far, host, row.settings)
-    else:
-        like = _only_ring(before.peer_groups(wiring.interpret).groups)
-    return scenario.joined_like(so_far, host, like)
-
-
-def _only_ring(groups: Sequence[PeerGroup]) -> str:
-    """Return a host of the one ring that there is.
-
-    :raises OwnershipError: if there is none, or more than one.
-    """
-    rings = [g for g in groups if g.policies.assigner is not None] or groups
-    if len(rings) == 1:
-        return rings[0].hosts[0]
-    if not rings:
-        raise exceptions.OwnershipError(
-            'there is no ring to join: no live, enabled member'
-        )
-    raise exceptions.OwnershipError(
-        f'there are {len(rings)} rings, which one is meant?',
-        hint=f'Name a member of it with --like: {_firsts(rings)}',
-    )
-
-
-def _firsts(groups: Iterable[PeerGroup]) -> str:
-    return ', '.join(sorted(group.hosts[0] for group in groups))
+        return self.compared(body)

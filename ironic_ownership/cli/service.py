@@ -7,8 +7,6 @@ for the long list only, which leaves out what it does not answer.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
 
 from ironic_ownership.cli import base
 from ironic_ownership.observe import service
@@ -74,9 +72,7 @@ class ShowService(base.ShowOne):
         )
         return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Sequence[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         """Show the service."""
         body = self.api.call('service:show', path={'host': parsed_args.host})
         self.warn(body)

@@ -148,12 +148,17 @@ class OwnershipClient:
         from keystoneauth1 import adapter
 
         self.request_id = request_id
+        self._session = session
         self._adapter = adapter.Adapter(
             session,
             service_type=SERVICE_TYPE,
             global_request_id=request_id,
             **how,
         )
+
+    def close(self) -> None:
+        """Close the connections of the session. Idempotent."""
+        self._session.session.close()
 
     def send(self, method: str, path: str, body: Any = None) -> Any:
         """Send one request, and return the body of the answer.

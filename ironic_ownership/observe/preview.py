@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ironic_ownership.engine.decision.preview import Flow, Preview, Transfer
 from ironic_ownership.observe import columns
@@ -71,25 +72,27 @@ def whole(preview: Preview, *, nodes: bool) -> _Row:
     return row
 
 
-def summary(preview: Preview) -> str:
-    """Return the totals in a few lines."""
-    moves = len(preview.transfers)
-    deployed = sum(t.deployed for t in preview.transfers)
+def summary(shown: Mapping[str, Any]) -> str:
+    """Return the sums in a few lines.
+
+    :param shown: the object that :func:`whole` returns.
+    """
+    nodes, moves = shown['nodes'], shown['moves']
     lines = [
         (
-            f'{moves} of {preview.compared} nodes would move '
-            f'({preview.share:.1%}), {deployed} of them with an instance'
+            f'{moves} of {nodes} nodes would move '
+            f'({moves / nodes if nodes else 0.0:.1%}), '
+            f'{shown["instances"]} of them with an instance'
         )
     ]
-    if preview.stranded:
+    if shown['stranded']:
         lines.append(
-            f'{len(preview.stranded)} nodes with an instance would be '
-            'stranded: their owner would be gone, and only an operator could '
-            'move them'
+            f'{shown["stranded"]} nodes with an instance would be stranded: '
+            'their owner would be gone, and only an operator could move them'
         )
-    if preview.unserved:
+    if shown['unserved']:
         lines.append(
-            f'{len(preview.unserved)} nodes without an instance would stay '
-            'with an owner that would be gone'
+            f'{shown["unserved"]} nodes without an instance would stay with '
+            'an owner that would be gone'
         )
     return '\n'.join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 
 from ironic_ownership.engine.checks.problem import Problem
 from ironic_ownership.observe import columns
@@ -23,14 +24,6 @@ _HEAD = (
 )
 _TAIL = (_Column('hint', lambda p: p.hint),)
 
-SHORT = (
-    *_HEAD,
-    _Column('subjects', lambda p: list(p.subjects[:FEW])),
-    _Column('services', lambda p: list(p.services[:FEW])),
-    *_TAIL,
-)
-"""Problems, each with its first few subjects; ``count`` is of all."""
-
 LONG = (
     *_HEAD,
     _Column('subjects', lambda p: list(p.subjects)),
@@ -38,6 +31,14 @@ LONG = (
     *_TAIL,
 )
 """Problems with all of their subjects."""
+
+
+def shortened(cells: Mapping[str, columns.Cell]) -> dict[str, columns.Cell]:
+    """Return a problem with its first few subjects; ``count`` has them all."""
+    return {
+        key: cell[:FEW] if key in ('subjects', 'services') else cell
+        for key, cell in cells.items()
+    }
 
 
 def readable(cell: columns.Cell) -> str | int | float:

@@ -75,7 +75,7 @@ class OneForm:
         phrase = http.HTTPStatus(status).phrase
         request_id = environ.get(request_id_.ENV_REQUEST_ID, '')
         said = (
-            errors.unforeseen(request_id)
+            errors.unexpected(request_id)
             if status == http.HTTPStatus.INTERNAL_SERVER_ERROR
             else errors.form(
                 errors.CODES.get(status, 'error'),

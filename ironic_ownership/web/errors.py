@@ -1,18 +1,20 @@
-"""What becomes of an error: one form, and a status by its reason code.
+"""Errors in JSON: one form, and a status by the reason code.
 
-The codes are those of the command line. What nobody foresaw is logged under
-the request id, and tells the client nothing but that id.
+The codes are those of the command line. An unexpected error is logged under
+the request id, and the client receives that id only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from ironic_ownership.api import errors as api_errors
 from ironic_ownership.contracts import exceptions
 
 STATUSES: Mapping[str, int] = {
     # What was asked
+    'impossible_scenario': 400,
     'invalid_request': 400,
     'unauthenticated': 401,
     'forbidden': 403,
@@ -61,14 +63,6 @@ STATUSES: Mapping[str, int] = {
     'records': 500,
 }
 """The status of each reason code; public, as the codes are."""
-
-DETAILS: Mapping[str, tuple[str, ...]] = {
-    'gates_failed': ('nodes', 'gates', 'evaluated'),
-    'no_match': ('nodes', 'removed'),
-    'out_of_service': ('uuid', 'driver', 'conductor_group', 'needed'),
-    'reservation_unfinished': ('reservation_id',),
-}
-"""What of an error is told for programs, by its code."""
 
 CODES: Mapping[int, str] = {
     400: 'invalid_request',
@@ -127,19 +121,6 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
-class InvalidRequestError(exceptions.OwnershipError):
-    """The client sent something that the operation does not take.
-
-    :param faults: one sentence for each thing that is wrong.
-    """
-
-    code = 'invalid_request'
-
-    def __init__(self, faults: Sequence[str], *, hint: str = '') -> None:
-        self.faults = tuple(faults)
-        super().__init__('; '.join(self.faults), hint=hint)
-
-
 class UnsupportedMediaTypeError(exceptions.OwnershipError):
     """The client sent something other than JSON."""
 
@@ -182,16 +163,19 @@ def form_of(
 ) -> dict[str, Any]:
     """Return the body for one of our own errors."""
     if error.code in SECRET:
-        return unforeseen(request_id, error.code)
-    details = {
-        name: getattr(error, name) for name in DETAILS.get(error.code, ())
-    }
+        return unexpected(request_id, error.code)
     # The text alone: the hint has its own place.
     message = str(error.args[0]) if error.args else ''
-    return form(error.code, message, error.hint, request_id, details)
+    return form(
+        error.code,
+        message,
+        error.hint,
+        request_id,
+        api_errors.details_of(error),
+    )
 
 
-def unforeseen(request_id: str, code: str = 'error') -> dict[str, Any]:
+def unexpected(request_id: str, code: str = 'error') -> dict[str, Any]:
     """Return the body for what the client can do nothing about."""
     return form(
         code,

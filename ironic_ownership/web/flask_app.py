@@ -80,7 +80,7 @@ class Site:
         app.register_error_handler(
             exceptions.OwnershipError, _told(errors.status, errors.form_of)
         )
-        app.register_error_handler(Exception, _unforeseen)
+        app.register_error_handler(Exception, _unexpected)
         return app
 
     def _answer(self, one: operation.Operation, **path: str) -> flask.Response:
@@ -196,8 +196,8 @@ def _told(
     return handle
 
 
-def _unforeseen(error: Exception) -> Any:
-    """Answer what nobody foresaw, and what other layers raise."""
+def _unexpected(error: Exception) -> Any:
+    """Answer an unexpected error, or an exception of another layer."""
     status = getattr(error, 'code', None)
     if isinstance(error, werkzeug.exceptions.HTTPException):
         return error
@@ -210,7 +210,7 @@ def _unforeseen(error: Exception) -> Any:
         flask.request.path,
         exc_info=error,
     )
-    return _error(errors.unforeseen(_request_id()), 500)
+    return _error(errors.unexpected(_request_id()), 500)
 
 
 def _error(body: dict[str, Any], status: int) -> flask.Response:

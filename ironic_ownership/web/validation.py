@@ -14,6 +14,7 @@ import jsonschema
 import werkzeug.datastructures
 
 from ironic_ownership.api import operation
+from ironic_ownership.api.errors import InvalidRequestError
 from ironic_ownership.web import errors
 
 _INTEGER = re.compile('-?[0-9]{1,18}')
@@ -81,9 +82,7 @@ def body(data: bytes, media_type: str, schema: operation.Schema) -> Any:
         )
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as exc:
-        raise errors.InvalidRequestError(
-            ['the body is not JSON in UTF-8']
-        ) from exc
+        raise InvalidRequestError(['the body is not JSON in UTF-8']) from exc
     _refuse(_faults(value, schema, 'body'))
     return value
 
@@ -100,7 +99,7 @@ def _refuse_constant(text: str) -> Any:
 
 def _refuse(faults: Sequence[str]) -> None:
     if faults:
-        raise errors.InvalidRequestError(
+        raise InvalidRequestError(
             list(dict.fromkeys(faults)),
             hint='GET /openapi.json tells what can be sent',
         )

@@ -14,6 +14,9 @@ MODULES: Mapping[str, Sequence[str]] = {
     'move': ('moves',),
     'reservation': ('reservations',),
     'check': ('check',),
+    'ring': ('rings',),
+    'policy': ('policies',),
+    'node': ('nodes',),
 }
 """The modules of each noun, in the order of the documentation."""
 

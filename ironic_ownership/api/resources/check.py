@@ -1,4 +1,4 @@
-"""``/v1/check``: everything that is not as it should be."""
+"""``/v1/check``: all problems of the deployment."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ _TYPES: schemas.Types = {
 
 
 def _check(request: Request) -> Answer:
-    found = runner.check(request.context.overview(), request.context.interpret)
+    context = request.context
+    found = runner.check(
+        context.overview(),
+        context.interpret,
+        reporting=context.reports_inventory,
+    )
     shown = [schemas.cells(problem.LONG, one) for one in found]
     return Answer({'problems': shown})
 
@@ -39,8 +44,8 @@ OPERATIONS = (
         'check:show',
         'GET',
         '/v1/check',
-        'Check that every node is owned by one service, and say what is '
-        'wrong.',
+        'Check that every node is owned by one service, and list all '
+        'problems.',
         _check,
         Access.READ,
         {

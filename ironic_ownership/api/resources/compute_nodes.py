@@ -1,18 +1,24 @@
-"""``/v1/compute-nodes``: who owns which node, and why."""
+"""``/v1/compute-nodes``: the owner of each node, and the reason."""
 
 from __future__ import annotations
+
+import contextlib
+import uuid as uuid_module
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import node_references
+from ironic_ownership.contracts import model
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import (
     action_check,
     node_listing,
     node_query,
     node_status,
 )
+from ironic_ownership.engine.queries import explanation as engine_explanation
 from ironic_ownership.observe import (
     check_action,
     compute_node,
@@ -24,7 +30,7 @@ _STATE = {
     'type': 'string',
     'enum': [state.value for state in node_status.State],
 }
-_ASKED = {
+_STATE_FILTER = {
     'type': 'string',
     'enum': [
         *(state.value for state in node_status.State),
@@ -37,7 +43,7 @@ _TYPES: schemas.Types = {
     'name': schemas.TEXT_OR_NULL,
     'service': {
         **schemas.TEXT_OR_NULL,
-        'description': 'The owner on record; null for nobody.',
+        'description': 'The owner on record; null if there is none.',
     },
     'state': _STATE,
     'instance_uuid': schemas.TEXT_OR_NULL,
@@ -84,7 +90,9 @@ _CHAIN: schemas.Types = {
     'advice': schemas.TEXTS,
 }
 
-UUID = Parameter('uuid', 'Of the node.', schemas.UUID)
+NODE = Parameter(
+    'node', 'Uuid or name of the node.', schemas.KEY, example='rack1-node7'
+)
 
 _FILTERS = (
     Parameter(
@@ -106,7 +114,7 @@ _FILTERS = (
     Parameter(
         'state',
         'Only nodes in this state; repeat it for several.',
-        {'type': 'array', 'items': _ASKED, 'minItems': 1},
+        {'type': 'array', 'items': _STATE_FILTER, 'minItems': 1},
     ),
 )
 _EVENTS = Parameter(
@@ -141,42 +149,60 @@ def _read(request: Request) -> list[node_status.NodeStatus]:
 
 
 def _show(request: Request) -> Answer:
-    uuid = request.path['uuid']
     with request.context.ports() as ports:
-        status = node_query.status(ports, uuid)
-        if status is None:
-            raise _unknown(uuid)
+        found = _explained(request, ports)
         limit = request.query.get('events', 5)
         events = (
-            ports.records.events(node_uuid=uuid, limit=limit) if limit else ()
+            ports.records.events(node_uuid=found.status.uuid, limit=limit)
+            if limit
+            else ()
         )
     return Answer(
-        schemas.cells(compute_node.DETAILS, status)
+        schemas.cells(compute_node.DETAILS, found.status)
         | {'events': [event.cell(one) for one in events]}
     )
 
 
 def _explain(request: Request) -> Answer:
-    uuid = request.path['uuid']
     with request.context.ports() as ports:
-        said = node_query.explain(ports, uuid, lambda: request.context.sharded)
-    if said is None:
-        raise _unknown(uuid)
-    return Answer(schemas.cells(explanation.COLUMNS, said))
+        found = _explained(request, ports)
+    return Answer(schemas.cells(explanation.COLUMNS, found))
 
 
 def _check_action(request: Request) -> Answer:
-    context = request.context
-    with context.ports() as ports:
+    with request.context.ports() as ports:
         allowed = action_check.check(
-            ports, request.path['uuid'], lambda: context.sharded
+            ports, _uuid_of(request, ports), lambda: request.context.sharded
         )
     return Answer(schemas.cells(check_action.COLUMNS, allowed))
 
 
-def _unknown(uuid: str) -> Exception:
-    # The uuids of others are no hint: they are listed where that is allowed.
-    return suggestions.unknown('node', uuid, ())
+def _explained(
+    request: Request, ports: Ports
+) -> engine_explanation.Explanation:
+    uuid = _uuid_of(request, ports)
+    found = node_query.explain(ports, uuid, lambda: request.context.sharded)
+    if found is None:
+        recorded = ports.records.compute_nodes()
+        raise suggestions.unknown('node', uuid, [r.uuid for r in recorded])
+    return found
+
+
+def _uuid_of(request: Request, ports: Ports) -> str:
+    """Return the uuid of the node in the path.
+
+    A uuid is read without any filter. A name is searched in the records, and
+    then among the nodes of the configured scope.
+    """
+    text = request.path['node']
+    with contextlib.suppress(ValueError):
+        return str(uuid_module.UUID(text))
+    configured = request.context.scope
+    scope = model.Scope() if configured.shard is None else configured
+    uuid, known = node_query.find(ports, text, scope)
+    if uuid is None:
+        raise suggestions.unknown('node', text, known)
+    return uuid
 
 
 _LISTED = schemas.thing(compute_node.LONG, _TYPES)
@@ -187,7 +213,7 @@ OPERATIONS = (
         'compute_node:list',
         'GET',
         '/v1/compute-nodes',
-        'List compute nodes: who owns each node of Ironic, and why.',
+        'List compute nodes with the owner of each, and the reason.',
         _list,
         Access.READ,
         {
@@ -206,20 +232,20 @@ OPERATIONS = (
     Operation(
         'compute_node:show',
         'GET',
-        '/v1/compute-nodes/{uuid}',
+        '/v1/compute-nodes/{node}',
         "Show one compute node: its record, Ironic's node, the decision.",
         _show,
         Access.READ,
         {200: ('The compute node, with its last events.', _SHOWN)},
-        parameters=(UUID,),
+        parameters=(NODE,),
         query=(_EVENTS,),
         errors=(404, 502, 503),
     ),
     Operation(
         'compute_node:explain',
         'GET',
-        '/v1/compute-nodes/{uuid}/explain',
-        'Explain who owns a node: inputs, members, policies, rule, record.',
+        '/v1/compute-nodes/{node}/explain',
+        'Explain the owner of a node: inputs, members, policies, record.',
         _explain,
         Access.READ,
         {
@@ -228,14 +254,14 @@ OPERATIONS = (
                 schemas.thing(explanation.COLUMNS, _CHAIN),
             )
         },
-        parameters=(UUID,),
+        parameters=(NODE,),
         errors=(404, 502, 503),
     ),
     Operation(
         'compute_node:check_action',
         'POST',
-        '/v1/compute-nodes/{uuid}/check-action',
-        'Ask whether a node may be acted on now; nothing is changed.',
+        '/v1/compute-nodes/{node}/check-action',
+        'Check whether a node may be acted on now; nothing is changed.',
         _check_action,
         Access.READ,
         {
@@ -244,9 +270,9 @@ OPERATIONS = (
                 schemas.thing(check_action.COLUMNS, _TYPES),
             )
         },
-        description='409 tells why not: out_of_service, with the conductors '
-        'that are needed; not_owner, fenced or wrong_scope.',
-        parameters=(UUID,),
+        description='409 has the reason why not: out_of_service, with the '
+        'conductors that are needed; not_owner, fenced or wrong_scope.',
+        parameters=(NODE,),
         errors=(404, 409, 502, 503),
     ),
     *node_references.OPERATIONS,

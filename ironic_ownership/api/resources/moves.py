@@ -25,7 +25,7 @@ _MAX_TIME = 10**16
 """Microseconds: newer moves have smaller markers, and come first."""
 
 REQUEST_ID = Parameter(
-    'request_id', 'Of the move, as in the list.', schemas.REQUEST_ID
+    'request_id', 'Of the move, as in the list.', schemas.KEY
 )
 _BACKGROUND = move_answers.BACKGROUND
 _NODES = Parameter(

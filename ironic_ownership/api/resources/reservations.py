@@ -19,7 +19,7 @@ from ironic_ownership.observe import reservation as columns
 ID = Parameter(
     'id',
     'Of the reservation; or, while it is open, the uuid of its instance.',
-    schemas.UUID,
+    schemas.KEY,
 )
 
 

@@ -27,13 +27,15 @@ from collections.abc import Sequence
 Done = subprocess.CompletedProcess[str]
 
 # Packages of ours, and what they import when they come to it.
-_PACKAGES = ('cli', 'clients', 'db', 'engine', 'observe', 'wiring')
+_PACKAGES = ('api', 'cli', 'clients', 'db', 'engine', 'observe', 'wiring')
 _IMPORTED_LATE = (
     'cliff.formatters.json_format',
     'cliff.formatters.table',
     'cliff.formatters.value',
     'cliff.formatters.yaml_format',
+    'keystoneauth1.adapter',
     'keystoneauth1.loading',
+    'openstack.config',
     'openstack.connection',
     'sqlalchemy.dialects.sqlite.pysqlite',
 )

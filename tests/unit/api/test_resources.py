@@ -120,9 +120,22 @@ class ComputeNodesTest(app_case.SiteCase):
         self.assertTrue(said['rule'])
 
     def test_unknown_nodes_are_not_found(self) -> None:
-        for path in (world.uuid(99), f'{world.uuid(99)}/explain'):
-            self.refused('GET', f'/v1/compute-nodes/{path}', 404)
-        self.refused('GET', '/v1/compute-nodes/node1', 400)
+        for name in (world.uuid(99), 'node9', 'NODE1'):
+            for path in (name, f'{name}/explain'):
+                self.refused('GET', f'/v1/compute-nodes/{path}', 404)
+        self.refused('GET', '/v1/compute-nodes/node%201', 400)
+
+    def test_node_is_found_by_its_name(self) -> None:
+        by_uuid = f'/v1/compute-nodes/{world.uuid(1)}'
+        for path in ('', '/explain'):
+            self.assertEqual(
+                self.get(f'{by_uuid}{path}'),
+                self.get(f'/v1/compute-nodes/node1{path}'),
+            )
+
+    def test_misspelt_name_gets_a_hint(self) -> None:
+        error = self.refused('GET', '/v1/compute-nodes/nod1', 404)
+        self.assertIn('node1', error['hint'])
 
     def test_outage_of_ironic_passes(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')

@@ -9,7 +9,7 @@ from ironic_ownership.engine.checks.problem import Kind, Problem, Severity
 from ironic_ownership.engine.decision import preview
 from ironic_ownership.observe import columns, explanation
 from ironic_ownership.observe import preview as preview_columns
-from ironic_ownership.observe.problem import LONG, SHORT, readable
+from ironic_ownership.observe.problem import LONG, readable, shortened
 
 
 class ExplanationTest(unittest.TestCase):
@@ -49,7 +49,7 @@ class ExplanationTest(unittest.TestCase):
 
 
 class ProblemTest(unittest.TestCase):
-    def row(self, shown) -> dict:
+    def row(self) -> dict:
         found = Problem(
             'unowned',
             Severity.ERROR,
@@ -59,11 +59,12 @@ class ProblemTest(unittest.TestCase):
             tuple('vwxyz'),
         )
         return dict(
-            zip(columns.keys(shown), columns.row(shown, found), strict=True)
+            zip(columns.keys(LONG), columns.row(LONG, found), strict=True)
         )
 
     def test_first_few_stand_for_all_and_the_count_tells(self) -> None:
-        short, long = self.row(SHORT), self.row(LONG)
+        long = self.row()
+        short = shortened(long)
         self.assertEqual(
             (5, ['a', 'b', 'c']), (short['count'], short['subjects'])
         )
@@ -109,7 +110,9 @@ class PreviewTest(unittest.TestCase):
             [('a', 'moves'), ('b', 'unserved')],
             [(change['uuid'], change['change']) for change in named],
         )
-        summary = preview_columns.summary(outcome)
+        summary = preview_columns.summary(
+            preview_columns.whole(outcome, nodes=False)
+        )
         self.assertIn('1 of 4 nodes would move (25.0%), 1 of them', summary)
         self.assertIn('1 nodes without an instance would stay', summary)
         self.assertNotIn('stranded', summary)

@@ -54,7 +54,7 @@ class Wired:
     def ready_removals(self):
         return SqlRemovals(self._database)
 
-    def reserver(self):
+    def reserver(self, request_id=None):
         return reservations_reserver.build(
             self.ready_records(),
             self.ready_reservations(),

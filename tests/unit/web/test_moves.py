@@ -148,7 +148,8 @@ class MovesTest(app_case.SiteCase):
         unknown = f'/v1/moves/req-{world.uuid(1)}'
         self.refused('GET', unknown, 404)
         self.refused('POST', f'{unknown}/resume', 404, json={})
-        self.refused('GET', '/v1/moves/first', 400)
+        self.refused('GET', '/v1/moves/first', 404)
+        self.refused('GET', '/v1/moves/the%20first', 400)
 
 
 class ResumeTest(app_case.SiteCase):

@@ -128,7 +128,7 @@ class ReservationsTest(app_case.SiteCase):
         self.wired.allocations.failures.clear()
         self.assertEqual(pending['id'], self.reserve(201)['id'])
 
-    def _impatient(self):
+    def _impatient(self, request_id=None):
         """Build what reserves, without waiting between its tries."""
         built = app_case.Wired.reserver(self.wired)
         quick = retry.Retry(sleep=lambda seconds: None)

@@ -9,9 +9,10 @@ import hypothesis
 import werkzeug.datastructures
 from hypothesis import strategies as st
 
+from ironic_ownership.api.errors import InvalidRequestError
 from ironic_ownership.api.operation import PAGE, Parameter
 from ironic_ownership.api.resources import move_schemas
-from ironic_ownership.web import errors, validation
+from ironic_ownership.web import validation
 
 PARAMETERS = (
     *PAGE,
@@ -59,7 +60,7 @@ class QueryTest(unittest.TestCase):
             ('marker', 'a\x00b'),
             ('other', '1'),
         ):
-            with self.assertRaises(errors.InvalidRequestError, msg=pair):
+            with self.assertRaises(InvalidRequestError, msg=pair):
                 query(pair)
 
     @hypothesis.given(
@@ -68,7 +69,7 @@ class QueryTest(unittest.TestCase):
     def test_nothing_else_comes_of_any_query(self, pairs) -> None:
         try:
             query(*pairs)
-        except errors.InvalidRequestError as exc:
+        except InvalidRequestError as exc:
             self.assertTrue(exc.faults)
 
 
@@ -81,14 +82,14 @@ class BodyTest(unittest.TestCase):
                 'application/json',
                 move_schemas.BODY,
             )
-        except errors.InvalidRequestError as exc:
+        except InvalidRequestError as exc:
             self.assertTrue(exc.faults)
 
     @hypothesis.given(st.binary())
     def test_nothing_else_comes_of_any_bytes(self, data) -> None:
         try:
             validation.body(data, 'application/json', move_schemas.BODY)
-        except errors.InvalidRequestError as exc:
+        except InvalidRequestError as exc:
             self.assertTrue(exc.faults)
 
     def test_number_without_a_fraction_is_whole(self) -> None:
@@ -98,7 +99,7 @@ class BodyTest(unittest.TestCase):
         self.assertEqual('[1, 1000, 0, 1.5]', repr(read))
 
     def test_long_values_are_not_repeated_in_full(self) -> None:
-        with self.assertRaises(errors.InvalidRequestError) as caught:
+        with self.assertRaises(InvalidRequestError) as caught:
             validation.body(
                 json.dumps({'service': 'x' * 9000, 'select': 1}).encode(),
                 'application/json',

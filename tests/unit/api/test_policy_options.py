@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import unittest
 
-from ironic_ownership.cli import policy_options
+from ironic_ownership.api import errors, policy_options
 from ironic_ownership.contracts import exceptions, model
 
 Given = policy_options.Given
@@ -32,7 +31,7 @@ class OptionTest(unittest.TestCase):
 
     def test_everything_else_is_refused(self) -> None:
         for words in ('', 'a', 'h1:a', '=b', 'h1:=b'):
-            with self.assertRaises(argparse.ArgumentTypeError, msg=words):
+            with self.assertRaises(errors.InvalidRequestError, msg=words):
                 policy_options.option(words)
 
 

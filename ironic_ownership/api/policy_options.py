@@ -1,19 +1,16 @@
-"""Settings that services do not have: policies and options in words.
-
-Read and validated as those of a configuration file, for each member.
-"""
+"""Hypothetical policies and options, read as those of a configuration file."""
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ironic_ownership import plugins
-from ironic_ownership.cli import errors
-from ironic_ownership.cli import plugin_options as cli_plugin_options
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.api.errors import InvalidRequestError, ScenarioError
+from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.contracts import exceptions, model, options
 from ironic_ownership.contracts.policy import AssignerPolicy, Policy
+from ironic_ownership.engine import suggestions
 
 Classes = Mapping[str, type[Policy]]
 
@@ -22,7 +19,7 @@ Classes = Mapping[str, type[Policy]]
 class Given:
     """One option as it was given.
 
-    :param host: the one member that it is for; empty for all.
+    :param host: the member that it is for; empty for all members.
     :param policy: the policy whose option it is; empty for any.
     """
 
@@ -33,16 +30,16 @@ class Given:
 
 
 def option(words: str) -> Given:
-    """Read ``[HOST:][POLICY.]NAME=VALUE``.
+    """Parse ``[HOST:][POLICY.]NAME=VALUE``.
 
-    :raises ArgumentTypeError: if it is something else.
+    :raises InvalidRequestError: if it is something else.
     """
     left, equals, text = words.partition('=')
     host, _, name = left.rpartition(':')
     policy_, _, name = name.rpartition('.')
     if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(
-            f'{words!r} is not [HOST:][POLICY.]NAME=VALUE'
+        raise InvalidRequestError(
+            [f'{words!r} is not [HOST:][POLICY.]NAME=VALUE']
         )
     return Given(
         model.canonical_host(host), policy_.strip(), name.strip(), text.strip()
@@ -56,15 +53,13 @@ def policies(words: str) -> Classes:
     """
     names = [name.strip() for name in words.split(',') if name.strip()]
     if not names:
-        raise errors.UsageError('an empty list of policies')
+        raise InvalidRequestError(['an empty list of policies'])
     known = {plugin.name for plugin in plugins.installed(plugins.POLICIES)}
     for name in names:
         if name not in known:
-            raise errors.unknown('policy', name, known)
+            raise suggestions.unknown('policy', name, known)
         if names.count(name) > 1:
-            raise exceptions.OwnershipError(
-                f'{words} names {name!r} more than once'
-            )
+            raise ScenarioError(f'{words} names {name!r} more than once')
     classes = plugins.policies(names)
     assigners = [
         name
@@ -72,7 +67,7 @@ def policies(words: str) -> Classes:
         if issubclass(target, AssignerPolicy)
     ]
     if len(assigners) > 1:
-        raise exceptions.OwnershipError(
+        raise ScenarioError(
             f'{words} names more than one assigner: {", ".join(assigners)}',
             hint='Keep one of them',
         )
@@ -82,25 +77,25 @@ def policies(words: str) -> Classes:
 def check_options(
     given: Sequence[Given], classes: Classes, hosts: Collection[str]
 ) -> None:
-    """Refuse options that nobody would read.
+    """Refuse options that no policy has.
 
     :param classes: all policies in question.
     :raises NotFoundError: naming what is near.
     """
     for one in given:
         if one.host and one.host not in hosts:
-            raise errors.unknown('member', one.host, hosts)
+            raise suggestions.unknown('member', one.host, hosts)
         if one.policy and one.policy not in classes:
-            raise errors.unknown('policy', one.policy, set(classes))
+            raise suggestions.unknown('policy', one.policy, set(classes))
         declared = {
             name
             for policy_, target in classes.items()
             if one.policy in ('', policy_)
             for declared in target.options
-            for name in cli_plugin_options.names(declared)
+            for name in names(declared)
         }
         if one.name not in declared:
-            raise errors.unknown('option', one.name, declared)
+            raise suggestions.unknown('option', one.name, declared)
 
 
 def settings(
@@ -116,11 +111,11 @@ def settings(
     found = []
     for name, target in classes.items():
         values = dict(_values(member, name, target, given))
-        instance = target(values)
         try:
+            instance = target(values)
             instance.check_host(member.host)
         except exceptions.PolicySettingsError as exc:
-            raise exceptions.OwnershipError(
+            raise ScenarioError(
                 f'{member.host} could not run {name}: {exc}'
             ) from exc
         found.append(model.PolicySettings.of(name, instance.settings()))
@@ -144,13 +139,32 @@ def _values(
             if (
                 one.host in ('', member.host)
                 and one.policy in ('', name)
-                and one.name in cli_plugin_options.names(declared)
+                and one.name in names(declared)
             ):
-                value = cli_plugin_options.read(declared, one.name, one.text)
+                value = value_of(declared, one.name, one.text)
         if declared.required and value is None:
-            raise exceptions.OwnershipError(
+            raise ScenarioError(
                 f'{member.host} could not run {name}: its option '
                 f'{declared.name} is missing',
                 hint=f'Add --option {member.host}:{declared.name}=VALUE',
             )
         yield declared.name, value
+
+
+def value_of(declared: options.Option, name: str, text: str) -> model.Value:
+    """Return the value of an option.
+
+    :param name: by which it was given.
+    :raises ScenarioError: if it cannot be parsed.
+    """
+    try:
+        value = plugin_conf.to_oslo(declared).type(text)
+    except ValueError as exc:
+        raise ScenarioError(f'--option {name}={text}: {exc}') from exc
+    result: model.Value = tuple(value) if isinstance(value, list) else value
+    return result
+
+
+def names(declared: options.Option) -> tuple[str, ...]:
+    """Return the names by which an option can be given."""
+    return declared.name, *declared.aliases

@@ -1,0 +1,139 @@
+"""``/v1/nodes``: validation of nodes before they are enrolled in Ironic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ironic_ownership.api import schemas
+from ironic_ownership.api.errors import InvalidRequestError
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.checks import node_validation
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.queries import deployment_snapshot
+from ironic_ownership.observe import node_validation as columns
+
+_FAULT: schemas.Types = {
+    'place': schemas.TEXT,
+    'node': schemas.TEXT_OR_NULL,
+    'severity': {
+        'type': 'string',
+        'enum': [severity.value for severity in node_validation.Severity],
+    },
+    'fault': {'type': 'string', 'description': 'Code of the fault, stable.'},
+    'what': schemas.TEXT,
+    'hint': schemas.TEXT_OR_NULL,
+}
+_PROPERTIES = {
+    'nodes': {**schemas.NUMBER, 'description': 'Number of nodes.'},
+    'refused': {**schemas.NUMBER, 'description': 'Number of refused nodes.'},
+    'faults': {
+        'type': 'array',
+        'items': schemas.thing(columns.COLUMNS, _FAULT),
+    },
+    'notes': schemas.NOTES,
+}
+
+
+def _validate(request: Request) -> Answer:
+    entries = node_validation.entries_of(request.body)
+    if not entries:
+        raise InvalidRequestError(
+            ['there are no nodes'],
+            hint='Send a list of nodes, or an object with "nodes" as for '
+            '"openstack baremetal create"',
+        )
+    notes: list[str] = []
+    found = node_validation.validate(entries, _surroundings(request, notes))
+    refused = {
+        fault.place
+        for fault in found
+        if fault.severity is node_validation.Severity.REFUSED
+    }
+    return Answer(
+        {
+            'nodes': len(entries),
+            'refused': len(refused),
+            'faults': [schemas.cells(columns.COLUMNS, one) for one in found],
+            'notes': notes,
+        }
+    )
+
+
+def _surroundings(
+    request: Request, notes: list[str]
+) -> node_validation.Surroundings:
+    """Read the deployment that the nodes would join.
+
+    :raises OwnershipError: if Ironic does not show its nodes or conductors;
+        the services are optional.
+    """
+    seen = request.context.overview(reservations=False)
+    nodes = seen.nodes
+    if nodes is None:
+        raise seen.unread[deployment_snapshot.Part.IRONIC]
+    if nodes.fleet is None:
+        raise nodes.unshown or exceptions.IronicError('no conductors')
+    if nodes.unlisted:
+        notes.append(
+            f'not compared with {nodes.unlisted} nodes without a shard, '
+            'which may not be listed with a shard key set'
+        )
+    return node_validation.Surroundings(
+        nodes.fleet,
+        {node.uuid for node in nodes.listed},
+        {node.name for node in nodes.listed if node.name},
+        _admits(seen, request.context.interpret, notes),
+    )
+
+
+def _admits(
+    seen: deployment_snapshot.DeploymentSnapshot,
+    interpret: policy_set.Interpreter,
+    notes: list[str],
+) -> Callable[[model.Node], bool] | None:
+    if seen.view is None or seen.services is None:
+        notes += [
+            f'not checked which services admit the nodes: {error}'
+            for error in seen.unread.values()
+        ]
+        return None
+    groups = PeerGroups.of(seen.view, seen.services, interpret).groups
+
+    def admits(node: model.Node) -> bool:
+        return any(group.policies.admits(node) for group in groups)
+
+    return admits
+
+
+OPERATIONS = (
+    Operation(
+        'node:validate',
+        'POST',
+        '/v1/nodes/validate',
+        'Check nodes in a document before they are enrolled in Ironic.',
+        _validate,
+        Access.READ,
+        {
+            200: (
+                'All faults, in the order of the nodes.',
+                {
+                    'type': 'object',
+                    'required': list(_PROPERTIES),
+                    'additionalProperties': False,
+                    'properties': _PROPERTIES,
+                },
+            )
+        },
+        description='Nothing is changed.',
+        body={
+            'type': ['object', 'array'],
+            'description': 'The document that "openstack baremetal create" '
+            'takes: "nodes", and "chassis" that have nodes; or a list of '
+            'nodes.',
+        },
+        errors=(502, 503),
+    ),
+)

@@ -1,0 +1,75 @@
+"""``/v1/policies``: comparison of two lists of policies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ironic_ownership.api import policy_options
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.resources import comparison
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.decision import scenario
+
+_POLICIES = {'type': 'string', 'maxLength': 1000}
+_BODY = {
+    'type': 'object',
+    'required': ['a', 'b'],
+    'additionalProperties': False,
+    'properties': {
+        'a': {
+            **_POLICIES,
+            'description': 'A list of policies, separated by commas.',
+        },
+        'b': {**_POLICIES, 'description': 'The list to compare it with.'},
+        'options': {
+            'type': 'array',
+            'maxItems': 1000,
+            'items': {'type': 'string', 'maxLength': 10_000},
+            'description': 'Options of these policies, each as '
+            '[HOST:][POLICY.]NAME=VALUE.',
+        },
+        'nodes': {'type': 'boolean', 'description': 'Also list each node.'},
+    },
+}
+
+
+def _compare(request: Request) -> Answer:
+    body: dict[str, Any] = request.body
+    given = [policy_options.option(text) for text in body.get('options', ())]
+    lists = [policy_options.policies(body[name]) for name in ('a', 'b')]
+    seen = comparison.read(request)
+    now = scenario.Situation(seen.view or model.View(), seen.services or ())
+    policy_options.check_options(
+        given, {**lists[0], **lists[1]}, now.view.hosts
+    )
+    before, after = (
+        scenario.all_running(
+            now,
+            {
+                member.host: policy_options.settings(member, classes, given)
+                for member in now.view.members
+            },
+        )
+        for classes in lists
+    )
+    return comparison.answer(
+        request, seen, {}, before, after, nodes=body.get('nodes', False)
+    )
+
+
+OPERATIONS = (
+    Operation(
+        'policy:compare',
+        'POST',
+        '/v1/policies/compare',
+        'Show which nodes two lists of policies would assign differently.',
+        _compare,
+        Access.READ,
+        {200: ('Flows of nodes between services.', comparison.SCHEMA)},
+        description='Nothing is changed. The policies have to be installed '
+        'where the service runs. Records and instances do not count.',
+        body=_BODY,
+        errors=(404, 502, 503),
+    ),
+)

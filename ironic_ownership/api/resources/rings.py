@@ -1,0 +1,213 @@
+"""``/v1/rings``: services that share nodes, now and in a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from ironic_ownership.api import schemas
+from ironic_ownership.api.errors import InvalidRequestError, ScenarioError
+from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.resources import comparison
+from ironic_ownership.contracts import model
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.decision import policy_set, scenario
+from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
+from ironic_ownership.engine.decision.settings_diff import assigner
+from ironic_ownership.engine.queries import balance
+from ironic_ownership.observe import ring
+
+_RATIO = {'type': ['number', 'null'], 'minimum': 0}
+_PEER: schemas.Types = {
+    'ring': {'type': 'integer', 'minimum': 1},
+    'host': schemas.TEXT,
+    'live': schemas.FLAG,
+    'assigner': schemas.TEXT_OR_NULL,
+    'nodes': schemas.NUMBER,
+    'share': _RATIO,
+    'of_mean': _RATIO,
+    'peers': schemas.TEXTS,
+    'policies': schemas.TEXTS,
+    'settings': schemas.THING,
+}
+_HOSTS = {'type': 'array', 'items': schemas.HOST, 'minItems': 1}
+
+
+def _show(request: Request) -> Answer:
+    context = request.context
+    records = context.records
+    found = PeerGroups.of(
+        context.backend.view(), records.services(), context.interpret
+    )
+    owned = {host: nodes for host, (nodes, _) in records.counts().items()}
+    return request.page(
+        'peers',
+        _peers(found, owned, context.interpret),
+        lambda peer: f'{peer.ring:06d}/{peer.host}',
+        lambda peer: schemas.cells(ring.LONG, peer),
+    )
+
+
+def _peers(
+    found: PeerGroups,
+    owned: Mapping[str | None, int],
+    interpret: policy_set.Interpreter,
+) -> Iterator[ring.Peer]:
+    for number, group in enumerate(found.groups, start=1):
+        hosts = sorted(group.peers)
+        spread = balance.Spread({h: owned.get(h, 0) for h in group.hosts})
+        total = sum(owned.get(host, 0) for host in hosts)
+        for host in hosts:
+            nodes = owned.get(host, 0)
+            yield ring.Peer(
+                ring=number,
+                host=host,
+                live=host in group.hosts,
+                assigner=assigner(group.settings, interpret),
+                nodes=nodes,
+                share=nodes / total if total else None,
+                of_mean=spread.of_mean(host),
+                settings=group.settings,
+                peers=hosts,
+            )
+
+
+def _preview(request: Request) -> Answer:
+    query = request.query
+    gone = [model.canonical_host(host) for host in query.get('without', ())]
+    new = [model.canonical_host(host) for host in query.get('with', ())]
+    like = query.get('like')
+    _check_scenario(gone, new, like)
+    seen = comparison.read(request)
+    before = scenario.Situation(seen.view or model.View(), seen.services or ())
+    for host in gone:
+        if host not in before.view.hosts:
+            raise suggestions.unknown('member', host, before.view.hosts)
+    after = before
+    for host in new:
+        after = _joined(before, after, host, like, request.context.interpret)
+    rows = {row.host: row for row in before.services}
+    return comparison.answer(
+        request,
+        seen,
+        {record.uuid: record for record in seen.records or ()},
+        before,
+        scenario.without(after, gone),
+        nodes=query.get('nodes', False),
+        notes=[
+            f'{host} is disabled or forced down and would own nothing'
+            for host in new
+            if host in rows and (rows[host].disabled or rows[host].forced_down)
+        ],
+    )
+
+
+def _check_scenario(
+    gone: Collection[str], new: Collection[str], like: str | None
+) -> None:
+    if not gone and not new:
+        raise InvalidRequestError(
+            ['nothing to preview'], hint='Name services: --without or --with'
+        )
+    if like is not None and not new:
+        raise InvalidRequestError(['--like is about --with, which is missing'])
+    if both := sorted({*gone} & {*new}):
+        raise InvalidRequestError(
+            [f'{host} cannot both leave and join' for host in both]
+        )
+
+
+def _joined(
+    before: scenario.Situation,
+    so_far: scenario.Situation,
+    host: str,
+    like: str | None,
+    interpret: policy_set.Interpreter,
+) -> scenario.Situation:
+    """Return the situation with one more member.
+
+    :raises ScenarioError: if it is a member, or its settings are ambiguous.
+    """
+    if host in before.view.hosts:
+        raise ScenarioError(
+            f'{host} is a member already',
+            hint='"ironic-ownership member list" shows all',
+        )
+    row = {row.host: row for row in before.services}.get(host)
+    if like is not None:
+        like = model.canonical_host(like)
+        if like not in before.view.hosts:
+            raise suggestions.unknown('member', like, before.view.hosts)
+    elif row is not None and row.settings.policies:
+        return scenario.joined_by(so_far, host, row.settings)
+    else:
+        like = _only_ring(before.peer_groups(interpret).groups)
+    return scenario.joined_like(so_far, host, like)
+
+
+def _only_ring(groups: Sequence[PeerGroup]) -> str:
+    """Return a host of the only ring.
+
+    :raises ScenarioError: if there is none, or more than one.
+    """
+    rings = [g for g in groups if g.policies.assigner is not None] or groups
+    if len(rings) == 1:
+        return rings[0].hosts[0]
+    if not rings:
+        raise ScenarioError('there is no ring: no live, enabled member')
+    raise ScenarioError(
+        f'there are {len(rings)} rings, which one is meant?',
+        hint=f'Name a member of it with --like: {_firsts(rings)}',
+    )
+
+
+def _firsts(groups: Iterable[PeerGroup]) -> str:
+    return ', '.join(sorted(group.hosts[0] for group in groups))
+
+
+OPERATIONS = (
+    Operation(
+        'ring:show',
+        'GET',
+        '/v1/rings',
+        'Show the peer groups: services that share nodes, and their shares.',
+        _show,
+        Access.READ,
+        {
+            200: (
+                'A page of the services in all rings.',
+                schemas.page('peers', schemas.thing(ring.LONG, _PEER)),
+            )
+        },
+        description='From the records and the members only.',
+        query=PAGE,
+        errors=(503,),
+    ),
+    Operation(
+        'ring:preview',
+        'GET',
+        '/v1/rings/preview',
+        'Show which nodes would move if members left or joined.',
+        _preview,
+        Access.READ,
+        {200: ('Flows of nodes between services.', comparison.SCHEMA)},
+        description='Nothing is changed. A node with an instance stays with '
+        'its service.',
+        query=(
+            Parameter(
+                'without', 'As if these members died; may be repeated.', _HOSTS
+            ),
+            Parameter(
+                'with', 'As if these services joined; may be repeated.', _HOSTS
+            ),
+            Parameter(
+                'like',
+                'The live member whose settings a new one has; needed if '
+                'there are several rings.',
+                schemas.HOST,
+            ),
+            Parameter('nodes', 'Also list each node.', {'type': 'boolean'}),
+        ),
+        errors=(404, 502, 503),
+    ),
+)

@@ -1,0 +1,145 @@
+"""The contract of callers: one operation, wherever its handler runs."""
+
+from __future__ import annotations
+
+import json
+
+from ironic_ownership.api import errors
+from ironic_ownership.api.caller import Caller
+from ironic_ownership.contracts import exceptions
+from tests.unit.engine import world
+from tests.unit.web import app_case
+
+NODE = world.uuid(1)
+MOVE = {'service': 'new', 'select': {'uuids': [NODE]}}
+UNKNOWN = world.uuid(99)
+
+
+class CallerContract(app_case.SiteCase):
+    """``old`` owns nodes 1 to 6 and is disabled, ``new`` is alive."""
+
+    caller: Caller
+
+    def fail_with(
+        self, name: str, **request: object
+    ) -> exceptions.OwnershipError:
+        with self.assertRaises(exceptions.OwnershipError) as caught:
+            self.caller.call(name, **request)  # type: ignore[arg-type]
+        return caught.exception
+
+    def test_list_is_whole(self) -> None:
+        found = self.caller.call('compute_node:list')
+        self.assertEqual(
+            [world.uuid(number) for number in range(1, 7)],
+            [item['uuid'] for item in found['compute_nodes']],
+        )
+        self.assertEqual((None, []), (found['next'], found['warnings']))
+
+    def test_limit_is_that_of_the_whole_list(self) -> None:
+        for limit in (1, 2, 4, 6, 7, 10**8):
+            found = self.caller.call(
+                'compute_node:list', query={'limit': limit}
+            )
+            self.assertEqual(min(limit, 6), len(found['compute_nodes']))
+            self.assertIsNone(found['next'])
+
+    def test_query_is_typed_and_none_is_left_out(self) -> None:
+        found = self.caller.call(
+            'compute_node:list',
+            query={
+                'shard': 'a',
+                'service': None,
+                'state': ['owned', 'orphan'],
+                'conductor_group': '',
+            },
+        )
+        self.assertEqual(3, len(found['compute_nodes']))
+        found = self.caller.call('service:list', query={'long': True})
+        self.assertIn('of_mean', found['services'][0])
+
+    def test_path_names_one_resource(self) -> None:
+        for name in (NODE, NODE.upper(), 'node1'):
+            found = self.caller.call('compute_node:show', path={'node': name})
+            self.assertEqual(NODE, found['uuid'])
+
+    def test_body_is_sent(self) -> None:
+        found = self.caller.call('move:create', body={**MOVE, 'dry_run': True})
+        self.assertEqual([NODE], [item['uuid'] for item in found['nodes']])
+        self.assertEqual([], self.caller.call('move:list')['moves'])
+
+    def test_error_keeps_code_message_and_hint(self) -> None:
+        error = self.fail_with('service:show', path={'host': 'nwe'})
+        self.assertEqual(
+            (
+                'not_found',
+                "service 'nwe' is not known. Did you mean new?",
+                'Did you mean new?',
+                {},
+            ),
+            (error.code, str(error), error.hint, errors.details_of(error)),
+        )
+
+    def test_error_keeps_its_details(self) -> None:
+        self.records.set_service('old', actor='test', disabled=False)
+        error = self.fail_with('move:create', body=MOVE)
+        self.assertEqual('gates_failed', error.code)
+        (node,) = errors.details_of(error)['nodes']
+        self.assertEqual(NODE, node['uuid'])
+        self.assertTrue(error.hint)
+
+    def test_outage_has_its_code(self) -> None:
+        self.ironic.fail_with = exceptions.IronicUnavailableError(
+            'down', hint='Start it'
+        )
+        error = self.fail_with('compute_node:list')
+        self.assertEqual('ironic_unavailable', error.code)
+        self.assertEqual('down. Start it', str(error))
+
+    def test_impossible_scenario_is_explained(self) -> None:
+        error = self.fail_with('ring:preview', query={'with': ['new']})
+        self.assertEqual('impossible_scenario', error.code)
+        self.assertIn('new is a member already', str(error))
+
+    def test_name_that_cannot_exist_is_not_known(self) -> None:
+        for name in ('', '.', '..', '../members', 'a/b', 'a b', 'a?b', 'x\n'):
+            for operation, path in (
+                ('service:show', {'host': name}),
+                ('compute_node:explain', {'node': name}),
+                ('move:show', {'request_id': name}),
+            ):
+                error = self.fail_with(operation, path=path)
+                self.assertEqual('not_found', error.code, (operation, name))
+                self.assertIn(repr(name), str(error))
+        for query in ({'service': ''}, {'shard': 'a\nb'}):
+            error = self.fail_with('compute_node:list', query=query)
+            self.assertEqual('not_found', error.code, query)
+
+    def test_request_id_is_one_of_openstack(self) -> None:
+        self.assertRegex(self.caller.request_id, '^req-[0-9a-f-]{36}$')
+
+    def test_bodies_are_json(self) -> None:
+        for name, request in READS:
+            found = self.caller.call(name, **request)
+            self.assertEqual(found, json.loads(json.dumps(found)), name)
+
+
+READS: tuple[tuple[str, dict[str, dict[str, object]]], ...] = (
+    ('compute_node:list', {}),
+    ('compute_node:show', {'path': {'node': NODE}}),
+    ('compute_node:explain', {'path': {'node': 'node2'}}),
+    ('service:list', {}),
+    ('service:list', {'query': {'long': True}}),
+    ('service:show', {'path': {'host': 'NEW'}}),
+    ('member:list', {}),
+    ('move:list', {}),
+    ('reservation:list', {}),
+    ('check:show', {}),
+    ('ring:show', {}),
+    ('ring:preview', {'query': {'without': ['new'], 'nodes': True}}),
+    ('policy:compare', {'body': {'a': 'all', 'b': 'peer_list'}}),
+    (
+        'node:validate',
+        {'body': {'nodes': [{'driver': 'x', 'name': 'node1'}]}},
+    ),
+)
+"""Operations that change nothing."""

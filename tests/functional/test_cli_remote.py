@@ -1,0 +1,199 @@
+"""The same command on the database and at the HTTP service."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+from lab import process
+from tests.functional.support import (
+    both_ways,
+    command_line,
+    reservation_case,
+)
+
+UNKNOWN = '00000000-0000-4000-8000-00000000dead'
+
+
+class ReadingTest(both_ways.BothWaysCase):
+    nodes_of_each = 2
+
+    def test_compute_nodes(self) -> None:
+        node = self.nodes[0]
+        record, *_ = self.lab.records.compute_nodes_by_uuid([node])
+        assert record.name is not None
+        rows = self.same_in_all_formats(0, 'compute', 'node', 'list')
+        self.assertEqual(len(self.nodes), len(rows))
+        for options in (
+            ('--long',),
+            ('--service', 'OLD'),
+            ('--shard', 'a', '--state', 'owned', '--state', 'unowned'),
+            ('--conductor-group', ''),
+            ('--state', 'orphan'),
+        ):
+            self.same_in_all_formats(0, 'compute', 'node', 'list', *options)
+        for name in (node, node.upper(), record.name):
+            for words in (('show',), ('show', '--events', '0'), ('explain',)):
+                self.same_in_all_formats(0, 'compute', 'node', *words, name)
+            self.same(3, 'compute', 'node', 'check-action', name)
+        self.lab.records.set_service('old', actor='test', disabled=False)
+        self.lab.serve('old', command_line.ALL)
+        self.same_in_all_formats(0, 'compute', 'node', 'check-action', node)
+
+    def test_pages_are_one_list(self) -> None:
+        small = self.serve('max_limit = 1')
+        self.remote_options = ['--os-endpoint', small.url]
+        for words in (
+            ('compute', 'node', 'list'),
+            ('service', 'list'),
+            ('member', 'list'),
+            ('ring', 'show'),
+        ):
+            self.same_in_all_formats(0, *words)
+
+    def test_services_and_members(self) -> None:
+        for words in (
+            ('service', 'list'),
+            ('service', 'list', '--long'),
+            ('service', 'show', 'NEW'),
+            ('member', 'list'),
+            ('ring', 'show'),
+            ('ring', 'show', '--long'),
+            ('ring', 'preview', '--without', 'new'),
+            ('ring', 'preview', '--with', 'x', '--like', 'new', '--nodes'),
+            ('policy', 'compare', 'all', 'peer_list'),
+            ('policy', 'compare', 'all', 'peer_list', '--nodes'),
+        ):
+            self.same_in_all_formats(0, *words)
+
+    def test_check(self) -> None:
+        for words in (('check',), ('check', '--long')):
+            self.assertTrue(self.same_in_all_formats(4, *words))
+
+    def test_moves(self) -> None:
+        self.same_in_all_formats(0, 'move', 'list')
+        words = ('compute', 'node', 'move', self.nodes[0], '--service', 'new')
+        self.assertEqual(0, self.local(*words, '--yes').returncode)
+        (move,) = self.same_in_all_formats(0, 'move', 'list', '--limit', '1')
+        name = move['request_id']
+        self.same_in_all_formats(0, 'move', 'show', name)
+        shown = self.same_in_all_formats(0, 'move', 'show', name, '--nodes')
+        self.assertEqual(1, len(shown['nodes']))
+        self.same(1, 'move', 'show', name[:-1])
+
+    def test_nodes_are_validated_before_they_are_enrolled(self) -> None:
+        path = self.lab.directory / 'nodes.yaml'
+        path.write_text(
+            'nodes:\n- {name: one, driver: fake-hardware, resource_class: x}\n'
+        )
+        self.same_in_all_formats(0, 'node', 'validate', str(path))
+        path.write_text('- {name: a b, driver: x, extra: {day: 2026-01-01}}')
+        self.same_in_all_formats(3, 'node', 'validate', str(path))
+        path.write_text('{}')
+        self.same(2, 'node', 'validate', str(path))
+
+    def test_errors_and_their_codes(self) -> None:
+        for code, words in (
+            (1, ('service', 'show', 'odl')),
+            (1, ('service', 'show', 'a/b')),
+            (1, ('service', 'show', '..')),
+            (1, ('service', 'show', '')),
+            (1, ('compute', 'node', 'show', 'no-such-node')),
+            (1, ('compute', 'node', 'explain', UNKNOWN)),
+            (1, ('compute', 'node', 'list', '--service', 'odl')),
+            (1, ('compute', 'node', 'list', '--service', 'a b')),
+            (1, ('compute', 'node', 'list', '--shard', 'A')),
+            (1, ('move', 'show', 'first')),
+            (1, ('reservation', 'show', UNKNOWN)),
+            (1, ('reservation', 'delete', 'x', '--yes')),
+            (2, ('ring', 'preview')),
+            (1, ('ring', 'preview', '--with', 'new')),
+            (1, ('ring', 'preview', '--without', 'nwe')),
+            (2, ('policy', 'compare', 'all', '')),
+            (1, ('policy', 'compare', 'all', 'al')),
+            (2, ('policy', 'compare', 'all', 'all', '--option', 'x')),
+            (1, ('policy', 'compare', 'all', 'shard_key')),
+        ):
+            self.assertEqual('', self.same(code, *words), words)
+
+    def test_outage_of_ironic(self) -> None:
+        self.server.stop()
+        try:
+            for code, words in (
+                (1, ('compute', 'node', 'list')),
+                (4, ('service', 'list', '--long')),
+                (4, ('check',)),
+                (1, ('ring', 'preview', '--without', 'new')),
+                (0, ('ring', 'show')),
+            ):
+                self.same(code, *words)
+        finally:
+            self.server.start()
+
+    def test_service_that_does_not_answer(self) -> None:
+        port = process.free_port()
+        for url, said in (
+            (f'http://127.0.0.1:{port}', 'no answer'),
+            (self.server.endpoint, 'is not the HTTP service'),
+            ('127.0.0.1', 'cannot be used'),
+        ):
+            done = command_line.run('--os-endpoint', url, 'service', 'list')
+            self.assertEqual((1, ''), (done.returncode, done.stdout), done)
+            self.assertIn(said, done.stderr)
+            self.assertEqual(1, len(done.stderr.splitlines()), done.stderr)
+
+    def test_request_is_found_in_the_log_of_the_service(self) -> None:
+        done = self.remote('service', 'list', '-v')
+        (line,) = done.stderr.splitlines()
+        request_id = line.rpartition(' ')[2]
+        self.assertIn(request_id, self.api.process.log.read_text())
+
+
+class ReservationTest(both_ways.BothWaysCase):
+    nodes_of_each = 0
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.lab.serve('rack1', reservation_case.RESERVING)
+        self.free = self.enrolment.enrol(2)
+
+    def create(self, instance: str, *more: str) -> list[str]:
+        return [
+            *('reservation', 'create', '--service', 'rack1'),
+            *('--resource-class', reservation_case.CLASS),
+            *('--instance', instance, *more),
+        ]
+
+    def test_whole_life_of_a_reservation(self) -> None:
+        one, other = map(str, (uuid.uuid4(), uuid.uuid4()))
+        found = self.same_in_all_formats(0, *self.create(one, '--dry-run'))
+        self.assertEqual(set(self.free), set(found['candidates']))
+        self.same(2, *self.create(one))
+        self.same(2, *self.create('x', '--yes'))
+        for run, instance in ((self.remote, one), (self.local, other)):
+            done = run(*self.create(instance, '--yes', '-f', 'json'))
+            self.assertEqual((0, ''), (done.returncode, done.stderr), done)
+            made = json.loads(done.stdout)
+            self.assertEqual(instance, made['instance_uuid'])
+            # Made before: shown by both.
+            self.same(0, *self.create(instance, '--yes'))
+        self.same_in_all_formats(
+            0, 'reservation', 'list', '--limit', '1', '--service', 'RACK1'
+        )
+        full = self.create(str(uuid.uuid4()), '--yes')
+        self.same(3, *full)
+        for verb in ('show', 'confirm', 'delete'):
+            dry = () if verb == 'show' else ('--dry-run',)
+            self.same_in_all_formats(0, 'reservation', verb, one, *dry)
+        confirmed = self.remote('reservation', 'confirm', one, '--yes')
+        self.assertEqual(0, confirmed.returncode, confirmed)
+        self.same(0, 'reservation', 'confirm', one, '--yes')
+        for instance in (one, other):
+            done = self.remote('reservation', 'delete', instance, '--yes')
+            self.assertEqual((0, ''), (done.returncode, done.stderr), done)
+        self.assertEqual(
+            [], self.same_in_all_formats(0, 'reservation', 'list')
+        )
+        listed = self.same_in_all_formats(0, 'reservation', 'list', '--all')
+        self.assertEqual(2, len(listed))
+        self.same(0, 'reservation', 'delete', listed[0]['id'], '--yes')
