@@ -171,7 +171,7 @@ class TestConductors(conductors.ConductorsCase):
         (event,) = self.told(self.of_manual)
         self.assertIn(self.manual.hostname, event)
 
-    def test_maintenance_is_followed_during_an_outage(self) -> None:
+    def test_maintenance_and_its_end_are_followed(self) -> None:
         path = f'/nodes/{self.of_plain}/maintenance'
         self.ironic.request('PUT', path, json={'reason': 'fans'})
         self.wait_for_code(self.of_plain, 'maintenance')
