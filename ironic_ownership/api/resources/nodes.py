@@ -64,7 +64,7 @@ def _validate(request: Request) -> Answer:
 
 def _surroundings(
     request: Request, notes: list[str]
-) -> node_validation.Surroundings:
+) -> node_validation.Deployment:
     """Read the deployment that the nodes would join.
 
     :raises OwnershipError: if Ironic does not show its nodes or conductors;
@@ -81,7 +81,7 @@ def _surroundings(
             f'not compared with {nodes.unlisted} nodes without a shard, '
             'which may not be listed with a shard key set'
         )
-    return node_validation.Surroundings(
+    return node_validation.Deployment(
         nodes.fleet,
         {node.uuid for node in nodes.listed},
         {node.name for node in nodes.listed if node.name},

@@ -1,4 +1,4 @@
-"""What is sent and answered about reservations, as schemas."""
+"""Schemas of requests and answers about reservations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AMOUNT = {
         },
         {
             'type': 'string',
-            'description': 'As Nova writes no swap.',
+            'description': 'Empty, as in Nova for no swap, is 0.',
             'pattern': '^[0-9]{0,9}$',
         },
         {'type': 'null'},
@@ -45,12 +45,16 @@ _VALUES = {
 }
 _IGNORED = {
     'type': ['number', 'null'],
-    'description': 'Taken as a part of a flavor; without effect.',
+    'description': 'Accepted as part of a flavor, and ignored.',
 }
 
 
-def _or_null(schema: dict[str, Any], said: str) -> dict[str, Any]:
-    return {**schema, 'type': [schema['type'], 'null'], 'description': said}
+def _or_null(schema: dict[str, Any], description: str) -> dict[str, Any]:
+    return {
+        **schema,
+        'type': [schema['type'], 'null'],
+        'description': description,
+    }
 
 
 BODY = {
@@ -60,25 +64,23 @@ BODY = {
     'properties': {
         'instance_uuid': {
             **_UUID,
-            'description': 'Of the instance that the node is for.',
+            'description': 'Uuid of the instance.',
         },
         'service': {
             **schemas.HOST,
-            'description': 'The service that is to own the node.',
+            'description': 'The service that will own the node.',
         },
-        'resource_class': _or_null(
-            schemas.WORDS, "Ironic's name of it, exactly."
-        ),
-        'traits': {**_TRAITS, 'description': 'All that the node has to have.'},
+        'resource_class': _or_null(schemas.WORDS, 'Exactly as in Ironic.'),
+        'traits': {**_TRAITS, 'description': 'Required traits.'},
         'forbidden_traits': {
             **_TRAITS,
-            'description': 'None of them the node may have.',
+            'description': 'Traits that the node must not have.',
         },
         'memory_mb': {**_AMOUNT, 'description': 'In MB.'},
         'vcpus': {**_AMOUNT, 'description': 'Number of processors.'},
         'root_gb': {**_AMOUNT, 'description': 'In GB.'},
-        'ephemeral_gb': {**_AMOUNT, 'description': 'In GB, besides.'},
-        'swap': {**_AMOUNT, 'description': 'In MB, besides.'},
+        'ephemeral_gb': {**_AMOUNT, 'description': 'In GB, in addition.'},
+        'swap': {**_AMOUNT, 'description': 'In MB, in addition.'},
         'vcpu_weight': _IGNORED,
         'rxtx_factor': _IGNORED,
         'extra_specs': {
@@ -88,19 +90,19 @@ BODY = {
         },
         'image': {
             'type': ['object', 'null'],
-            'description': 'The image that is to be deployed.',
+            'description': 'The image to deploy.',
             'additionalProperties': False,
             'properties': {
-                'id': _or_null(schemas.WORDS, 'Kept; nothing depends on it.'),
+                'id': _or_null(schemas.WORDS, 'Stored, and ignored.'),
                 'properties': _VALUES,
             },
         },
         'node': _or_null(
-            schemas.WORDS, 'Uuid or name of the one node that will do.'
+            schemas.WORDS, 'Uuid or name of the only acceptable node.'
         ),
         'dry_run': {
             'type': 'boolean',
-            'description': 'Only say which nodes would do.',
+            'description': 'Only return the nodes that fit.',
         },
     },
 }
@@ -118,7 +120,7 @@ _TYPES: schemas.Types = {
     'created_at': schemas.TEXT_OR_NULL,
     'expires_at': {
         **schemas.TEXT_OR_NULL,
-        'description': 'When it ends, unless it is confirmed; null if never.',
+        'description': 'When it expires unless confirmed; null for never.',
     },
     'updated_at': schemas.TEXT_OR_NULL,
     'method': {

@@ -1,4 +1,4 @@
-"""``/v1/reservations``: free nodes, held for instances."""
+"""``/v1/reservations``: nodes reserved for instances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ironic_ownership.observe import reservation as columns
 
 ID = Parameter(
     'id',
-    'Of the reservation; or, while it is open, the uuid of its instance.',
+    'Id of the reservation or, while it is open, the uuid of its instance.',
     schemas.KEY,
 )
 
@@ -100,7 +100,7 @@ OPERATIONS = (
                 schemas.HOST,
             ),
             Parameter(
-                'all', 'Those that are closed, too.', {'type': 'boolean'}
+                'all', 'Also those that are closed.', {'type': 'boolean'}
             ),
             *PAGE,
         ),
@@ -115,19 +115,19 @@ OPERATIONS = (
         Access.SERVICE,
         {
             200: (
-                'It had been made already; or what dry_run would find.',
+                'It existed already; or the result of dry_run.',
                 reservation_schemas.EITHER,
             ),
             201: ('The reservation, active.', reservation_schemas.DETAILS),
         },
         description='The node is reserved through Ironic, so that no two '
-        'services ever get the same one, and owned by the service until the '
-        'reservation is deleted. The same request again gives the same '
-        'answer, and goes on with what was left unfinished. 409: no_match '
-        'tells how many nodes each condition removed; reservation_conflict '
-        'that the instance has another reservation; service_refused that the '
-        'service cannot be given a node. 503 with reservation_unfinished: '
-        'send the same again.',
+        'services get the same one, and owned by the service until the '
+        'reservation is deleted. Idempotent: the same request returns the '
+        'same reservation, and continues an unfinished one. 409: no_match '
+        'has the number of nodes that each condition removed; with '
+        'reservation_conflict the instance has another reservation; with '
+        'service_refused the service is not eligible. 503 with '
+        'reservation_unfinished: repeat the request.',
         body=reservation_schemas.BODY,
         errors=(404, 409, 502, 503),
     ),
@@ -146,11 +146,11 @@ OPERATIONS = (
         'reservation:confirm',
         'POST',
         '/v1/reservations/{id}/confirm',
-        'Say that a reservation is used, so that it does not expire.',
+        'Confirm that a reservation is used, so that it does not expire.',
         _confirm,
         Access.SERVICE,
         _ANSWERS,
-        description='One whose node is deployed is confirmed by itself.',
+        description='Automatic once the node is deployed.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),
     ),
@@ -158,11 +158,11 @@ OPERATIONS = (
         'reservation:delete',
         'DELETE',
         '/v1/reservations/{id}',
-        'Give a reserved node back; done before, it changes nothing.',
+        'Release a reserved node; idempotent.',
         _delete,
         Access.SERVICE,
         {200: ('The reservation, closed.', reservation_schemas.DETAILS)},
-        description='A node that is deployed is not given back: 409.',
+        description='A deployed node is not released: 409.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),
     ),

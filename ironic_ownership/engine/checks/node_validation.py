@@ -1,8 +1,8 @@
-"""Would these nodes be served, if they were enrolled? Pure.
+"""Validation of nodes in a file before they are enrolled. Pure.
 
-Judges nodes that exist in a file only, against what Ironic and the services
-have now. Ironic refuses some of these faults by itself, with one text for all
-of them; the others it takes, and nothing is ever scheduled to the node.
+Compares them with the current nodes, conductors and services. Ironic itself
+refuses some of these faults, with one text for all of them; it accepts the
+others, and nothing is ever scheduled to the node.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _NAME = re.compile(r'[A-Za-z0-9._~-]{1,255}')
 
 
 class Severity(enum.StrEnum):
-    """What becomes of a node with that fault."""
+    """Consequence of a fault."""
 
     REFUSED = 'refused'
-    """Ironic would not take it, or nothing could be scheduled to it."""
+    """Ironic would refuse it, or nothing could be scheduled to it."""
 
     WARNING = 'warning'
-    """It can be enrolled, and may yet not be what was meant."""
+    """It can be enrolled, but may not be as intended."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Entry:
     """One node as a file describes it.
 
     :param place: where in the file, such as ``nodes[3]``.
-    :param data: what stands there, whatever it is.
+    :param data: any JSON or YAML value.
     """
 
     place: str
@@ -44,7 +44,7 @@ class Entry:
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """What is said of the node; nothing if it is no mapping."""
+        """The fields of the node; none if it is no mapping."""
         return self.data if isinstance(self.data, Mapping) else {}
 
     @property
@@ -56,7 +56,7 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong with one node.
+    """One fault of one node.
 
     :param code: stable, for scripts.
     """
@@ -70,12 +70,12 @@ class Fault:
 
 
 @dataclasses.dataclass(frozen=True)
-class Surroundings:
-    """What the nodes would come into.
+class Deployment:
+    """The deployment in which the nodes would be enrolled.
 
-    :param uuids: of all nodes that are enrolled.
-    :param names: of all nodes that are enrolled.
-    :param admits: tells whether some service admits a node; ``None`` if the
+    :param uuids: of all enrolled nodes.
+    :param names: of all enrolled nodes.
+    :param admits: tells whether any service admits a node; ``None`` if the
         services are not known.
     """
 
@@ -85,24 +85,24 @@ class Surroundings:
     admits: Callable[[model.Node], bool] | None = None
 
 
-def validate(entries: Iterable[Entry], around: Surroundings) -> list[Fault]:
-    """Judge nodes before they are enrolled.
+def validate(entries: Iterable[Entry], deployment: Deployment) -> list[Fault]:
+    """Validate nodes before they are enrolled.
 
-    Source: out-of-service: a driver that no live conductor has is refused
-    before there is a node with it.
+    Source: out-of-service: a driver without a live conductor is refused
+    before the node exists.
 
     :returns: all faults, in the order of the entries.
     """
-    uuids = {uuid.lower(): 'Ironic' for uuid in around.uuids}
-    named = dict.fromkeys(around.names, 'Ironic')
+    uuids = {uuid.lower(): 'Ironic' for uuid in deployment.uuids}
+    named = dict.fromkeys(deployment.names, 'Ironic')
     faults: list[Fault] = []
     for entry in entries:
         if not isinstance(entry.data, Mapping):
-            faults.append(_fault(entry, 'not_a_node', 'this is no node'))
+            faults.append(_fault(entry, 'not_a_node', 'not a mapping'))
             continue
         faults += _identity(entry, uuids, named)
-        faults += _service(entry, around.fleet)
-        faults += _scheduling(entry, around)
+        faults += _service(entry, deployment.fleet)
+        faults += _scheduling(entry, deployment)
     return faults
 
 
@@ -120,8 +120,8 @@ def _identity(
             yield _fault(
                 entry,
                 'name_invalid',
-                f'{name!r} is no name that Ironic takes',
-                'Use letters, digits and . _ ~ - only',
+                f'Ironic does not accept the name {name!r}',
+                'Use only letters, digits and . _ ~ -',
             )
         else:
             yield from _unique(entry, 'name', str(name), named)
@@ -135,7 +135,7 @@ def _unique(
         yield _fault(
             entry,
             f'{what}_duplicate',
-            f'the {what} {value} is also that of '
+            f'the {what} {value} already belongs to '
             + ('a node in Ironic' if where == 'Ironic' else where),
         )
         return
@@ -150,13 +150,13 @@ def _is_uuid(value: object) -> bool:
 
 
 def _service(entry: Entry, fleet: evaluation.Fleet) -> Iterable[Fault]:
-    """Find out whether somebody could work on the node."""
+    """Check that a conductor could work on the node."""
     driver, group = str(entry.fields.get('driver') or ''), _group(entry)
     if not driver:
         yield _fault(
             entry,
             'driver_missing',
-            'it has no driver',
+            'the node has no driver',
             suggestions.nearest('', fleet.drivers),
         )
         return
@@ -191,7 +191,8 @@ def _service(entry: Entry, fleet: evaluation.Fleet) -> Iterable[Fault]:
 
 def _elsewhere(driver: str, fleet: evaluation.Fleet) -> str:
     groups = sorted(g for d, g in fleet.living if d == driver)
-    return f'It is in: {suggestions.listed([_named(g) for g in groups])}'
+    names = suggestions.listed([_named(group) for group in groups])
+    return f'It is available in: {names}'
 
 
 def _named(group: str) -> str:
@@ -202,23 +203,24 @@ def _group(entry: Entry) -> str:
     return str(entry.fields.get('conductor_group') or '').lower()
 
 
-def _scheduling(entry: Entry, around: Surroundings) -> Iterable[Fault]:
+def _scheduling(entry: Entry, deployment: Deployment) -> Iterable[Fault]:
     if not entry.fields.get('resource_class'):
         yield _fault(
             entry,
             'resource_class_missing',
-            'it has no resource class, so nothing is scheduled to it',
+            'the node has no resource class, so nothing can be scheduled to '
+            'it',
         )
-    if around.admits is not None and not around.admits(_node(entry)):
+    if deployment.admits is not None and not deployment.admits(_node(entry)):
         shard = entry.fields.get('shard')
         yield dataclasses.replace(
             _fault(
                 entry,
                 'not_admitted',
-                'no live, enabled service admits it: its shard is '
+                'no live, enabled service admits the node: its shard is '
                 f'{"none" if shard is None else repr(str(shard))}, its '
                 f'conductor group {_group(entry)!r}',
-                'Start a service for them, or correct the node',
+                'Start a service for this place, or correct the node',
             ),
             severity=Severity.WARNING,
         )
@@ -249,10 +251,10 @@ def _fault(entry: Entry, code: str, what: str, hint: str = '') -> Fault:
 
 
 def entries_of(document: Any) -> Sequence[Entry] | None:
-    """Return the nodes of a file as ``openstack baremetal create`` reads it.
+    """Return the nodes of a file for ``openstack baremetal create``.
 
-    :param document: what JSON or YAML holds: a list of nodes, or a mapping
-        with ``nodes``, and ``chassis`` that have nodes of their own.
+    :param document: a list of nodes, or a mapping with ``nodes`` and
+        ``chassis``, which have nodes as well.
     :returns: ``None`` if it is neither.
     """
     if isinstance(document, list):

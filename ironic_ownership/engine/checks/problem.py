@@ -92,7 +92,7 @@ class Facts:
 
     @functools.cached_property
     def reports(self) -> bool:
-        """Whether any service reports nodes to Placement."""
+        """True if any service reports nodes to Placement."""
         return self.reporting or any(
             record.placement_digest is not None for record in self.records
         )

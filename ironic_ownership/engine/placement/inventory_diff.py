@@ -64,19 +64,19 @@ class Step:
 
     @property
     def inventory(self) -> bool:
-        """Whether the inventory has to be written."""
+        """True if the inventory has to be written."""
         return (
             self.compares or parts(self.known)[0] != self.wanted.inventory_part
         )
 
     @property
     def traits(self) -> bool:
-        """Whether the traits have to be written."""
+        """True if the traits have to be written."""
         return self.compares or parts(self.known)[1] != self.wanted.traits_part
 
     @property
     def reserves(self) -> bool:
-        """Whether it takes a node out of scheduling, which is urgent."""
+        """True if it takes a node out of scheduling, which is urgent."""
         return (
             self.known is not None
             and self.inventory

@@ -55,7 +55,7 @@ class Spread:
 
     @property
     def uneven(self) -> bool:
-        """Whether the largest share is too large and could be smaller."""
+        """True if the largest share is too large and could be smaller."""
         most = self.nodes[self.largest]
         return most > UNEVEN * self.mean and most > math.ceil(self.mean)
 

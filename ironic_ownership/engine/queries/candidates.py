@@ -76,7 +76,7 @@ class Candidate:
 
     @property
     def eligible(self) -> bool:
-        """Whether it could own nodes, regardless of its policies."""
+        """True if it could own nodes, regardless of its policies."""
         return (
             self.alive
             and self.readable

@@ -21,15 +21,15 @@ FLEET = evaluation.Fleet.of(
     ]
 )
 GOOD = {'driver': 'ipmi', 'resource_class': 'baremetal', 'name': 'n1'}
-AROUND = node_validation.Surroundings(
+DEPLOYMENT = node_validation.Deployment(
     FLEET, {world.uuid(1)}, {'taken'}, lambda node: node.shard != 'x'
 )
 
 
-def faults(*nodes: Any, around=AROUND) -> list[node_validation.Fault]:
+def faults(*nodes: Any, deployment=DEPLOYMENT) -> list[node_validation.Fault]:
     entries = node_validation.entries_of(list(nodes))
     assert entries is not None
-    return node_validation.validate(entries, around)
+    return node_validation.validate(entries, deployment)
 
 
 def codes(*nodes: Any) -> list[str]:
@@ -80,7 +80,9 @@ class TestValidate(unittest.TestCase):
             [model.Conductor('c9', '', frozenset({'ipmi'}), alive=False)],
         ):
             fleet = evaluation.Fleet.of(some)
-            (fault,) = faults(GOOD, around=node_validation.Surroundings(fleet))
+            (fault,) = faults(
+                GOOD, deployment=node_validation.Deployment(fleet)
+            )
             self.assertEqual('driver_unknown', fault.code)
         self.assertIn('c9', fault.hint)
 
@@ -122,8 +124,10 @@ class TestValidate(unittest.TestCase):
         self.assertIs(node_validation.Severity.WARNING, fault.severity)
 
     def test_without_services_no_policy_is_evaluated(self) -> None:
-        around = node_validation.Surroundings(FLEET)
-        self.assertEqual([], faults({**GOOD, 'shard': 'x'}, around=around))
+        deployment = node_validation.Deployment(FLEET)
+        self.assertEqual(
+            [], faults({**GOOD, 'shard': 'x'}, deployment=deployment)
+        )
 
     def test_invalid_entries_are_refused_and_the_others_validated(
         self,
@@ -156,7 +160,7 @@ class TestValidate(unittest.TestCase):
         entries = node_validation.entries_of(document)
         if entries is None:
             return
-        for fault in node_validation.validate(entries, AROUND):
+        for fault in node_validation.validate(entries, DEPLOYMENT):
             self.assertTrue(fault.code and fault.what)
 
 
