@@ -1,7 +1,7 @@
-"""What authors of plugins test with: contract suites and fakes. Shipped.
+"""Contract suites and fakes for authors of plugins.
 
-Subclass a suite, say how to build your plugin, and run it with any runner
-that knows ``unittest``. Import the suite's module, not its class, or the
-runner also collects the bare suite. Standard library and contracts only, but
-for ``fakes``, which gives a plugin the surroundings of a deployment.
+Subclass a suite, define how to build your plugin, and run it with any runner
+that supports ``unittest``. Import the suite's module, not its class, or the
+runner also collects the bare suite. Standard library and contracts only,
+except ``fakes``, which stands in for the rest of a deployment.
 """

@@ -1,4 +1,4 @@
-"""What every membership backend has to do, as suites to subclass.
+"""Contract suites of membership backends, to subclass.
 
 :class:`BackendContract` and :class:`OutageContract` are for all of them,
 :class:`WatchContract` for those with the capability ``WATCH``. Usage::
@@ -13,8 +13,8 @@
     class TestMyBackend(Store, backend.BackendContract):
         pass
 
-What else the suites have to know of a store, such as how to interrupt it
-and how long its members live, is said by ``backend_case.BackendCase``.
+``backend_case.BackendCase`` has the other hooks, such as how to interrupt the
+store and how long its members live.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ SETTINGS, OTHER = backend_case.SETTINGS, backend_case.OTHER
 class BackendContract(
     backend_members.MemberContract, backend_processes.ProcessContract
 ):
-    """Who is alive: needs ``make_backend`` and ``elapse``."""
+    """Membership: needs ``make_backend`` and ``elapse``."""
 
 
 class OutageContract(backend_outages.OutageContract):
-    """No answer, no data.
+    """Outages and loss of data.
 
     Needs ``make_backend``, ``interrupt``, ``resume``, ``forget_everything``.
     """
 
 
 class WatchContract(backend_watch.WatchContract):
-    """Waiting for a change.
+    """Notification of changes.
 
     Needs ``make_backend``, ``elapse``, ``interrupt`` and ``resume``.
     """

@@ -1,7 +1,7 @@
-"""The base of the suites that every membership backend passes.
+"""Base of the contract suites of membership backends.
 
-It builds the backends of a test and says, by hooks that a subclass fills in,
-what may happen to their store. The suites are put together in ``backend``.
+It builds the backends of a test, and declares hooks by which a subclass acts
+on their store. ``backend`` combines the suites.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ OTHER = model.MemberSettings((model.PolicySettings.of('all', {}),))
 
 
 class BackendCase(unittest.TestCase):
-    """Builds backends on one store; a subclass says how.
+    """Builds backends on one store, as defined by a subclass.
 
-    ``ttl`` is how long a member of the tests lives without a beat, in
-    seconds: short where ``elapse`` really waits, but long enough for a busy
-    machine. ``patience`` is how long a test waits for what has no bound of
-    its own, or after its bound: it only tells "late" from "never".
+    ``ttl`` is the time to live of the members in the tests, in seconds: short
+    where ``elapse`` really waits, but long enough for a busy machine.
+    ``patience`` is how long a test waits beyond the bound of a call, or where
+    there is no bound: it only distinguishes "late" from "never".
     """
 
     ttl: ClassVar[float] = 30.0
@@ -44,23 +44,23 @@ class BackendCase(unittest.TestCase):
         raise NotImplementedError
 
     def elapse(self, seconds: float) -> None:
-        """Let time pass for this test's store; others may beat meanwhile."""
+        """Let time pass for this test's store."""
         raise NotImplementedError
 
     def interrupt(self) -> None:
         """Make the store stop answering; it loses nothing. Idempotent.
 
-        Freeze its process or drop what is sent to it: a store that refuses
-        at once is the easier case.
+        Freeze its process or drop its traffic: a store that refuses
+        connections is the easier case.
         """
         raise NotImplementedError
 
     def resume(self) -> None:
-        """End what :meth:`interrupt` began. Idempotent."""
+        """End an interruption. Idempotent."""
         raise NotImplementedError
 
     def forget_everything(self) -> None:
-        """Make the store lose all members, as a restart without its data."""
+        """Make the store lose all members, as in a restart without data."""
         raise NotImplementedError
 
     def build(self, ttl: float | None = None) -> backend.MembershipBackend:
@@ -82,46 +82,57 @@ class BackendCase(unittest.TestCase):
         return made
 
     def members(self) -> Sequence[tuple[str, str]]:
-        """Return host and incarnation of all, as a new instance sees them."""
+        """Return host and incarnation of all, as seen by a new instance."""
         found = self.build().view().members
         return [(m.host, m.incarnation) for m in found]
 
     def member(self, host: str, incarnation: str) -> model.Member:
-        """Return what a new instance sees of a member that is alive."""
+        """Return a member that is alive, as seen by a new instance."""
         found = self.build().view().members
         return next(
             m for m in found if (m.host, m.incarnation) == (host, incarnation)
         )
 
     def interrupted(self) -> None:
-        """Interrupt the store until :meth:`resume`, at most for this test."""
+        """Interrupt the store until :meth:`resume` or the end of the test."""
         self.addCleanup(self.resume)
         self.interrupt()
 
     def in_time(self, call: Callable[[], T], bound: float) -> T:
-        """Make a call that has to end: by itself and while nothing changes.
+        """Make a call that has to end by itself while nothing changes.
 
-        :param bound: seconds that the contract gives it.
+        :param bound: seconds within which it has to, by the contract.
         """
         answers: list[Callable[[], T]] = []
-        thread = threading.Thread(
-            target=lambda: answers.append(_outcome(call)), daemon=True
-        )
-        thread.start()
-        thread.join(bound + self.patience)
-        if not answers:
+        ended = threading.Event()
+
+        def run() -> None:
+            answers.append(_outcome(call))
+            ended.set()
+
+        threading.Thread(target=run, daemon=True).start()
+        if not self.wait_for(ended, bound + self.patience):
             self.fail(f'the call has not ended long after {bound:g} s')
         return answers[0]()
+
+    def wait_for(self, event: threading.Event, seconds: float) -> bool:
+        """Wait for an event, at most so long.
+
+        Override it where a test knows earlier that the event cannot come.
+
+        :returns: whether it came.
+        """
+        return event.wait(seconds)
 
     def assert_unavailable(
         self, one: backend.MembershipBackend, call: Callable[[], object]
     ) -> None:
-        """Have a call end in time, saying that the store does not answer."""
+        """Check that a call fails in time because the store is down."""
         with self.assertRaises(exceptions.BackendUnavailableError):
             self.in_time(call, one.call_timeout)
 
     def answered(self, call: Callable[[], T]) -> T:
-        """Repeat a call until a store that came back answers it again."""
+        """Retry a call until a store that came back answers it."""
         deadline = time.monotonic() + self.patience
         while True:
             try:
@@ -135,7 +146,7 @@ class BackendCase(unittest.TestCase):
 def _outcome(call: Callable[[], T]) -> Callable[[], T]:
     try:
         result = call()
-    except BaseException as exc:  # noqa: BLE001 - raised by who asks for it
+    except BaseException as exc:  # noqa: BLE001 - raised in the thread of the test
         error = exc
 
         def fail() -> T:

@@ -1,4 +1,4 @@
-"""Who is alive, as every membership backend says it."""
+"""Laws of every membership backend: join, beat, expire, leave."""
 
 # ruff: noqa: D102 - the name of a test states the law
 
@@ -17,7 +17,7 @@ _HOUR = 3600.0
 
 
 class MemberContract(backend_case.BackendCase):
-    """Joining, beating, expiring, leaving."""
+    """Members as hosts: join, beat, expire, leave."""
 
     def test_view_without_members_is_empty(self) -> None:
         self.assertEqual((), self.build().view().members)
@@ -57,18 +57,18 @@ class MemberContract(backend_case.BackendCase):
         self.assertEqual([], self.members())
         self.assertEqual((), member.view().members)
 
-    def test_moment_that_a_view_tells_is_that_of_the_next_expiry(self) -> None:
+    def test_expires_in_of_a_view_is_that_of_the_next_expiry(self) -> None:
         watching = self.build()
         self.assertIsNone(watching.view().expires_in)
         first = self.joined('host1', 'one')
         if watching.view().expires_in is None:
-            return  # a store need not tell
+            return  # optional
         self.elapse(self.ttl * 0.4)
         self.joined('host2', 'two')
-        told = watching.view().expires_in or 0
-        self.assertGreater(told, 0)
-        self.assertLessEqual(told, self.ttl * 0.6)
-        self.elapse(told / 2)
+        left = watching.view().expires_in or 0
+        self.assertGreater(left, 0)
+        self.assertLessEqual(left, self.ttl * 0.6)
+        self.elapse(left / 2)
         first.beat()
         self.elapse((watching.view().expires_in or 0) + 0.001)
         self.assertEqual([('host1', 'one')], self.members())
@@ -122,7 +122,7 @@ class MemberContract(backend_case.BackendCase):
             member.advertise(OTHER)
         self.assertEqual([], self.members())
 
-    def test_leaving_is_seen_at_once_and_idempotent(self) -> None:
+    def test_leaving_is_seen_immediately_and_idempotent(self) -> None:
         member = self.joined('host1', 'one')
         self.joined('host2', 'two')
         member.leave()
@@ -144,27 +144,27 @@ class MemberContract(backend_case.BackendCase):
         member.beat()
         self.assertEqual(OTHER, self.member('host1', 'one').settings)
 
-    def test_views_from_other_threads_show_whoever_beats(self) -> None:
+    def test_views_from_other_threads_show_members_that_beat(self) -> None:
         member = self.joined('host1', 'one')
         seen: list[object] = []
 
-        def look() -> None:
+        def read() -> None:
             for _ in range(5):
                 try:
                     seen.append(member.view().hosts)
                 except Exception as exc:  # noqa: BLE001 - shown by the test
                     seen.append(exc)
 
-        threads = [threading.Thread(target=look) for _ in range(3)]
+        threads = [threading.Thread(target=read) for _ in range(3)]
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
             member.beat()
         self.assertEqual([{'host1'}] * 15, seen)
 
-    def test_wall_clock_of_a_member_that_jumps_kills_nobody(self) -> None:
-        ahead, context = self.joined('host1', 'one'), self.joined('host2', 'a')
-        for one, jump in ((ahead, _HOUR), (context, -_HOUR)):
+    def test_jump_of_a_wall_clock_expires_no_member(self) -> None:
+        ahead, back = self.joined('host1', 'one'), self.joined('host2', 'a')
+        for one, jump in ((ahead, _HOUR), (back, -_HOUR)):
             now = time.time
             with (
                 mock.patch('time.time', lambda j=jump, n=now: n() + j),
@@ -176,7 +176,7 @@ class MemberContract(backend_case.BackendCase):
                 self.assertEqual({'host1', 'host2'}, one.view().hosts)
             self.assertEqual({'host1', 'host2'}, self.build().view().hosts)
         ahead.beat()
-        context.beat()
+        back.beat()
 
     def test_closing_twice_is_fine_and_does_not_leave(self) -> None:
         member = self.joined('host1', 'one')

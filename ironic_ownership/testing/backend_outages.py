@@ -1,6 +1,6 @@
-"""A store that does not answer, or that lost its data, for every backend.
+"""Laws of every membership backend in an outage or after loss of data.
 
-An outage kills nobody: "no answer" must never look like "nobody there".
+An outage expires no member: "no answer" must never look like "no members".
 """
 
 # ruff: noqa: D102 - the name of a test states the law
@@ -16,15 +16,15 @@ SETTINGS, OTHER = backend_case.SETTINGS, backend_case.OTHER
 
 
 class OutageContract(backend_case.BackendCase):
-    """No answer, and an answer from a store that knows nobody.
+    """A store without an answer, and a store without its data.
 
-    ``outage_ttl`` outlasts every outage of these tests, by far: nobody
+    ``outage_ttl`` is far longer than every outage of these tests: no member
     expires in one.
     """
 
     outage_ttl: ClassVar[float] = 300.0
 
-    def test_call_during_an_outage_says_so_in_time(self) -> None:
+    def test_call_during_an_outage_fails_in_time(self) -> None:
         member = self.joined('host1', 'one', ttl=self.outage_ttl)
         self.interrupted()
         self.assert_unavailable(member, member.beat)
@@ -34,7 +34,7 @@ class OutageContract(backend_case.BackendCase):
             member, lambda: member.join('host1', 'one', SETTINGS)
         )
 
-    def test_first_call_during_an_outage_says_so_in_time(self) -> None:
+    def test_first_call_during_an_outage_fails_in_time(self) -> None:
         one, two = self.build(), self.build()
         self.interrupted()
         self.assert_unavailable(one, one.view)
@@ -42,7 +42,7 @@ class OutageContract(backend_case.BackendCase):
             two, lambda: two.join('host1', 'one', SETTINGS)
         )
 
-    def test_outage_kills_nobody(self) -> None:
+    def test_outage_expires_no_member(self) -> None:
         one = self.joined('host1', 'one', ttl=self.outage_ttl)
         two = self.joined('host2', 'two', ttl=self.outage_ttl)
         self.interrupted()
@@ -74,7 +74,7 @@ class OutageContract(backend_case.BackendCase):
         self.in_time(member.close, member.call_timeout)
         self.in_time(member.close, member.call_timeout)
 
-    def test_member_that_the_store_forgot_is_told(self) -> None:
+    def test_member_that_the_store_forgot_is_refused(self) -> None:
         one = self.joined('host1', 'one', ttl=self.outage_ttl)
         two = self.joined('host2', 'two', ttl=self.outage_ttl)
         self.forget_everything()

@@ -1,7 +1,6 @@
-"""Several processes of one host beside each other, in every backend.
+"""Laws of every membership backend for several processes of one host.
 
-Each is a member by itself: which of them serves the host is not a backend's
-business.
+Each is a member by itself: a backend does not know which of them is active.
 """
 
 # ruff: noqa: D102 - the name of a test states the law
@@ -80,7 +79,7 @@ class ProcessContract(backend_case.BackendCase):
         self.assertEqual(BOTH, self.members())
         other.beat()
 
-    def test_expired_process_notices_beside_its_successor(self) -> None:
+    def test_expired_process_is_refused_next_to_its_successor(self) -> None:
         old = self.joined('host1', 'one')
         self.elapse(self.ttl + 1)
         new = self.joined('host1', 'two')
@@ -92,7 +91,7 @@ class ProcessContract(backend_case.BackendCase):
         self.assertEqual([BOTH[1]], self.members())
         new.beat()
 
-    def test_expired_process_rejoins_beside_its_successor(self) -> None:
+    def test_expired_process_rejoins_next_to_its_successor(self) -> None:
         old = self.joined('host1', 'one')
         self.elapse(self.ttl + 1)
         self.joined('host1', 'two')
@@ -121,13 +120,13 @@ class ProcessContract(backend_case.BackendCase):
     def test_concurrent_joins_of_a_host_are_all_in_the_view(self) -> None:
         self.check_all_join()
 
-    def test_concurrent_joins_beside_an_expired_process(self) -> None:
+    def test_concurrent_joins_next_to_an_expired_process(self) -> None:
         self.joined('host1', 'dead')
         self.elapse(self.ttl + 1)
         self.check_all_join()
 
     def check_all_join(self) -> None:
-        """Have several processes of one host join at once."""
+        """Have several processes of one host join concurrently."""
         count = 6
         backends = [self.build() for _ in range(count)]
         for one in backends:

@@ -1,4 +1,4 @@
-"""A store that tells of changes by itself: the capability ``WATCH``."""
+"""Laws of the capability ``WATCH``: the store notifies of changes."""
 
 # ruff: noqa: D102 - the name of a test states the law
 
@@ -6,19 +6,26 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
+from typing import ClassVar
 
 from ironic_ownership.contracts import backend, capabilities, exceptions
 from ironic_ownership.testing import backend_case
 
 SETTINGS = backend_case.SETTINGS
 
-_SHORT = 0.2
 _OFTEN = 50
 
 
 class WatchContract(backend_case.BackendCase):
-    """A change of the members ends a wait."""
+    """A change of the members ends a wait.
+
+    ``moment`` is how long a test waits where nothing should happen, and for
+    another thread to begin its wait; in seconds.
+    """
+
+    moment: ClassVar[float] = 0.2
 
     def test_capability_is_declared(self) -> None:
         self.assertIn(capabilities.Capability.WATCH, self.build().capabilities)
@@ -28,19 +35,19 @@ class WatchContract(backend_case.BackendCase):
         self.quiet()
 
     def test_join_ends_a_wait(self) -> None:
-        self.check_told(lambda: self.joined('host2', 'two'))
+        self.check_notified(lambda: self.joined('host2', 'two'))
 
     def test_join_of_another_process_of_a_host_ends_a_wait(self) -> None:
         self.joined('host2', 'two')
-        self.check_told(lambda: self.joined('host2', 'three'))
+        self.check_notified(lambda: self.joined('host2', 'three'))
 
     def test_leaving_ends_a_wait(self) -> None:
         member = self.joined('host2', 'two')
-        self.check_told(member.leave)
+        self.check_notified(member.leave)
 
     def test_expiry_ends_a_wait(self) -> None:
         self.joined('host2', 'two')
-        self.check_told(lambda: self.elapse(self.ttl + 1))
+        self.check_notified(lambda: self.elapse(self.ttl + 1))
 
     def test_change_between_two_calls_ends_the_next_wait(self) -> None:
         watcher = self.quiet()
@@ -58,21 +65,21 @@ class WatchContract(backend_case.BackendCase):
             self.joined('host2', 'two')
             self.in_time(watcher.view, watcher.call_timeout)
 
-        self.check_told(change, watcher)
+        self.check_notified(change, watcher)
 
     def test_wait_during_an_outage_ends_in_time(self) -> None:
         watcher = self.quiet()
         self.interrupted()
         with contextlib.suppress(exceptions.BackendUnavailableError):
-            self.in_time(lambda: watcher.watch(_SHORT), bound=_SHORT)
+            self.in_time(lambda: watcher.watch(self.moment), bound=self.moment)
 
-    def test_changes_are_told_again_after_an_outage(self) -> None:
+    def test_changes_are_reported_again_after_an_outage(self) -> None:
         watcher = self.quiet()
         self.interrupted()
         self.resume()
         self.answered(watcher.view)
         other = self.build()
-        self.check_told(
+        self.check_notified(
             lambda: self.answered(
                 lambda: other.join('host2', 'two', SETTINGS)
             ),
@@ -81,40 +88,48 @@ class WatchContract(backend_case.BackendCase):
 
     @property
     def longer(self) -> float:
-        """Seconds beyond the test's patience: for whom nobody tells."""
+        """Seconds beyond the test's patience, for a wait that must end."""
         return 2 * self.patience
 
     def quiet(self) -> backend.MembershipBackend:
-        """Build an instance that was told of all that was before."""
+        """Build an instance that has been notified of all earlier changes."""
         watcher = self.build()
         watcher.view()
         self.assertTrue(
-            any(not watcher.watch(_SHORT) for _ in range(_OFTEN)),
-            'told of changes without end, and there are none',
+            any(not watcher.watch(self.moment) for _ in range(_OFTEN)),
+            'notified of changes again and again, without any',
         )
         return watcher
 
-    def check_told(
+    def check_notified(
         self,
         change: Callable[[], object],
         watcher: backend.MembershipBackend | None = None,
     ) -> None:
-        """Have an instance wait, change the members, see the wait end."""
+        """Have an instance wait, change the members, check the wait ends."""
         watching = watcher or self.quiet()
-        changing, told = threading.Event(), threading.Event()
+        changing, notified = threading.Event(), threading.Event()
 
         def wait() -> None:
-            # Being told of what was before, or of nothing, is no mistake.
+            # A late or needless notification is no fault.
             while not (
                 self.answered(lambda: watching.watch(self.longer))
                 and changing.is_set()
             ):
                 pass
-            told.set()
+            notified.set()
 
         threading.Thread(target=wait, daemon=True).start()
-        # Enough for it to wait; should it not, the next law is tested.
-        told.wait(_SHORT)
+        self.let_wait()
         changing.set()
         change()
-        self.assertTrue(told.wait(self.patience), 'nobody was told')
+        self.assertTrue(
+            self.wait_for(notified, self.patience), 'not notified of a change'
+        )
+
+    def let_wait(self) -> None:
+        """Give another thread time to begin its wait.
+
+        Should it take longer, the law of changes between two calls is tested.
+        """
+        time.sleep(self.moment)

@@ -1,9 +1,8 @@
-"""The surroundings of a plugin, for its author's tests: no server needed.
+"""Fakes of the rest of a deployment, for tests of plugins without servers.
 
-A clock that a test moves, an Ironic in memory, members in memory, and the
-records. Each keeps the contract that the real one keeps, by the same suite.
-The records are no imitation: they are those of a deployment, on a database
-of their own in a temporary directory.
+A clock that a test moves, Ironic in memory, members in memory, and the
+records. Each passes the same contract suite as the real one. The records are
+real: those of a deployment, on a database in a temporary directory.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ __all__ = ['FakeClock', 'FakeInventory', 'FakeMembership', 'records']
 
 
 class FakeClock:
-    """Seconds that only a test moves; call it to read it."""
+    """A clock that only a test moves; call it to read the seconds."""
 
     def __init__(self, now: float = 1000.0) -> None:
         self.now = now
@@ -38,8 +37,8 @@ class FakeClock:
 class FakeMembership:
     """A store of members that a test fills, ages, and lets fail.
 
-    :param clock: decides who has expired.
-    :param member_ttl: seconds that a member lives without a beat.
+    :param clock: decides which members have expired.
+    :param member_ttl: time to live of a member without a beat, in seconds.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class FakeMembership:
     def join(
         self, host: str, *policies: tuple[str, policy.Policy]
     ) -> memory.MemoryBackend:
-        """Let a service join that runs these policies.
+        """Let a service with these policies join.
 
         :param policies: name and policy, as in ``[ownership] policies``.
         :returns: its backend, to beat and to leave.
@@ -76,17 +75,17 @@ class FakeMembership:
         return joined
 
     def view(self) -> model.View:
-        """Return who is alive now."""
+        """Return the members that are alive now."""
         return self.backend().view()
 
     def fail(self, failing: bool = True) -> None:
-        """Let the store answer nobody, or everybody again."""
+        """Let all calls of the store fail, or succeed again."""
         self._store.available = not failing
 
 
 @contextlib.contextmanager
 def records() -> Iterator[Records]:
-    """Open empty records that nobody else sees.
+    """Open empty records of the caller's own.
 
     :yields: the records of a deployment, on a database that is deleted
         afterwards.

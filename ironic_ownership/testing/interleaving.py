@@ -1,7 +1,6 @@
-"""Have several threads ask at once, each interrupted wherever it can be.
+"""Run calls concurrently, with a thread switch at every function call.
 
-Threads that run when they like seldom meet in the few lines that matter. So
-each gives way to the others at every call of a function.
+Threads without forced switches seldom meet in the few lines that matter.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from typing import Any
 
 _ROUNDS = 3
 _TURNS = 300
-"""So often a thread gives way in one round."""
+"""Limit of the thread switches in one call."""
 _MOMENT = 1e-5
 
 
 def ask(
     questions: Sequence[Callable[[], object]], expected: Sequence[object]
 ) -> list[object]:
-    """Ask all questions at once, each in a thread of its own.
+    """Ask all questions concurrently, each in a thread of its own.
 
     :param expected: the answer to each.
-    :returns: the first answer that is not as expected, or what was raised.
+    :returns: the first answer that differs, or the exception.
     """
     wrong: list[object] = []
     start = threading.Barrier(len(questions))
@@ -57,7 +56,7 @@ def _interrupted(question: Callable[[], object]) -> object:
     sys.setprofile(give_way)
     try:
         return question()
-    except Exception as exc:  # noqa: BLE001 - a stranger's code
+    except Exception as exc:  # noqa: BLE001 - third-party code
         return exc
     finally:
         sys.setprofile(None)

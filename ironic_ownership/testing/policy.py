@@ -1,4 +1,4 @@
-"""What every ownership policy has to do, as tests to subclass.
+"""Contract suites of ownership policies, to subclass.
 
 Usage::
 
@@ -9,10 +9,9 @@ Usage::
         policy_class = MyFilter
         settings = ({'rack': 'r1'}, {'rack': ''})
 
-Name each combination of options that is worth a test. A filter that decides
-by something that the sample nodes do not have brings nodes of its own, by
-overriding ``nodes()``. The class of the policy has to be one that another
-process can import.
+Name each combination of options that is worth a test. Override ``nodes()``
+where the sample nodes lack what the policy decides by. Another process has to
+be able to import the class of the policy.
 """
 
 # ruff: noqa: D102 - the name of a test states the law
@@ -31,7 +30,7 @@ class FilterPolicyContract(policy_laws.PolicyContract):
     """Laws of a filter."""
 
     def memberships(self) -> Sequence[Sequence[str]]:
-        """Return one situation: a filter does not know the members."""
+        """Return one situation: a filter is independent of the members."""
         return ((),)
 
     def test_answers_are_true_or_false(self) -> None:
@@ -48,7 +47,7 @@ class FilterPolicyContract(policy_laws.PolicyContract):
             self.answers(policy, self.samples(policy), ())
             self.assertEqual(scope, policy.scope(), words)
 
-    def test_what_is_admitted_lies_in_the_scope(self) -> None:
+    def test_admitted_nodes_are_in_the_scope(self) -> None:
         admitted = asked = 0
         for policy, nodes, hosts, words in self.asked():
             given = self.answers(policy, nodes, hosts)
@@ -67,7 +66,7 @@ class FilterPolicyContract(policy_laws.PolicyContract):
 class AssignerPolicyContract(policy_laws.PolicyContract):
     """Laws of an assigner."""
 
-    def test_every_owner_is_a_live_member_or_nobody(self) -> None:
+    def test_every_owner_is_a_live_member_or_none(self) -> None:
         for policy, nodes, hosts, words in self.asked():
             given = policy_process.answers(policy, nodes, hosts)
             self.assertEqual(len(nodes), len(given), words)
@@ -81,7 +80,7 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
             for seed in range(3):
                 mixed = list(hosts)
                 random.Random(seed).shuffle(mixed)  # noqa: S311 - an order
-                self.assertEqual(
+                self.assert_same(
                     first, self.answers(policy, nodes, tuple(mixed)), words
                 )
             mixed = [*reversed(hosts)]
@@ -92,7 +91,7 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
                     words,
                 )
 
-    def test_peers_are_hosts_and_include_the_one_that_asks(self) -> None:
+    def test_peers_are_hosts_and_include_the_host_itself(self) -> None:
         scopes = model.Scope(), model.Scope(shard='a')
         for policy, _, hosts, words in self.asked():
             for host in hosts:
@@ -104,18 +103,18 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
                     self.assertEqual({str}, set(map(type, peers)), words)
                     self.assertIn(host, peers, words)
 
-    def test_answer_needs_no_other_nodes_if_it_says_so(self) -> None:
+    def test_answers_node_by_node_need_no_other_nodes(self) -> None:
         for policy, nodes, hosts, words in self.asked():
             if not policy.node_by_node:
                 continue
             all_at_once = self.answers(policy, nodes, hosts)
             for node in nodes[::4]:
                 alone = self.answers(policy, [node], hosts)
-                self.assertEqual(
+                self.assert_same(
                     {node.uuid: all_at_once[node.uuid]}, alone, words
                 )
 
-    def test_no_more_nodes_move_than_it_says(self) -> None:
+    def test_no_more_nodes_move_than_declared(self) -> None:
         if not getattr(self.policy_class, 'rebalancing', False):
             return
         bound = getattr(self.policy_class, 'extra_movement', 0.0)
@@ -145,10 +144,10 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
         hosts: Sequence[str],
         gone: str,
     ) -> int:
-        """Count the nodes that change owner and need not.
+        """Count the nodes that change owner without need.
 
-        One who leaves and one who joins differ by the direction only: what
-        moves is neither the leaver's before nor the joiner's afterwards.
+        Leaving and joining differ by the direction only: these nodes neither
+        belonged to the one that leaves nor go to the one that joins.
         """
         rest = tuple(host for host in hosts if host != gone)
         whole = self.answers(self.build(settings), nodes, hosts)

@@ -1,4 +1,4 @@
-"""The laws that filters and assigners have in common.
+"""Laws of filters and assigners alike.
 
 ``policy`` has the suites to subclass.
 """
@@ -23,13 +23,13 @@ from ironic_ownership.contracts import policy as contract
 from ironic_ownership.testing import interleaving, policy_process, sample_nodes
 
 SAMPLES = 240
-"""Everyday nodes that each law is tried on."""
+"""Everyday nodes on which each law is checked."""
 
 MANY = 100_000
-"""Nodes for which the time is told."""
+"""Nodes for which the time is reported."""
 
 _PATIENCE = 20.0
-"""Seconds after which the time for the rest is calculated."""
+"""Seconds after which the time for the rest is extrapolated."""
 
 _THREADS = 4
 
@@ -38,25 +38,28 @@ class PolicyContract(unittest.TestCase):
     """Laws of every policy; subclass one of the two below."""
 
     policy_class: ClassVar[type[contract.Policy]]
-    """The policy to be tested."""
+    """The policy under test."""
 
     settings: ClassVar[Sequence[policy_process.Settings]] = ({},)
-    """Options to test it with; what is left out has its default."""
+    """Options to test it with; the others have their defaults."""
+
+    timed_nodes: ClassVar[int] = MANY
+    """Nodes on which the speed is measured, per :data:`MANY`."""
 
     _asked_elsewhere: ClassVar[dict[int, policy_process.Elsewhere]]
 
     @classmethod
     def setUpClass(cls) -> None:
-        """Forget what other suites found in other processes."""
+        """Start without answers of other processes."""
         super().setUpClass()
         cls._asked_elsewhere = {}
 
     def nodes(self) -> Sequence[model.Node]:
-        """Return more nodes to ask about, such as this policy decides by."""
+        """Return further nodes, with the attributes of this policy."""
         return ()
 
     def note(self, text: str) -> None:
-        """Tell the author what is no law: how fast it is, what it admits."""
+        """Report measurements to the author: speed, share of nodes."""
         sys.stderr.write(f'{self.policy_class.__name__}: {text}\n')
 
     def build(self, settings: policy_process.Settings) -> contract.Policy:
@@ -65,7 +68,7 @@ class PolicyContract(unittest.TestCase):
         return target(policy_process.with_defaults(target.options, settings))
 
     def samples(self, policy: contract.Policy) -> list[model.Node]:
-        """Return the nodes to ask a policy about, fresh ones each time."""
+        """Return new copies of the sample nodes for a policy."""
         found = sample_nodes.fleet(SAMPLES)
         if isinstance(policy, contract.FilterPolicy):
             scope = policy.scope()
@@ -75,12 +78,12 @@ class PolicyContract(unittest.TestCase):
                     *found[SAMPLES // 2 :],
                 ]
         if 'extra' not in self.policy_class.node_fields:
-            # As in a deployment: nobody asks Ironic for it.
+            # As in a deployment: it is not requested from Ironic.
             found = [dataclasses.replace(node, extra={}) for node in found]
         return [*found, *copy.deepcopy(list(self.nodes()))]
 
     def built(self) -> Iterator[tuple[contract.Policy, str]]:
-        """Build the policy with each of its settings, and say which."""
+        """Yield a policy for each of its settings, and words for both."""
         for settings in self.settings:
             yield self.build(settings), f'with {dict(settings)!r}'
 
@@ -102,9 +105,14 @@ class PolicyContract(unittest.TestCase):
         nodes: Sequence[model.Node],
         hosts: Sequence[str],
     ) -> dict[str, Any]:
-        """Return what the policy answers, by the node's uuid."""
+        """Return the answers of the policy, by the node's uuid."""
         given = policy_process.answers(policy, nodes, hosts)
         return dict(zip((n.uuid for n in nodes), given, strict=False))
+
+    def assert_same(self, expected: Any, found: Any, words: str) -> None:
+        """Compare many answers; unittest takes minutes for all differences."""
+        if expected != found:
+            self.fail(f'{words}: {_first_difference(expected, found)}')
 
     def test_class_is_one_that_a_host_loads(self) -> None:
         self.assertIsNone(plugin_validation.policy_fault(self.policy_class))
@@ -133,10 +141,10 @@ class PolicyContract(unittest.TestCase):
             settings = policy.settings()
             try:
                 again = self.policy_class(dict(settings))
-            except Exception as exc:  # noqa: BLE001 - a stranger's code
+            except Exception as exc:  # noqa: BLE001 - third-party code
                 self.fail(f'{words}: cannot be built from them: {exc!r}')
             self.assertEqual(settings, again.settings(), words)
-            self.assertEqual(
+            self.assert_same(
                 self.answers(policy, nodes, hosts),
                 self.answers(again, nodes, hosts),
                 words,
@@ -149,7 +157,7 @@ class PolicyContract(unittest.TestCase):
             for remark in remarks:
                 self.assertIsInstance(remark, str, words)
 
-    def test_host_is_accepted_or_refused_in_words(self) -> None:
+    def test_host_is_accepted_or_refused_with_a_message(self) -> None:
         for policy, words in self.built():
             for host in policy_process.MEMBERS[-1]:
                 try:
@@ -164,7 +172,7 @@ class PolicyContract(unittest.TestCase):
             for few in ([], *([node] for node in strange), strange):
                 try:
                     given = policy_process.answers(policy, few, hosts)
-                except Exception as exc:  # noqa: BLE001 - a stranger's code
+                except Exception as exc:  # noqa: BLE001 - third-party code
                     self.fail(f'{words}: {exc!r} for {few[:1]!r}')
                 self.assertEqual(len(few), len(given), words)
 
@@ -174,11 +182,11 @@ class PolicyContract(unittest.TestCase):
             nodes = self.samples(policy)
             for hosts in (*self.memberships(), *self.memberships()):
                 fresh = self.answers(self.build(settings), nodes, hosts)
-                self.assertEqual(
+                self.assert_same(
                     fresh,
                     self.answers(policy, nodes, hosts),
-                    f'with {dict(settings)!r}: it remembers what it was '
-                    'asked before',
+                    f'with {dict(settings)!r}: the answers depend on earlier '
+                    'calls',
                 )
 
     def test_order_of_the_nodes_means_nothing(self) -> None:
@@ -186,7 +194,7 @@ class PolicyContract(unittest.TestCase):
             first = self.answers(policy, nodes, hosts)
             for seed in range(3):
                 random.Random(seed).shuffle(nodes)  # noqa: S311 - an order
-                self.assertEqual(
+                self.assert_same(
                     first, self.answers(policy, nodes, hosts), words
                 )
 
@@ -194,7 +202,7 @@ class PolicyContract(unittest.TestCase):
         for policy, nodes, hosts, words in self.asked():
             before = copy.deepcopy(nodes)
             self.answers(policy, nodes, hosts)
-            self.assertEqual(before, nodes, words)
+            self.assert_same(before, nodes, words)
 
     def test_given_settings_are_left_as_they_are(self) -> None:
         for settings in self.settings:
@@ -212,7 +220,11 @@ class PolicyContract(unittest.TestCase):
             policy_process.ask(policy, nodes) for policy, _ in self.built()
         ]
         for seed in (1, 2):
-            self.assertEqual(here, self._elsewhere(nodes, seed).answers)
+            self.assert_same(
+                here,
+                self._elsewhere(nodes, seed).answers,
+                'another process answers differently',
+            )
 
     def test_nothing_is_read_written_or_waited_for(self) -> None:
         outside = self._elsewhere(self._json_samples(), 1).outside
@@ -240,14 +252,14 @@ class PolicyContract(unittest.TestCase):
                 f'with {dict(settings)!r}: other answers than for one thread',
             )
 
-    def test_speed_is_told(self) -> None:
+    def test_speed_is_reported(self) -> None:
         policy, _ = next(self.built())
         seconds = self._seconds(policy, self.memberships()[-1])
         self.note(f'{seconds:.2f} s per {MANY:,} nodes')
 
     def _seconds(self, policy: contract.Policy, hosts: Sequence[str]) -> float:
         spent = 0.0
-        for count in (MANY // 100, MANY):
+        for count in (self.timed_nodes // 100, self.timed_nodes):
             scope = getattr(policy, 'scope', model.Scope)()
             nodes = sample_nodes.fleet(count, scope)
             started = time.perf_counter()
@@ -258,7 +270,7 @@ class PolicyContract(unittest.TestCase):
         return spent
 
     def _json_samples(self) -> list[model.Node]:
-        """Return nodes as another process gets them."""
+        """Return the nodes that can be passed to another process."""
         policy, _ = next(self.built())
         return [
             node
@@ -281,3 +293,16 @@ def _is_json(value: object) -> bool:
         return bool(json.loads(json.dumps(value)) == value)
     except (TypeError, ValueError):
         return False
+
+
+def _first_difference(expected: Any, found: Any) -> str:
+    if isinstance(expected, list) and isinstance(found, list):
+        expected, found = dict(enumerate(expected)), dict(enumerate(found))
+    if not isinstance(expected, dict) or not isinstance(found, dict):
+        return f'{found!r} instead of {expected!r}'
+    for key, value in expected.items():
+        if key not in found:
+            return f'{key}: missing'
+        if found[key] != value:
+            return f'{key}: {_first_difference(value, found[key])}'
+    return f'unexpected {sorted(map(str, found.keys() - expected.keys()))}'

@@ -1,7 +1,7 @@
-"""Ask a policy everything, here or in another process, in the same words.
+"""Collect all answers of a policy, in this process or in another one.
 
 Another process has another hash seed, another directory and another time
-zone: what a policy answers must not depend on any of them.
+zone: the answers of a policy must not depend on any of them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ MEMBERS = (
         'zz',
     ),
 )
-"""The live members of the questions, sorted, as a host gives them."""
+"""The live members of each situation, sorted, as a host passes them."""
 
 TIMEOUT = 600.0
-"""Seconds after which another process is given up."""
+"""Seconds after which another process is killed."""
 
 _CHILD = (
     'from ironic_ownership.testing import policy_process; '
@@ -48,10 +48,10 @@ Settings = Mapping[str, model.Value]
 
 @dataclasses.dataclass(frozen=True)
 class Elsewhere:
-    """What became of the questions in another process.
+    """Result of another process.
 
-    :param answers: for each settings, as :func:`ask` gives them.
-    :param outside: what was done that is no computation.
+    :param answers: for each settings, the result of :func:`ask`.
+    :param outside: actions that are no computation.
     """
 
     answers: Any
@@ -69,7 +69,7 @@ def with_defaults(
 def answers(
     asked: policy.Policy, nodes: Sequence[model.Node], hosts: Sequence[str]
 ) -> Sequence[Any]:
-    """Return what a policy answers for each node."""
+    """Return the answer of a policy for each node."""
     if isinstance(asked, policy.AssignerPolicy):
         return tuple(asked.assign(tuple(nodes), hosts))
     assert isinstance(asked, policy.FilterPolicy)
@@ -77,10 +77,7 @@ def answers(
 
 
 def ask(asked: policy.Policy, nodes: Sequence[model.Node]) -> Any:
-    """Ask a policy everything.
-
-    :returns: something that JSON carries, equal for equal answers.
-    """
+    """Return all answers of a policy, in the form that JSON gives them."""
     found: dict[str, Any] = {'settings': sorted(asked.settings().items())}
     if isinstance(asked, policy.AssignerPolicy):
         for hosts in MEMBERS:
@@ -104,7 +101,7 @@ def ask_elsewhere(
     *,
     hash_seed: int,
 ) -> Elsewhere:
-    """Ask a policy everything in a process of its own.
+    """Collect all answers of a policy in a process of its own.
 
     :param target: a class that can be imported by its name.
     :raises AssertionError: if it cannot, or that process fails.
@@ -143,7 +140,7 @@ def ask_elsewhere(
 
 
 def main() -> None:
-    """Answer the questions of another process."""
+    """Answer the questions on the standard input, in the child process."""
     questions = json.load(sys.stdin)
     target: Any = importlib.import_module(questions['module'])
     for part in questions['name'].split('.'):

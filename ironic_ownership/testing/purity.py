@@ -1,7 +1,7 @@
-"""Notice what a pure function must not do: IO, clocks, threads.
+"""Detection of what a pure function must not do: IO, clocks, threads.
 
 For a process of its own: Python's audit hooks stay for the life of a
-process. What happens during an import is Python's own, and not told of.
+process. Imports are Python's own, and not reported.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ _NOW = frozenset(('now', 'today', 'utcnow'))
 
 @contextlib.contextmanager
 def watched() -> Iterator[list[str]]:
-    """Note what is done in this thread that is no computation.
+    """Record the actions of this thread that are no computation.
 
-    :yields: one line for each thing done, with where it was done.
+    :yields: one line for each of them, with its place in the code.
     """
     seen: list[str] = []
     active = True
@@ -108,7 +108,7 @@ def _is_outside(function: Any) -> bool:
 
 
 def _place(frame: FrameType | None) -> str | None:
-    """Return the line that did it; ``None`` during an import."""
+    """Return the responsible line of code; ``None`` during an import."""
     nearest = frame
     while frame is not None:
         if frame.f_code.co_filename == __file__:

@@ -1,7 +1,7 @@
-"""Run the contract suites on a plugin that is at hand, law by law.
+"""Run the contract suites on an installed plugin, law by law.
 
-For ``ironic-ownership plugin check``, and for whoever wants rows and no test
-runner. The suites are those that its author subclasses.
+For ``ironic-ownership plugin check``, and other callers that need rows and
+no test runner. The suites are those that the author subclasses.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from ironic_ownership.testing.policy import (
 )
 
 _DETAIL = 400
-"""Characters of what is told of a failure."""
+"""Longest explanation of a failure, in characters."""
 
 _PATIENCE = 30.0
-"""Seconds beyond its time to live that a member may take to vanish."""
+"""Seconds that a member may take to vanish after its time to live."""
 
-_LOOK = 0.1
+_POLL = 0.1
 
 Heard = Callable[[str], None]
-"""Is told of a law that is about to be tried."""
+"""Receives each law before it is checked."""
 
 _Error = (
     tuple[type[BaseException], BaseException, TracebackType]
@@ -44,10 +44,10 @@ _Error = (
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One law, and whether a plugin keeps it.
+    """Result of one law.
 
     :param law: in words.
-    :param detail: why it does not, or what was measured.
+    :param detail: explanation of a failure, or a measurement.
     """
 
     law: str
@@ -60,10 +60,10 @@ def check_policy(
     settings: process.Settings,
     heard: Heard = lambda law: None,
 ) -> Iterator[Finding]:
-    """Try every law of the policies on one of them.
+    """Check every law on a policy.
 
-    :param settings: options to build it with; what is left out has its
-        default.
+    :param settings: options to build it with; the others have their
+        defaults.
     """
     suite: type[policy_laws.PolicyContract] = (
         FilterPolicyContract
@@ -87,11 +87,12 @@ def check_backend(
     heard: Heard = lambda law: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Finding]:
-    """Try the laws of the backends that need no outage.
+    """Check the laws that need no outage on a backend.
 
     :param settings: options to build it with, of a store without members.
-    :param member_ttl: seconds that a member lives; many laws wait for it.
-    :param sleep: lets so many seconds pass for the store.
+    :param member_ttl: time to live of members in seconds; many laws wait for
+        it.
+    :param sleep: lets seconds pass for the store.
     :raises MembershipError: if the store has members, does not answer, or
         is not one store for two instances.
     """
@@ -128,9 +129,9 @@ def check_backend(
 
 
 def _check_store(one: MembershipBackend, other: MembershipBackend) -> None:
-    """Refuse a store on which nothing can be tried.
+    """Refuse a store on which nothing can be checked.
 
-    :raises MembershipError: saying why.
+    :raises MembershipError: with the reason.
     """
     found = one.view().members
     if found:
@@ -139,7 +140,7 @@ def _check_store(one: MembershipBackend, other: MembershipBackend) -> None:
             hint='Name a store of its own by --option: the check joins it '
             'under names of hosts, and leaves members to expire',
         )
-    one.join('host1', 'first-look', backend_case.SETTINGS)
+    one.join('host1', 'first-check', backend_case.SETTINGS)
     try:
         if 'host1' not in other.view().hosts:
             raise exceptions.MembershipError(
@@ -151,12 +152,12 @@ def _check_store(one: MembershipBackend, other: MembershipBackend) -> None:
 
 
 class _Notes:
-    """Keeps what a suite tells its author."""
+    """Keeps the note of a suite for its author."""
 
-    told: str
+    noted: str
 
     def note(self, text: str) -> None:
-        self.told = text
+        self.noted = text
 
 
 class _Store(backend_case.BackendCase):
@@ -191,10 +192,10 @@ class _Store(backend_case.BackendCase):
         for made in self._made:
             with contextlib.suppress(exceptions.MembershipError):
                 made.leave()
-        looking, waited = self.build(), 0.0
-        while looking.view().members and waited < self.ttl + _PATIENCE:
-            self.sleep(_LOOK)
-            waited += _LOOK
+        reader, waited = self.build(), 0.0
+        while reader.view().members and waited < self.ttl + _PATIENCE:
+            self.sleep(_POLL)
+            waited += _POLL
         super().tearDown()
 
 
@@ -240,7 +241,7 @@ def _run(suite: Any, heard: Heard) -> Iterator[Finding]:
             yield Finding(
                 law,
                 error is None,
-                getattr(test, 'told', '') if error is None else _text(error),
+                getattr(test, 'noted', '') if error is None else _text(error),
             )
     finally:
         suite.tearDownClass()

@@ -1,4 +1,4 @@
-"""Nodes to ask a policy about: everyday ones, odd ones, many.
+"""Sample nodes for policies: everyday ones, odd ones, many.
 
 Always the same for the same arguments, in every process.
 """
@@ -20,9 +20,9 @@ _STATES = ('available', 'active', 'manageable', 'cleaning', 'enroll')
 
 
 def fleet(count: int, scope: model.Scope | None = None) -> list[model.Node]:
-    """Return so many different nodes, of the kinds that deployments have.
+    """Return different nodes, of the kinds that deployments have.
 
-    :param scope: where all of them are to be; by default everywhere.
+    :param scope: the scope of all of them; by default they are everywhere.
     """
     return [_node(number, scope or model.Scope()) for number in range(count)]
 
@@ -59,9 +59,9 @@ def _node(number: int, scope: model.Scope) -> model.Node:
 
 
 class Anything(dict[str, Any]):
-    """Has every key, and one value under each of them.
+    """A dictionary with the same value under every key.
 
-    What operators write into ``properties`` and ``extra`` has any type.
+    Operators write values of any type into ``properties`` and ``extra``.
     """
 
     def __init__(self, value: object) -> None:
@@ -95,9 +95,9 @@ _ODD_VALUES: Sequence[object] = (
 
 
 def odd(scope: model.Scope | None = None) -> Iterator[model.Node]:
-    """Yield nodes as no deployment should have them, and some has.
+    """Yield nodes that no deployment should have, and some deployment has.
 
-    :param scope: where they are to be.
+    :param scope: the scope of all but the last one.
     """
     place = {
         'shard': scope.shard if scope else None,

@@ -16,7 +16,7 @@ from ironic_ownership.db import connection, moves, records, schema, tables
 
 
 class OnDatabase(unittest.TestCase):
-    """A fresh database a test; ``fresh_url`` says which."""
+    """A fresh database for each test, at ``fresh_url``."""
 
     def fresh_url(self) -> str:
         raise NotImplementedError
@@ -30,7 +30,7 @@ class OnDatabase(unittest.TestCase):
 
 
 class BackendOnDatabase(OnDatabase):
-    """Builds the ``db`` backend, and lets time pass by ageing its rows."""
+    """Builds the ``db`` backend; time passes by ageing its rows."""
 
     call_timeout: ClassVar[float] = 20
 
@@ -53,7 +53,7 @@ class BackendOnDatabase(OnDatabase):
 class InterruptedDatabase(BackendOnDatabase):
     """A server that freezes; ``server`` is one with ``freeze``, ``thaw``."""
 
-    # A call of these tests waits as long when nobody answers.
+    # A call of these tests waits so long without an answer.
     call_timeout = 3
 
     def interrupt(self) -> None:
@@ -88,7 +88,7 @@ class InterruptedFile(InterruptedDatabase):
 
 
 class RecordsOnDatabase(OnDatabase):
-    """Builds the records, and lets time pass for absences."""
+    """Builds the records; time passes for absences."""
 
     def make_records(self) -> records.SqlRecords:
         return records.SqlRecords(connection.open_database(self.url))

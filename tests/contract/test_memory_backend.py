@@ -10,7 +10,7 @@ from ironic_ownership.testing import backend
 
 
 class MemoryCase(unittest.TestCase):
-    """A store in memory, whose time and whose outages the test makes."""
+    """A store in memory, with time and outages controlled by the test."""
 
     kind: ClassVar[type[memory.MemoryBackend]] = memory.MemoryBackend
 
@@ -47,3 +47,4 @@ class TestMemoryOutages(MemoryCase, backend.OutageContract):
 
 class TestMemoryWatch(MemoryCase, backend.WatchContract):
     kind = memory.WatchedMemoryBackend
+    moment = 0.05

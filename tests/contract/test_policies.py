@@ -1,4 +1,4 @@
-"""The built-in policies keep the contract that those of others have to."""
+"""The built-in policies keep the contract of all policies."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from ironic_ownership.policies import (
 )
 from ironic_ownership.testing import policy
 
+TIMED = 5000
+"""Enough to notice a policy that is slow, in a fraction of a second."""
+
 
 class TestAllNodes(policy.FilterPolicyContract):
     policy_class = all_nodes.AllNodesPolicy
+    timed_nodes = TIMED
 
 
 class TestConductorGroup(policy.FilterPolicyContract):
     policy_class = conductor_group.ConductorGroupPolicy
+    timed_nodes = TIMED
     settings = (
         {'conductor_group': 'G1'},
         {'conductor_group': ''},
@@ -27,11 +32,13 @@ class TestConductorGroup(policy.FilterPolicyContract):
 
 class TestShardKey(policy.FilterPolicyContract):
     policy_class = shard_key.ShardKeyPolicy
+    timed_nodes = TIMED
     settings = ({'shard_key': 'a'}, {'shard_key': 'Rack1'})
 
 
 class TestPeerList(policy.AssignerPolicyContract):
     policy_class = peer_list.PeerListPolicy
+    timed_nodes = TIMED
     settings = (
         {},
         {'peer_list': ('host2', 'HOST1', 'host1')},
@@ -40,6 +47,7 @@ class TestPeerList(policy.AssignerPolicyContract):
 
 class TestReservation(policy.AssignerPolicyContract):
     policy_class = reservation.ReservationPolicy
+    timed_nodes = TIMED
     settings = (
         {},
         {'fallback': 'instance_uuid', 'expiry': 0},

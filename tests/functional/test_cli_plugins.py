@@ -176,7 +176,7 @@ class TestCheck(_Case):
         self.assertEqual(
             {'their-colours 1.5'}, {row['distribution'] for row in rows}
         )
-        (speed,) = (r for r in rows if r['law'] == 'speed is told')
+        (speed,) = (r for r in rows if r['law'] == 'speed is reported')
         self.assertIn('per 100,000 nodes', speed['detail'])
 
     def test_broken_policy_breaks_its_law_with_exit_code_1(self) -> None:

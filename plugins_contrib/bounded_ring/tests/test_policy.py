@@ -119,7 +119,7 @@ class TestAnswers(unittest.TestCase):
             [owner[-1] for owner in owners(fleet, hosts).values()],
         )
 
-    def test_speed_is_told(self) -> None:
+    def test_speed_is_reported(self) -> None:
         fleet = nodes(100_000)
         hosts = [f'compute-{number:03}' for number in range(100)]
         started = time.process_time()

@@ -8,6 +8,11 @@ from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
 
+# Unusual case, white space, JSON syntax. For all of Unicode hypothesis would
+# first build tables, which takes seconds.
+_TEXT = st.text(
+    'aB1-. \t\n\u2003\u00df\u0130\u0131\u03a3\u1e9e"\\{\x00\U0001f600'
+)
 _SCOPES = st.builds(
     model.Scope,
     shard=st.sampled_from((None, 'a', 'b')),
@@ -19,16 +24,16 @@ _VALUES = st.one_of(
     st.booleans(),
     st.integers(),
     st.floats(allow_nan=False),
-    st.text(),
-    st.lists(st.text()).map(tuple),
+    _TEXT,
+    st.lists(_TEXT).map(tuple),
 )
 _SETTINGS = st.builds(
     model.MemberSettings,
     policies=st.lists(
         st.builds(
             model.PolicySettings.of,
-            st.text(),
-            st.dictionaries(st.text(), _VALUES, max_size=3),
+            _TEXT,
+            st.dictionaries(_TEXT, _VALUES, max_size=3),
         ),
         max_size=3,
     ).map(tuple),
@@ -40,7 +45,7 @@ class TestCanonicalHost(unittest.TestCase):
     def test_case_and_white_space_mean_nothing(self) -> None:
         self.assertEqual('host1', model.canonical_host(' HoSt1\n'))
 
-    @given(st.text())
+    @given(_TEXT)
     def test_canonical_name_is_its_own_canonical_name(self, host) -> None:
         once = model.canonical_host(host)
         self.assertEqual(once, model.canonical_host(once))

@@ -1,6 +1,6 @@
-"""Backends that each break one promise, for the test of their suites.
+"""Backends that each break one promise, for the tests of their suites.
 
-Built on the memory backend, whose rows they use: a change there shows here.
+Built on the memory backend, whose rows they use.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import ClassVar
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
 
-NOBODY = model.MemberSettings()
+EMPTY = model.MemberSettings()
 _GHOST = model.Member('ghost', 'boo')
 
 
 class Broken(memory.WatchedMemoryBackend):
-    """The rows of the store, for those who do not keep to the rules."""
+    """Access to the rows of the store, past its rules."""
 
     def raw_put(self, member: model.Member) -> None:
         self._store.rows[member.host, member.incarnation] = memory._Row(
@@ -45,7 +45,7 @@ class SeesGhostWhenAlone(Broken):
 
 class ForgetsSettings(Broken):
     def join(self, host, incarnation, settings):
-        super().join(host, incarnation, NOBODY)
+        super().join(host, incarnation, EMPTY)
 
 
 class OrdersByArrival(Broken):
@@ -84,7 +84,7 @@ class ShowsTheExpired(Broken):
         return model.View.of(row.member for row in rows)
 
 
-class TellsTheLastExpiry(Broken):
+class AnnouncesTheLastExpiry(Broken):
     def view(self):
         view = super().view()
         rows = map(self._store.alive, self._store.rows)
@@ -93,7 +93,7 @@ class TellsTheLastExpiry(Broken):
         return dataclasses.replace(view, expires_in=left)
 
 
-class TellsExpiriesOfYesterday(Broken):
+class AnnouncesExpiriesOfYesterday(Broken):
     def view(self):
         view = super().view()
         return dataclasses.replace(
@@ -101,7 +101,7 @@ class TellsExpiriesOfYesterday(Broken):
         )
 
 
-class AlwaysTellsTheTimeToLive(Broken):
+class AlwaysAnnouncesTheTimeToLive(Broken):
     def view(self):
         return dataclasses.replace(super().view(), expires_in=self.member_ttl)
 
@@ -157,7 +157,7 @@ class AdvertisesInVain(Broken):
 
 
 class AdvertisesUntilTheNextBeat(Broken):
-    _first = NOBODY
+    _first = EMPTY
 
     def join(self, host, incarnation, settings):
         self._first = settings
@@ -223,12 +223,12 @@ class NeverJoinsTwice(Broken):
 
     def join(self, host, incarnation, settings):
         if self._joined and self._store.alive(self._key) is None:
-            raise exceptions.NotMemberError('once and never again')
+            raise exceptions.NotMemberError('joined once already')
         self._joined = True
         super().join(host, incarnation, settings)
 
 
-class LooksFromOneThread(Broken):
+class ReadsFromOneThread(Broken):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self._thread = threading.get_ident()
@@ -344,35 +344,34 @@ class KnowsIncarnationsOnly(Broken):
 
 class LosesConcurrentJoins(Broken):
     all_have_read: ClassVar[threading.Barrier] = threading.Barrier(6)
-    is_looked_at = False
+    is_read = False
 
     def join(self, host, incarnation, settings):
         before = dict(self._store.rows)
-        if self.is_looked_at:
+        if self.is_read:
             self.all_have_read.wait()
         super().join(host, incarnation, settings)
         mine = self._store.rows[self._key]
         self._store.rows = {**before, self._key: mine}
 
     def view(self):
-        # Those who are to join at once look first; nobody else does.
-        self.is_looked_at = self._key == ('', '')
+        # Instances read the view once before they join concurrently.
+        self.is_read = self._key == ('', '')
         return super().view()
 
 
-class SeesNobodyInAnOutage(Broken):
+class SeesNoMembersInAnOutage(Broken):
     def view(self):
         return super().view() if self._store.available else model.View()
 
 
 class Hangs(Broken):
-    """Has a call wait for the store for ever."""
-
-    released: ClassVar[threading.Event] = threading.Event()
+    """A call waits for the store indefinitely."""
 
     def hang(self):
         if not self._store.available:
-            self.released.wait()
+            self._store.hanging.set()
+            self._store.released.wait()
 
 
 class HangsInView(Hangs):
@@ -462,7 +461,7 @@ class ReturnsUnasked(Broken):
 
     def _return(self):
         if self._key != ('', '') and not self._store.rows:
-            self.raw_put(model.Member(*self._key, settings=NOBODY))
+            self.raw_put(model.Member(*self._key, settings=EMPTY))
 
 
 class NeedsItsOwnRow(Broken):
@@ -483,13 +482,13 @@ class DeclaresNoWatch(Broken):
     capabilities = memory.MemoryBackend.capabilities
 
 
-class TellsWithoutEnd(Broken):
+class NotifiesWithoutEnd(Broken):
     def watch(self, timeout):
         return True
 
 
-class Tells(Broken):
-    """Compares something else than the view."""
+class Notifies(Broken):
+    """Compares other values than the view."""
 
     _last: object = None
 
@@ -511,18 +510,18 @@ class Tells(Broken):
         return seen != self._last
 
 
-class TellsOfHosts(Tells):
+class NotifiesOfHosts(Notifies):
     def seen(self):
         return self.view().hosts
 
 
-class TellsOfTheKnown(Tells):
+class NotifiesOfTheKnown(Notifies):
     def seen(self):
         self._store.check()
         return list(self._store.rows)
 
 
-class TellsOfArrivals(Tells):
+class NotifiesOfArrivals(Notifies):
     def seen(self):
         return {(m.host, m.incarnation) for m in self.view().members}
 
@@ -530,7 +529,7 @@ class TellsOfArrivals(Tells):
         return bool(seen - (self._last or set()))
 
 
-class TellsOfDepartures(Tells):
+class NotifiesOfDepartures(Notifies):
     def seen(self):
         return {(m.host, m.incarnation) for m in self.view().members}
 
@@ -538,13 +537,13 @@ class TellsOfDepartures(Tells):
         return bool((self._last or set()) - seen)
 
 
-class TellsWhileItWaits(Broken):
+class NotifiesWhileItWaits(Broken):
     def watch(self, timeout):
         self._told = self.view().checksum
         return super().watch(timeout)
 
 
-class LooksWhenNobodyWaits(Broken):
+class ReadsWhenNoWatchWaits(Broken):
     _waiting = False
 
     def watch(self, timeout):
@@ -567,14 +566,15 @@ class LooksWhenNobodyWaits(Broken):
         return super().view()
 
 
-class TellsUntilTheFirstOutage(Broken):
+class NotifiesUntilTheFirstOutage(Broken):
     _deaf = False
 
     def watch(self, timeout):
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if self._store.interruptions:
-                time.sleep(0.01)
+                self._store.polls += 1
+                time.sleep(0.005)
                 continue
             if super().watch(0):
                 return True

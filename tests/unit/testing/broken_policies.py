@@ -1,6 +1,6 @@
-"""Policies that break one law each, and two that break none.
+"""Policies that break one law each, and some that break none.
 
-In a module of their own: the suite imports them in other processes.
+In a module of their own: the suites import them in other processes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class GoodAssigner(AssignerPolicy):
 
 
 class ImportsLate(GoodFilter):
-    """What Python reads for an import is not the policy's doing."""
+    """Files that Python reads for an import do not count."""
 
     def admits(self, node):
         import colorsys
@@ -139,7 +139,7 @@ class AssumesTypes(GoodFilter):
 
 
 class Remembers(GoodAssigner):
-    """Whom it once chose it chooses for ever."""
+    """Chooses the same host again indefinitely."""
 
     def __init__(self, settings):
         super().__init__(settings)
@@ -177,7 +177,7 @@ class ChangesSettings(GoodFilter):
 
 
 class HashesText(GoodAssigner):
-    """As the hash seed of the process will have it."""
+    """Depends on the hash seed of the process."""
 
     def place(self, node):
         return hash(node.uuid)
@@ -195,7 +195,7 @@ class KnowsWhereItIs(GoodFilter):
 
 
 class _Shared(GoodAssigner):
-    """Keeps what it is asked in the instance while it answers."""
+    """Keeps the current nodes in the instance during a call."""
 
     def assign(self, nodes, hosts):
         self.nodes = nodes
@@ -228,12 +228,12 @@ class Listens(GoodFilter):
         return super().admits(node)
 
 
-class LooksAtTheClock(GoodFilter):
+class ReadsTheClock(GoodFilter):
     def admits(self, node):
         return time.time() > 0 and super().admits(node)
 
 
-class LooksAtTheDate(GoodFilter):
+class ReadsTheDate(GoodFilter):
     def admits(self, node):
         now = datetime.datetime.now(tz=datetime.UTC)
         return now.year > 0 and super().admits(node)
@@ -338,7 +338,7 @@ class PeersWithoutSelf(GoodAssigner):
 
 
 class Balances(GoodAssigner):
-    """Needs all nodes to give each member as many, and does not say so."""
+    """Needs all nodes to balance the members, and does not declare it."""
 
     def assign(self, nodes, hosts):
         ordered = sorted(hosts)
@@ -352,14 +352,14 @@ class Balances(GoodAssigner):
 
 
 class MovesAll(GoodAssigner):
-    """Remainders move nearly everything."""
+    """Moves nearly all nodes, by remainders."""
 
     rebalancing = True
 
 
-class MovesMoreThanItSays(MovesAll):
+class MovesMoreThanDeclared(MovesAll):
     extra_movement = 0.1
 
 
-class MovesAndSaysSo(MovesAll):
+class MovesAsDeclared(MovesAll):
     extra_movement = 1.0
