@@ -61,8 +61,8 @@ class TestEtcdMembers(coordination.OnStore, backend_case.BackendCase):
             if not line.startswith('#') and all(w in line for w in words)
         )
 
-    def cost_of_looking(self) -> tuple[float, float]:
-        """Return requests and bytes of ten looks at what has been seen."""
+    def cost_of_reading(self) -> tuple[float, float]:
+        """Return requests and bytes of ten reads of an unchanged view."""
         watcher = self.build()
         seen = watcher.view()
         requests, sent = self.requests(), self.sent()
@@ -74,12 +74,12 @@ class TestEtcdMembers(coordination.OnStore, backend_case.BackendCase):
         self,
     ) -> None:
         self.joined('host', 'one')
-        requests, sent = self.cost_of_looking()
+        requests, sent = self.cost_of_reading()
         self.assertEqual(10, requests)
         for number in range(9):
             self.joined(f'host{number}', 'one')
         self.assertEqual(10, len(self.members()))
-        requests, sent_now = self.cost_of_looking()
+        requests, sent_now = self.cost_of_reading()
         self.assertEqual(10, requests)
         self.assertLess(sent_now, sent * 2)
 
@@ -92,7 +92,7 @@ class TestEtcdMembers(coordination.OnStore, backend_case.BackendCase):
         # Keeping a lease is a stream, which is not counted as a request.
         self.assertLessEqual(self.requests() - before, 20)
 
-    def test_change_is_seen_by_who_had_seen_what_was_before(self) -> None:
+    def test_change_is_seen_by_a_process_that_had_read_before(self) -> None:
         watcher = self.build()
         one = self.joined('host1', 'one')
         self.assertEqual({'host1'}, watcher.view().hosts)
@@ -103,7 +103,7 @@ class TestEtcdMembers(coordination.OnStore, backend_case.BackendCase):
         many[0].advertise(OTHER)
         self.assertEqual(self.build().view(), watcher.view())
 
-    def test_emptied_store_that_counts_as_far_again_is_not_taken_for_the_old(
+    def test_emptied_store_with_the_same_revision_is_not_taken_for_the_old(
         self,
     ) -> None:
         watcher = self.build()
@@ -127,10 +127,12 @@ class TestEtcdMembers(coordination.OnStore, backend_case.BackendCase):
         member.join('host1', 'one', SETTINGS)
         member.beat()
 
-    def test_stranger_is_ignored_and_named_once(self) -> None:
+    def test_foreign_member_is_ignored_and_logged_once(
+        self,
+    ) -> None:
         watcher = self.build()
         self.joined('host1', 'one')
-        stranger = tooz.get_coordinator(self.server.url, b'somebody')
+        stranger = tooz.get_coordinator(self.server.url, b'stranger')
         stranger.start()
         self.addCleanup(stranger.stop)
         stranger.join_group(self.group.encode(), {'weight': 1}).get()
@@ -139,19 +141,19 @@ class TestEtcdMembers(coordination.OnStore, backend_case.BackendCase):
             self.joined('host2', 'two')
             self.assertEqual({'host1', 'host2'}, watcher.view().hosts)
         self.assertEqual(1, len(logs.output))
-        self.assertIn('somebody', logs.output[0])
+        self.assertIn('stranger', logs.output[0])
 
     def test_member_that_changes_its_settings_is_never_absent(self) -> None:
         member, watcher = self.joined('host1', 'one'), self.build()
         done, seen = threading.Event(), []
 
-        def look() -> None:
+        def read() -> None:
             while not done.is_set():
                 # And one that sees both memberships for the first time.
                 for one in (watcher, self.build()):
                     seen.append(one.view().members)
 
-        thread = threading.Thread(target=look)
+        thread = threading.Thread(target=read)
         thread.start()
         for number in range(20):
             settings = model.MemberSettings(
@@ -161,7 +163,7 @@ class TestEtcdMembers(coordination.OnStore, backend_case.BackendCase):
         done.set()
         thread.join()
         self.assertEqual({1}, {len(members) for members in seen})
-        # Nor does anybody see old settings after new ones.
+        # Nor does a process see old settings after new ones.
         numbers = [self.number_of(members[0].settings) for members in seen]
         self.assertEqual(sorted(numbers), numbers)
         (found,) = watcher.view().members
@@ -174,7 +176,7 @@ class TestEtcdMembers(coordination.OnStore, backend_case.BackendCase):
         return number if isinstance(number, int) else -1
 
     def keys(self) -> list[bytes]:
-        """Return what the store keeps of our members."""
+        """Return the keys that the store has for the members."""
         client = etcd3gw.client(port=self.server.port)
         prefix = f'tooz/groups/{self.group}/'
         found = (row['key'] for _, row in client.get_prefix(prefix))
@@ -192,7 +194,7 @@ class TestEtcdFreezes(coordination.Interrupted, backend_case.BackendCase):
     ttl = 60.0
     call_timeout = 1
 
-    def test_calls_that_are_given_up_do_not_pile_up(self) -> None:
+    def test_abandoned_calls_do_not_pile_up(self) -> None:
         member = self.joined('host1', 'one')
         member.view()
         before = threading.active_count()
@@ -213,7 +215,7 @@ class TestEtcdServers(unittest.TestCase):
         self.addCleanup(made.close)
         return made
 
-    def test_least_lease_of_a_server_is_told(self) -> None:
+    def test_shortest_lease_of_a_server_is_in_the_error(self) -> None:
         server = etcd.Etcd(
             databases.temporary_directory('etcd'),
             ('--election-timeout=3000', '--heartbeat-interval=500'),

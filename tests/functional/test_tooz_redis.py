@@ -36,19 +36,19 @@ class TestRedisPassword(unittest.TestCase):
         self.addCleanup(wrong.close)
         with self.assertRaises(exceptions.BackendUnavailableError) as caught:
             wrong.view()
-        told = str(caught.exception)
-        self.assertIn('redis://:***@127.0.0.1', told)
-        self.assertNotIn('hunter2', told)
+        message = str(caught.exception)
+        self.assertIn('redis://:***@127.0.0.1', message)
+        self.assertNotIn('hunter2', message)
 
 
 class TestRedisOverdue(coordination.OnStore, backend_case.BackendCase):
     kind = 'redis'
 
-    def test_overdue_member_that_nobody_missed_does_not_come_back(
+    def test_overdue_member_does_not_come_back_without_a_read(
         self,
     ) -> None:
         member = self.joined('host1', 'one', ttl=1.5)
         time.sleep(2)
-        # Nobody has read since: what is left of it would be renewed.
+        # Nothing was read since, so its entry still exists.
         with self.assertRaises(exceptions.NotMemberError):
             member.beat()

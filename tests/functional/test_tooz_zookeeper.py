@@ -34,8 +34,8 @@ class TestZooKeeperMembers(coordination.OnStore, backend_case.BackendCase):
     kind = 'zookeeper'
     ttl = 60.0
 
-    def test_phantom_of_an_election_is_no_member_and_not_told_of(self) -> None:
-        stranger = tooz.get_coordinator(self.server.url, b'somebody')
+    def test_lock_of_an_election_is_no_member_and_not_logged(self) -> None:
+        stranger = tooz.get_coordinator(self.server.url, b'stranger')
         stranger.start()
         self.addCleanup(stranger.stop)
         group = self.group.encode()
@@ -66,10 +66,10 @@ class TestZooKeeperMembers(coordination.OnStore, backend_case.BackendCase):
         self.answered(member.beat)
         self.assertEqual({'host1'}, self.answered(watcher.view).hosts)
 
-    def test_member_survives_a_server_that_takes_calls_and_says_nothing(
+    def test_member_survives_a_server_that_accepts_and_does_not_answer(
         self,
     ) -> None:
-        # As one does that is starting, or a network that swallows packets.
+        # As a server that is starting, or a network that drops packets.
         member = coordination.build(self.server.url, self.group, 20, 2)
         self.addCleanup(member.close)
         member.join('host1', 'one', SETTINGS)
@@ -84,8 +84,8 @@ class TestZooKeeperMembers(coordination.OnStore, backend_case.BackendCase):
             self.server.start()
             self.answered(member.beat)
 
-    def test_credentials_open_what_is_closed_to_others(self) -> None:
-        # What is closed stays so: in a place of its own.
+    def test_credentials_give_access_to_a_closed_namespace(self) -> None:
+        # A closed namespace stays closed, so this one is its own.
         closed = f'{self.server.url}?namespace=closed'
         url = closed.replace('://', '://user:hunter2@')
         member = coordination.build(url, self.group, 60)
@@ -101,7 +101,7 @@ class TestZooKeeperMembers(coordination.OnStore, backend_case.BackendCase):
 
 
 class TestZooKeeperSessions(unittest.TestCase):
-    def test_sessions_that_the_server_does_not_grant_are_told(self) -> None:
+    def test_sessions_that_the_server_does_not_grant_are_refused(self) -> None:
         server = zookeeper.ZooKeeper(
             databases.temporary_directory('zookeeper'), shortest=5, longest=9
         )

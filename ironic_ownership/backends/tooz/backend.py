@@ -1,8 +1,8 @@
 """The membership backend on a coordination service, in bounded calls.
 
-A call that is abandoned at its time-out may still come true. A beat then
-puts off an expiry for the others, a join is undone or expires: neither makes
-this process think that it is alive.
+A call that is abandoned at its time-out may still take effect. A late beat
+postpones an expiry for the others, a late join is undone or expires: neither
+makes this process believe that it is alive.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 from oslo_log import log
 
 from ironic_ownership.backends.tooz import bounded_calls
-from ironic_ownership.backends.tooz.member_record import Advert
+from ironic_ownership.backends.tooz.member_record import MemberRecord
 from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.options import Option, OptionType
@@ -29,22 +29,19 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 _PAUSE = 1.0
-"""Seconds before a watch says that the store does not answer."""
+"""Seconds before a watch reports that the store does not answer."""
 
 
 class ToozBackend(backend.MembershipBackend):
-    """Membership as a group of tooz, each process being a member of it.
+    """Membership as a group of tooz, with each process as a member.
 
-    Neither tooz's heart nor its partitioner is used: the first retries for
-    ever, the second knows nothing of nodes with instances.
+    Neither tooz's heart nor its partitioner is used: the first retries
+    forever, the second knows nothing of nodes with instances.
     """
 
     contract_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.SHARED,
-            Capability.STORE_CLOCK,
-        }
+        {Capability.SHARED, Capability.STORE_CLOCK}
     )
     options: ClassVar[tuple[Option, ...]] = (
         Option(
@@ -79,7 +76,7 @@ class ToozBackend(backend.MembershipBackend):
     ) -> None:
         """Build the backend; no IO yet.
 
-        :raises ConfigurationError: if the driver can't do what is needed.
+        :raises ConfigurationError: if the driver does not suffice.
         """
         super().__init__(
             settings, member_ttl=member_ttl, call_timeout=call_timeout
@@ -90,27 +87,27 @@ class ToozBackend(backend.MembershipBackend):
                 'ironic-ownership[etcd], [zookeeper], [redis] or [memcached]'
             )
             raise exceptions.ConfigurationError([fault])
-        # Only now: without tooz, this class can still be listed.
+        # Imported late: without tooz, this class can still be listed.
         from ironic_ownership.backends.tooz import drivers, observer
         from ironic_ownership.backends.tooz import session as tooz_session
 
         self._group = str(settings['group']).encode('ascii')
-        self._store = drivers.find(
+        self._driver = drivers.find(
             str(settings['backend_url']), member_ttl, call_timeout
         )
-        # Which driver it is decides; the class tells of the usual ones.
-        vars(self)['capabilities'] = self._store.capabilities
-        self._observer = observer.Observer(self._store, self._group)
+        # The driver decides; the class has those of most drivers.
+        vars(self)['capabilities'] = self._driver.capabilities
+        self._observer = observer.Observer(self._driver, self._group)
         self._new_session = functools.partial(
-            tooz_session.Session, self._store, self._group
+            tooz_session.Session, self._driver, self._group
         )
         self._session: Session | None = None
         self._revision = 0
         self._alive_at = 0.0
         self._has_failed = False
-        # One that waits must not keep the other from being tried.
-        self._writes = bounded_calls.Asking(self._store)
-        self._reads = bounded_calls.Asking(self._store)
+        # Waiting calls of one kind must not block those of the other.
+        self._writes = bounded_calls.BoundedCalls(self._driver)
+        self._reads = bounded_calls.BoundedCalls(self._driver)
 
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
@@ -135,11 +132,11 @@ class ToozBackend(backend.MembershipBackend):
 
         def work() -> None:
             self._refuse_missing(session)
-            session.look()
+            session.check()
 
         self._write(session, work)
         self._enter(
-            dataclasses.replace(session.advert.member, settings=settings)
+            dataclasses.replace(session.record.member, settings=settings)
         )
 
     def leave(self) -> None:
@@ -157,17 +154,17 @@ class ToozBackend(backend.MembershipBackend):
             raise
 
     def watch(self, timeout: float) -> bool:
-        """Wait until the store tells that the members may have changed."""
+        """Wait until the store reports a change of the members."""
         ends = time.monotonic() + timeout
         try:
             watcher = self._reads.within(
                 min(timeout, self.call_timeout), self._observer.watcher
             )
-            with bounded_calls.answers(self._store):
+            with bounded_calls.translated_errors(self._driver):
                 return watcher.wait(max(0.0, ends - time.monotonic()))
         except exceptions.BackendUnavailableError:
             self._observer.failed()
-            # Who waits in a loop must not come back at once.
+            # A caller that waits in a loop must not return immediately.
             time.sleep(min(_PAUSE, max(0.0, ends - time.monotonic())))
             raise
 
@@ -184,34 +181,34 @@ class ToozBackend(backend.MembershipBackend):
             self._reads.within(self.call_timeout, work)
 
     def _enter(self, member: model.Member) -> None:
-        """Be a member under a new id, then give up the old one.
+        """Join with a new id, then leave with the old one.
 
-        In this order the process is never absent; while both are there, the
+        In this order the process is never absent; while both exist, the
         higher revision counts.
         """
         self._revision += 1
-        advert = Advert(member, self._revision)
-        session = self._new_session(advert)
+        record = MemberRecord(member, self._revision)
+        session = self._new_session(record)
         started = time.monotonic()
         try:
             self._writes.within(self.call_timeout, session.join)
         except exceptions.MembershipError:
-            self._give_up(session, started)
+            self._abandon(session, started)
             raise
         old, self._session = self._session, session
         self._alive_at, self._has_failed = started, False
         if old is not None:
-            self._give_up(old, started)
+            self._abandon(old, started)
 
-    def _give_up(self, session: Session, started: float) -> None:
-        """Leave a session that counts no more; if that fails, it expires.
+    def _abandon(self, session: Session, started: float) -> None:
+        """Leave a session that is over; if that fails, it expires.
 
-        :param started: when the call began that has to end in time; what is
-            not done by then goes on without it.
+        :param started: start of the call that has to end in time; the
+            remainder continues without it.
         """
-        left = started + self.call_timeout - time.monotonic()
+        remaining = started + self.call_timeout - time.monotonic()
         try:
-            self._writes.within(max(0.0, left), session.leave)
+            self._writes.within(max(0.0, remaining), session.leave)
         except exceptions.MembershipError as exc:
             LOG.debug('an old membership is left to expire: %s', exc)
 
@@ -223,11 +220,11 @@ class ToozBackend(backend.MembershipBackend):
         return self._session
 
     def _refuse_missing(self, session: Session) -> None:
-        """Let nobody come back who may have been missed.
+        """Refuse a beat of a member that may have expired.
 
-        A late beat would renew what has expired while nobody looked. And
-        after a failure, the session's own client may be one that the store
-        will never answer again.
+        A late beat would renew an entry that has expired, but that no client
+        has read since. And after a failure, the store may never answer the
+        session's own client again.
         """
         overdue = time.monotonic() - self._alive_at >= self.member_ttl
         if not (overdue or self._has_failed):
@@ -247,5 +244,5 @@ class ToozBackend(backend.MembershipBackend):
             raise
         except exceptions.NotMemberError:
             self._session = None
-            self._give_up(session, started)
+            self._abandon(session, started)
             raise

@@ -1,4 +1,4 @@
-"""Asking a store: in time, and with errors of ours that hold no secret."""
+"""Calls to a store that end in time, with errors that hold no secret."""
 
 from __future__ import annotations
 
@@ -10,52 +10,52 @@ from ironic_ownership.backends import deadline
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
-    from ironic_ownership.backends.tooz.driver import Store
+    from ironic_ownership.backends.tooz.driver import Driver
 
 T = TypeVar('T')
 
 
-class Asking:
-    """Calls to one store, of which only some can be under way."""
+class BoundedCalls:
+    """Calls to one store, of which a limited number can be under way."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
         self._calls = deadline.Calls()
 
     def within(self, seconds: float, work: Callable[[], T]) -> T:
-        """Return what ``work`` returns, in time.
+        """Return the result of ``work``, in time.
 
-        :param seconds: how long to wait; what takes longer goes on without
+        :param seconds: the time to wait; a longer call continues without
             its caller.
         :raises BackendUnavailableError: if there is no answer, or none that
             can be understood.
         """
-        with answers(self._store):
+        with translated_errors(self._driver):
             return self._calls.within(seconds, work)
 
 
 @contextlib.contextmanager
-def answers(store: Store) -> Iterator[None]:
-    """Turn whatever a store's driver raises into an error of ours.
+def translated_errors(driver: Driver) -> Iterator[None]:
+    """Translate every error of a driver to the contracts'.
 
-    :raises BackendUnavailableError: saying what is wrong.
+    :raises BackendUnavailableError: with the driver's error.
     """
     try:
         yield
     except exceptions.OwnershipError:
         raise
-    # The drivers' libraries raise what they like: their own errors, those
-    # of requests and sockets, KeyError for an unforeseen answer.
+    # The drivers' libraries have no common base: they raise their own
+    # errors, those of requests and sockets, KeyError for an odd answer.
     except Exception as exc:
-        told = store.address.masked(_described(exc))
+        message = driver.store_url.masked(_described(exc))
         raise exceptions.BackendUnavailableError(
-            f'backend tooz: {store.name} at {store.address}: {told}',
+            f'backend tooz: {driver.name} at {driver.store_url}: {message}',
             hint='Check that the service runs and can be reached',
         ) from exc
 
 
 def _described(exc: BaseException) -> str:
-    """Return what is wrong; many errors of the libraries say it elsewhere."""
+    """Return the text of an error; many libraries hide it elsewhere."""
     name = type(exc).__name__
     text = str(exc) or str(getattr(exc, 'detail_text', None) or '')
     cause = exc.__cause__

@@ -1,11 +1,11 @@
-"""What the backend asks of a kind of store; most of it is the same for all.
+"""Base of the drivers: one kind of store each, used through tooz.
 
-The drivers of tooz differ in what they promise and in how they can block.
-Whatever is peculiar to one of them stays in its own module.
+The drivers of tooz differ in their promises and in how they can block. The
+peculiarities of one of them stay in its own module.
 
-Threading: a coordinator may be used by several threads, as all the drivers'
-clients may. Blocking: the callers bound every call; a store sees to it that
-an abandoned one ends some time later.
+Threading: several threads may use a coordinator, as its client allows.
+Blocking: the callers bound every call; a driver ensures that an abandoned
+one ends some time later.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ from typing import Any, ClassVar, Protocol
 from tooz import coordination
 
 from ironic_ownership.backends.tooz import member_reader
-from ironic_ownership.backends.tooz.store_url import Address
+from ironic_ownership.backends.tooz.store_url import StoreURL
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.capabilities import Capability
 
 Coordinator = coordination.CoordinationDriver
 Capabilities = frozenset[Capability]
+
+SERVER = frozenset({Capability.SHARED, Capability.STORE_CLOCK})
+"""Capabilities of every server."""
+
+CONSENSUS = SERVER | {Capability.PERSISTENT, Capability.WATCH}
+"""Capabilities of a server that keeps its data and reports changes."""
 
 _TIMINGS = frozenset(
     {'timeout', 'membership_timeout', 'lock_timeout', 'leader_timeout'}
@@ -32,7 +38,7 @@ _TIMINGS = frozenset(
 
 
 class Watcher(Protocol):
-    """Learns from the store that the members may have changed."""
+    """Waits for reports of the store that the members may have changed."""
 
     def wait(self, timeout: float) -> bool:
         """Wait until they may have changed since the last call."""
@@ -41,11 +47,11 @@ class Watcher(Protocol):
         """Stop listening. Never raises."""
 
 
-class Store:
-    """One kind of coordination store.
+class Driver:
+    """One kind of coordination store, at one URL.
 
     :param ttl: seconds that a member stays without a beat.
-    :param patience: seconds within which a call should end.
+    :param call_timeout: seconds within which a call should end.
     """
 
     name: ClassVar[str]
@@ -57,43 +63,45 @@ class Store:
     capabilities: ClassVar[Capabilities]
     takes_credentials: ClassVar[bool] = False
     takes_several_servers: ClassVar[bool] = False
-    reads_at_once: ClassVar[bool] = False
-    """Whether the data of all members costs little more than that of one."""
-    strangers: ClassVar[frozenset[bytes]] = frozenset()
-    """Ids that the driver lists and that are no members."""
+    reads_in_bulk: ClassVar[bool] = False
+    """True if the data of all members costs little more than that of one."""
+    foreign_ids: ClassVar[frozenset[bytes]] = frozenset()
+    """Ids that tooz lists although they are no members."""
     reserved: ClassVar[frozenset[str]] = _TIMINGS | {'executor', 'handler'}
-    """Options of the URL that are ours to set."""
+    """Options of the URL that this driver sets itself."""
 
-    def __init__(self, address: Address, ttl: float, patience: float) -> None:
-        self.address = address
+    def __init__(
+        self, store_url: StoreURL, ttl: float, call_timeout: float
+    ) -> None:
+        self.store_url = store_url
         self.ttl = ttl
-        self.patience = patience
-        # Each request gets half, so that the library gives up before we do.
-        self.request_timeout = patience / 2
+        self.call_timeout = call_timeout
+        # Each request gets half, so that the library gives up first.
+        self.request_timeout = call_timeout / 2
 
     @classmethod
     def is_installed(cls) -> bool:
-        """Tell whether the driver's library is there."""
+        """Tell whether the driver's library is installed."""
         return importlib.util.find_spec(cls.library) is not None
 
     def faults(self) -> Sequence[str]:
-        """Return what is wrong with the URL and the time to live."""
+        """Return the faults of the URL and of the time to live."""
         found = []
-        if self.address.has_credentials and not self.takes_credentials:
+        if self.store_url.has_credentials and not self.takes_credentials:
             found.append(
-                f'{self.name} knows no user and password in a URL of tooz: '
+                f'{self.name} takes no user and password in a URL of tooz: '
                 'leave them out, and use certificates'
             )
-        if len(self.address.servers) > 1 and not self.takes_several_servers:
+        if len(self.store_url.servers) > 1 and not self.takes_several_servers:
             found.append(
-                f'{self.name} takes one server: put an address in front of '
-                'them that follows the one in charge'
+                f'{self.name} takes one server: name an address that leads '
+                'to the active one'
             )
-        ours = sorted(self.reserved & set(self.address.query))
+        ours = sorted(self.reserved & set(self.store_url.query))
         if ours:
             found.append(
                 f'{", ".join(ours)} in the URL: [membership] member_ttl and '
-                'heartbeat_interval decide about that'
+                'heartbeat_interval determine that'
             )
         return found
 
@@ -103,7 +111,7 @@ class Store:
         return math.ceil(self.ttl)
 
     def options(self) -> Mapping[str, Any]:
-        """Return the options of the driver."""
+        """Return the options for tooz."""
         return {
             'timeout': max(1, int(self.request_timeout)),
             'membership_timeout': self.whole_ttl,
@@ -117,16 +125,14 @@ class Store:
         :raises MembershipError: if the store can't do what is configured.
         """
         coordinator = coordination.get_coordinator(
-            self.url,
-            member_id,
-            **self.options(),
+            self.url, member_id, **self.options()
         )
         self.prepare(coordinator)
         try:
             coordinator.start()
             self.check(coordinator)
-        except Exception:  # whatever the driver raises, the caller tells
-            # It may be connected, and have threads that never give up.
+        except Exception:  # translated by the caller
+            # It may be connected, and have threads that never end.
             with contextlib.suppress(Exception):
                 self.stop(coordinator)
             raise
@@ -134,17 +140,17 @@ class Store:
 
     @property
     def url(self) -> str:
-        """The URL that tooz is given."""
-        return self.address.url
+        """The URL for tooz."""
+        return self.store_url.url
 
     def prepare(self, coordinator: Coordinator) -> None:
         """Set up a coordinator before it connects."""
         return None
 
     def check(self, coordinator: Coordinator) -> None:
-        """Refuse a server that can't keep members for as long as asked.
+        """Refuse a server that can't keep members for the time to live.
 
-        :raises MembershipError: saying what the server can do.
+        :raises MembershipError: with the times that the server offers.
         """
         return None
 
@@ -157,7 +163,7 @@ class Store:
         """Put the coordinator's member into the group.
 
         :raises GroupNotCreated: if there is no such group.
-        :raises MemberAlreadyExist: if it is in there.
+        :raises MemberAlreadyExist: if it is a member already.
         """
         coordinator.join_group(group, dict(data)).get(
             timeout=self.request_timeout
@@ -166,34 +172,34 @@ class Store:
     def leave(self, coordinator: Coordinator, group: bytes) -> None:
         """Take the coordinator's member out of the group.
 
-        :raises MemberNotJoined: or GroupNotCreated, if it is not in there.
+        :raises MemberNotJoined: or GroupNotCreated, if it is no member.
         """
         coordinator.leave_group(group).get(timeout=self.request_timeout)
 
     def beat(self, coordinator: Coordinator) -> None:
-        """Put off the expiry of the coordinator's member."""
+        """Postpone the expiry of the coordinator's member."""
         coordinator.heartbeat()
 
     def failed(self, coordinator: Coordinator) -> None:
-        """Be told that a call was not answered."""
+        """Note a call without an answer."""
         return None
 
-    def guard(self, expire: Callable[[], None]) -> Guard:
-        """Return what ends a membership that is not beaten.
+    def watchdog(self, expire: Callable[[], None]) -> Watchdog:
+        """Return a watchdog of one membership.
 
         :param expire: ends the membership in the store; may block.
         """
-        return Guard()
+        return Watchdog()
 
     def stop(self, coordinator: Coordinator) -> None:
-        """End a coordinator, and what it keeps in the store."""
+        """End a coordinator, and its entries in the store."""
         try:
             coordinator.stop()
         finally:
             self.disconnect(coordinator)
 
     def disconnect(self, coordinator: Coordinator) -> None:
-        """Free what a coordinator holds; members stay as they are."""
+        """Free the connections of a coordinator; its members stay."""
         return None
 
     def reader(
@@ -202,35 +208,42 @@ class Store:
         group: bytes,
         parse: member_reader.Parse[member_reader.T],
     ) -> member_reader.Reader[member_reader.T]:
-        """Return what reads the members."""
+        """Return a reader of the members."""
         return member_reader.IdReader(
             coordinator,
             group,
             parse,
-            patience=self.request_timeout,
-            ignored=self.strangers,
-            at_once=self.reads_at_once,
+            timeout=self.request_timeout,
+            ignored=self.foreign_ids,
+            in_bulk=self.reads_in_bulk,
         )
 
     def watcher(self, coordinator: Coordinator, group: bytes) -> Watcher:
-        """Return what tells of changes, of stores that declare ``WATCH``."""
-        raise NotImplementedError(f'{self.name} does not tell of changes')
+        """Return a watcher, of a driver that declares ``WATCH``."""
+        raise NotImplementedError(f'{self.name} does not report changes')
+
+    def unsupported(self, what: str, hint: str) -> exceptions.MembershipError:
+        """Return the error for a server that does not suffice."""
+        return exceptions.MembershipError(
+            f'backend tooz: {self.name} at {self.store_url}: {what}', hint=hint
+        )
 
 
-class Guard:
-    """Sees to it that a member expires; most stores do so by themselves."""
+def create_group(
+    coordinator: Coordinator, group: bytes, timeout: float
+) -> None:
+    """Create a group, unless it exists."""
+    with contextlib.suppress(coordination.GroupAlreadyExist):
+        coordinator.create_group(group).get(timeout=timeout)
+
+
+class Watchdog:
+    """Ends a membership without beats; most stores do so themselves."""
 
     def renew(self) -> None:
-        """Start the time to live anew."""
+        """Restart the time to live."""
         return None
 
     def end(self) -> None:
-        """Guard no longer."""
+        """Stop watching."""
         return None
-
-
-def refuse(store: Store, what: str, hint: str) -> exceptions.MembershipError:
-    """Return the error that says what a server can't do."""
-    return exceptions.MembershipError(
-        f'backend tooz: {store.name} at {store.address}: {what}', hint=hint
-    )

@@ -1,4 +1,4 @@
-"""Which coordination services work, and which of them a URL names."""
+"""Selection of the driver for a URL."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from ironic_ownership.backends.tooz import (
 )
 from ironic_ownership.contracts import exceptions
 
-_STORES: tuple[type[driver.Store], ...] = (
-    etcd.EtcdStore,
-    zookeeper.ZooKeeperStore,
-    redis.RedisStore,
-    memcached.MemcachedStore,
-    file.FileStore,
+_DRIVERS: tuple[type[driver.Driver], ...] = (
+    etcd.EtcdDriver,
+    zookeeper.ZooKeeperDriver,
+    redis.RedisDriver,
+    memcached.MemcachedDriver,
+    file.FileDriver,
 )
 
 
-def find(url: str, ttl: float, patience: float) -> driver.Store:
-    """Return the store that a URL names.
+def find(url: str, ttl: float, call_timeout: float) -> driver.Driver:
+    """Return the driver for a URL.
 
     :param ttl: seconds that a member stays without a beat.
-    :param patience: seconds within which a call should end.
-    :raises ConfigurationError: if it can't work, saying what can.
+    :param call_timeout: seconds within which a call should end.
+    :raises ConfigurationError: if it can't work, naming those that can.
     """
-    where = store_url.Address(url)
-    for kind in _STORES:
+    where = store_url.StoreURL(url)
+    for kind in _DRIVERS:
         if where.scheme in kind.schemes:
             break
     else:
         raise _refused(
             f'the driver {where.masked(where.scheme)!r} has no groups with '
-            'data of their members, or is unknown. Those that work: '
-            f'{_known()}'
+            'data of their members, or is unknown. Supported: '
+            f'{_supported()}'
         )
     if not kind.is_installed():
         raise _refused(
             f'{kind.name} needs the library {kind.library}: '
             f'pip install ironic-ownership[{kind.extra}]'
         )
-    found = kind(where, ttl, patience)
+    found = kind(where, ttl, call_timeout)
     faults = found.faults()
     if faults:
         raise _refused(*faults)
@@ -57,9 +57,9 @@ def _refused(*faults: str) -> exceptions.ConfigurationError:
     )
 
 
-def _known() -> str:
+def _supported() -> str:
     return ', '.join(
         f'{scheme}:// (ironic-ownership[{kind.extra}])'
-        for kind in _STORES
+        for kind in _DRIVERS
         for scheme in kind.schemes
     )

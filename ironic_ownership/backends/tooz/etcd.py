@@ -1,7 +1,7 @@
-"""etcd: a lease for each member, and a server that tells of every change.
+"""etcd: a lease for each member, and a server that reports every change.
 
-Servers are tried in turn. What members are read with, and how changes are
-told, is in ``etcd_members``.
+Servers are tried in turn. ``etcd_members`` reads the members and watches
+them.
 """
 
 from __future__ import annotations
@@ -13,45 +13,37 @@ from typing import Any, ClassVar
 from tooz import coordination
 
 from ironic_ownership.backends.tooz import driver, etcd_members, member_reader
-from ironic_ownership.contracts.capabilities import Capability
 
 _PORT = 2379
 
 
-class EtcdStore(driver.Store):
+class EtcdDriver(driver.Driver):
     """An etcd, which may be a cluster."""
 
     name = 'etcd'
     schemes = ('etcd3+http', 'etcd3+https')
     library = 'etcd3gw'
     extra = 'etcd'
-    capabilities: ClassVar[driver.Capabilities] = frozenset(
-        {
-            Capability.SHARED,
-            Capability.PERSISTENT,
-            Capability.STORE_CLOCK,
-            Capability.WATCH,
-        }
-    )
+    capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
     takes_several_servers = True
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._servers = self.address.servers or ('localhost',)
+        self._servers = self.store_url.servers or ('localhost',)
         self._number = 0
         self._granted = 0
 
     @property
     def server(self) -> tuple[str, int]:
-        """The server that is asked: host and port."""
+        """The server in use: host and port."""
         server = self._servers[self._number % len(self._servers)]
         parts = urllib.parse.urlsplit(f'//{server}')
         return parts.hostname or 'localhost', parts.port or _PORT
 
     @property
     def url(self) -> str:
-        """The URL that tooz is given, with one server."""
-        return self.address.at(self._servers[0])
+        """The URL for tooz, with one server."""
+        return self.store_url.at(self._servers[0])
 
     def open(self, member_id: bytes) -> driver.Coordinator:
         """Connect to the first server that answers."""
@@ -59,24 +51,24 @@ class EtcdStore(driver.Store):
             server = self.server
             try:
                 return super().open(member_id)
-            # Whatever the client raises: the last server's is told.
+            # The error of the last server is raised.
             except Exception:  # noqa: BLE001
                 self._turn_from(server)
         return super().open(member_id)
 
     def prepare(self, coordinator: Any) -> None:
-        """Choose the server; bound the requests, in more than seconds."""
+        """Choose the server; bound requests in fractions of seconds."""
         client = coordinator.client
         client.host, client.port = self.server
         client.timeout = self.request_timeout
-        if 'ca_cert' in self.address.query:
-            # Else an authority named in the environment would count instead.
+        if 'ca_cert' in self.store_url.query:
+            # Otherwise an authority named in the environment has priority.
             client.session.trust_env = False
 
     def check(self, coordinator: Any) -> None:
-        """Refuse a server whose leases are never as short as asked for.
+        """Refuse a server whose leases cannot be as short as the ttl.
 
-        Its least one is one and a half election time-outs.
+        Its shortest lease is one and a half election time-outs.
         """
         if not self._granted:
             client = coordinator.client
@@ -89,9 +81,8 @@ class EtcdStore(driver.Store):
             )
             self._granted = int(lease['TTL'])
         if self._granted != self.whole_ttl:
-            raise driver.refuse(
-                self,
-                f'keeps a member for {self._granted} s when told to keep it '
+            raise self.unsupported(
+                f'keeps a member for {self._granted} s when asked to keep it '
                 f'for {self.whole_ttl} s',
                 f'Set [membership] member_ttl to {self._granted} or more',
             )
@@ -121,7 +112,7 @@ class EtcdStore(driver.Store):
         coordinator.client.delete(key)
 
     def failed(self, coordinator: Any) -> None:
-        """Ask the next server from now on."""
+        """Use the next server from now on."""
         client = coordinator.client
         self._turn_from((client.host, client.port))
         client.host, client.port = self.server
@@ -136,21 +127,21 @@ class EtcdStore(driver.Store):
         group: bytes,
         parse: member_reader.Parse[member_reader.T],
     ) -> member_reader.Reader[member_reader.T]:
-        """Return what reads the members."""
+        """Return a reader of the members."""
         return etcd_members.MemberReader(
             coordinator.client, coordinator._prefix_group(group), parse
         )
 
     def watcher(self, coordinator: Any, group: bytes) -> driver.Watcher:
-        """Return what tells of changes."""
+        """Return a watcher of the members."""
         return etcd_members.ChangeStream(
             coordinator.client,
             coordinator._prefix_group(group),
-            patience=self.request_timeout,
-            idle=self.ttl,
+            accept_timeout=self.request_timeout,
+            idle_timeout=self.ttl,
         )
 
     def _turn_from(self, server: tuple[str, int]) -> None:
-        # Unless somebody else did so already.
+        # Unless another call did so already.
         if self.server == server:
             self._number += 1

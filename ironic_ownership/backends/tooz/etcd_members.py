@@ -1,8 +1,8 @@
-"""The members of a group in etcd: read cheaply, and watched.
+"""The members of a group in etcd: cheap reads, and a watch.
 
-This goes past tooz to the client that it holds. tooz reads all members with
-all their data each time, more than a thousand members can ask for once a
-second; and its watchers do nothing but read.
+Both use the client that tooz holds. tooz itself reads all members with all
+their data each time, which is too much when a thousand members read once a
+second; and its watchers only poll.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tooz import utils
 from ironic_ownership.backends.tooz import member_reader
 
 _FEW = 4
-"""Up to so many new members are read one by one, more of them all at once."""
+"""Up to this many new members are read one by one, more with one range."""
 
 _SPACING = 1.0
-"""Seconds between two times that a stream tells of changes, at least."""
+"""Least seconds between two reports of a stream."""
 
 
 class MemberReader(Generic[member_reader.T]):
     """Reads the members; one small request while nothing has changed.
 
-    Nothing has, if etcd's revision is the one last seen and the newest key
-    of then is still there: a store that was emptied counts its revisions
-    anew, but no key is ever used twice.
+    Nothing has changed if etcd's revision is the one last seen and the newest
+    key of that time still exists: a store that was emptied restarts its
+    revisions, but no key is ever used twice.
 
     :param client: the client of etcd3gw.
     :param prefix: of the keys; the key that is just the prefix is no member.
@@ -53,12 +53,12 @@ class MemberReader(Generic[member_reader.T]):
         """Return the members alive now, by id."""
         if self._is_unchanged():
             return self._known
-        # Who has seen nobody yet needs everything at once.
+        # The first read needs all data.
         answer = self._range(keys_only=bool(self._known))
         new = self._data_of(self._ids(answer) - self._known.keys(), answer)
         if not self._ids(answer) <= self._known.keys() | new.keys():
-            # Who left between the two requests may be back under another
-            # id: one that changes its settings is not absent.
+            # A member that left between the two requests may have another
+            # id now: one that changes its settings is not absent.
             answer = self._range()
             new = self._data_in([answer])
         ids = self._ids(answer)
@@ -66,7 +66,7 @@ class MemberReader(Generic[member_reader.T]):
         for member_id in ids - found.keys():
             found[member_id] = self._parse(member_id, new[member_id])
         self._known = found
-        # Whoever came or left after this answer is seen by the next read.
+        # The next read sees the members that came or left after this answer.
         self._revision = answer['header']['revision']
         newest = max(_rows(answer), key=_mod_revision, default=None)
         self._newest = _key(newest) if newest else b''
@@ -136,7 +136,7 @@ def put(
 ) -> bool:
     """Add a member that lives as long as its lease.
 
-    :returns: whether the group exists; else nothing was done.
+    :returns: whether the group exists; otherwise nothing was done.
     """
     answer = client.transaction(
         {
@@ -152,7 +152,7 @@ def put(
                 {
                     'request_put': {
                         'key': _encode(prefix + member_id),
-                        # As tooz keeps it.
+                        # In the format of tooz.
                         'value': _encode(utils.dumps(dict(data))),
                         'lease': lease,
                     }
@@ -166,19 +166,23 @@ def put(
 class ChangeStream:
     """A request that etcd answers with a line for every change.
 
-    It is opened anew after ``idle`` seconds without a change: a connection
-    that died silently would stay silent.
-
-    :param patience: seconds to wait for the server to accept it.
+    :param accept_timeout: seconds to wait for the server to accept it.
+    :param idle_timeout: seconds without a change after which it is opened
+        again: a connection that died silently would stay silent.
     """
 
     def __init__(
-        self, client: Any, prefix: bytes, *, patience: float, idle: float
+        self,
+        client: Any,
+        prefix: bytes,
+        *,
+        accept_timeout: float,
+        idle_timeout: float,
     ) -> None:
         self._client = client
         self._prefix = prefix
-        self._timeout = (patience, idle)
-        self._news = threading.Condition()
+        self._timeout = (accept_timeout, idle_timeout)
+        self._state = threading.Condition()
         self._thread: threading.Thread | None = None
         self._has_changed = False
         self._not_before = 0.0
@@ -187,24 +191,24 @@ class ChangeStream:
     def wait(self, timeout: float) -> bool:
         """Wait until the members may have changed since the last call.
 
-        Of many changes it tells at most once a second: a thousand members
-        that look at each of a hundred changes are a load.
+        Many changes are reported once per second at most: a thousand
+        members that read after each of a hundred changes are a load.
 
         :raises Exception: of the client, if the server does not answer.
         """
         ends = time.monotonic() + timeout
         time.sleep(min(timeout, max(0.0, self._not_before - time.monotonic())))
-        with self._news:
+        with self._state:
             while not self._has_changed:
                 if self._error is not None:
                     error, self._error = self._error, None
                     raise error
                 if self._thread is None:
                     self._begin()
-                left = ends - time.monotonic()
-                if left <= 0:
+                remaining = ends - time.monotonic()
+                if remaining <= 0:
                     return False
-                self._news.wait(left)
+                self._state.wait(remaining)
             self._has_changed = False
             self._not_before = time.monotonic() + _SPACING
             return True
@@ -223,12 +227,12 @@ class ChangeStream:
         error: Exception | None = None
         try:
             self._listen()
-        # Whatever comes is raised by the thread that waits.
+        # Raised by the thread that waits.
         except Exception as exc:  # noqa: BLE001
             error = exc
-        with self._news:
+        with self._state:
             self._thread, self._error = None, error
-            self._news.notify_all()
+            self._state.notify_all()
 
     def _listen(self) -> None:
         request = {
@@ -249,19 +253,19 @@ class ChangeStream:
                 for line in response.iter_lines():
                     if 'error' in json.loads(line or '{}'):
                         raise ValueError(f'watch: {line!r}')
-                    # The first line says that the watch has begun, and what
-                    # happened before is not known.
+                    # The first line reports the start of the watch; earlier
+                    # changes are unknown.
                     begun = True
-                    self._tell()
+                    self._notify()
         except OSError as exc:
-            # Silence for long is none: it is to be opened anew.
+            # Long silence is no error: the stream is to be opened again.
             if not (begun and 'timed out' in str(exc)):
                 raise
 
-    def _tell(self) -> None:
-        with self._news:
+    def _notify(self) -> None:
+        with self._state:
             self._has_changed = True
-            self._news.notify_all()
+            self._state.notify_all()
 
 
 def _encode(key: bytes) -> str:
@@ -290,5 +294,5 @@ def _data(row: Any) -> object:
     try:
         data: object = utils.loads(base64.b64decode(row.get('value', '')))
     except utils.SerializationError:
-        return None  # a stranger's
+        return None  # of another program
     return data

@@ -1,7 +1,7 @@
-"""Files: members on one machine, for tries and small test systems.
+"""Files: members on one machine, for trials and small test systems.
 
-Expiry goes by the wall clock of the machine, and a late beat would renew a
-member that everybody had missed: the backend asks before it beats.
+Members expire by the wall clock of the machine, and a late beat would renew
+a member that has expired: the backend checks before it beats.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from ironic_ownership.backends.tooz import driver
 
 
-class FileStore(driver.Store):
+class FileDriver(driver.Driver):
     """A directory."""
 
     name = 'file'
@@ -22,6 +22,6 @@ class FileStore(driver.Store):
     capabilities: ClassVar[driver.Capabilities] = frozenset()
 
     def options(self) -> Mapping[str, Any]:
-        """Return the options of the driver."""
-        # Here it is the time to live.
+        """Return the options for tooz."""
+        # For files, this option is the time to live.
         return {**super().options(), 'timeout': self.whole_ttl}

@@ -1,6 +1,6 @@
-"""Reading the members with what every driver of tooz offers.
+"""Reader of the members that works with every driver of tooz.
 
-One request for the ids; the data of an id never changes, so it is asked for
+One request lists the ids; the data of an id never changes, so it is read
 once.
 """
 
@@ -15,10 +15,10 @@ T = TypeVar('T')
 T_co = TypeVar('T_co', covariant=True)
 
 Parse = Callable[[bytes, object], T]
-"""Turns an id and its data into what is kept of them; called once an id."""
+"""Converts an id and its data to the value to keep; called once per id."""
 
-_READS = 5
-"""How often the members are read anew when some leave meanwhile."""
+_ATTEMPTS = 5
+"""Reads of the members, when some leave during each of them."""
 
 
 class Reader(Protocol[T_co]):
@@ -34,9 +34,9 @@ class Reader(Protocol[T_co]):
 class IdReader(Generic[T]):
     """Lists the ids, and reads the data of the new ones.
 
-    :param patience: seconds to wait for one answer.
-    :param ignored: ids that the driver lists and that are no members.
-    :param at_once: whether the data of all costs the store little more than
+    :param timeout: seconds to wait for one answer.
+    :param ignored: ids that tooz lists although they are no members.
+    :param in_bulk: whether the data of all costs the store little more than
         the data of one.
     """
 
@@ -46,24 +46,24 @@ class IdReader(Generic[T]):
         group: bytes,
         parse: Parse[T],
         *,
-        patience: float,
+        timeout: float,
         ignored: frozenset[bytes] = frozenset(),
-        at_once: bool = False,
+        in_bulk: bool = False,
     ) -> None:
         self._coordinator = coordinator
         self._group = group
         self._parse = parse
-        self._patience = patience
+        self._timeout = timeout
         self._ignored = ignored
-        self._at_once = at_once
+        self._in_bulk = in_bulk
         self._known: dict[bytes, T] = {}
 
     def read(self) -> Mapping[bytes, T]:
         """Return the members alive now, by id."""
         try:
-            # Who left between the requests may be back under another id: one
-            # that changes its settings is not absent.
-            for _ in range(_READS):
+            # A member that left between the requests may have another id
+            # now: one that changes its settings is not absent.
+            for _ in range(_ATTEMPTS):
                 ids = self._ids()
                 if ids == self._known.keys():
                     return self._known
@@ -71,7 +71,7 @@ class IdReader(Generic[T]):
                 if ids <= self._known.keys() | data.keys():
                     break
         except coordination.GroupNotCreated:
-            # Nobody has joined yet, or the store was emptied.
+            # There were no members yet, or the store was emptied.
             ids, data = set(), {}
         found = {i: self._known[i] for i in ids & self._known.keys()}
         for member_id, content in data.items():
@@ -84,11 +84,11 @@ class IdReader(Generic[T]):
         return set(ids) - self._ignored
 
     def _data_of(self, ids: set[bytes]) -> dict[bytes, object]:
-        if ids and self._at_once:
-            everybody = self._answer(
+        if ids and self._in_bulk:
+            all_data = self._answer(
                 self._coordinator.get_members_with_capabilities(self._group)
             )
-            return {i: everybody[i] for i in ids if i in everybody}
+            return {i: all_data[i] for i in ids if i in all_data}
         found: dict[bytes, object] = {}
         for member_id in ids:
             try:
@@ -98,8 +98,8 @@ class IdReader(Generic[T]):
                     )
                 )
             except coordination.MemberNotJoined:
-                continue  # has left meanwhile
+                continue  # has left in the meantime
         return found
 
     def _answer(self, result: Any) -> Any:
-        return result.get(timeout=self._patience)
+        return result.get(timeout=self._timeout)

@@ -1,9 +1,8 @@
-"""What a member leaves in the store: an id that is never used again, data.
+"""The entry of a member in the store: an id that is used once, and its data.
 
-The data of an id never changes, so whoever has read it once need not read
-it again, and stores that cannot change data will do. Other settings are
-another id, with a higher revision: both are there for a moment, and the
-higher one counts.
+The data of an id never changes, so a client reads it once, and stores that
+cannot change data suffice. New settings need a new id with a higher revision:
+both exist for a moment, and the higher one counts.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _LONGEST_INCARNATION = 64
 
 
 @dataclasses.dataclass(frozen=True)
-class Advert:
+class MemberRecord:
     """One membership of a process.
 
     :param revision: grows with every join and change of the process.
@@ -35,7 +34,7 @@ class Advert:
     revision: int
 
     def new_id(self) -> bytes:
-        """Return an id for it: who it is, for people, and a nonce."""
+        """Return a new id: host and incarnation for people, and a nonce."""
         member = self.member
         host = urllib.parse.quote(member.host, safe='')[:_LONGEST_NAME]
         incarnation = urllib.parse.quote(member.incarnation, safe='')
@@ -44,7 +43,7 @@ class Advert:
         ).encode('ascii')
 
     def to_data(self) -> dict[str, str]:
-        """Return what the store is to keep with the id."""
+        """Return the data that the store keeps with the id."""
         return {
             _KEY: json.dumps(
                 {
@@ -59,8 +58,8 @@ class Advert:
         }
 
     @classmethod
-    def from_data(cls, data: object) -> Advert | None:
-        """Read what :meth:`to_data` made; ``None`` if it is none of ours."""
+    def from_data(cls, data: object) -> MemberRecord | None:
+        """Read data of :meth:`to_data`; ``None`` for that of others."""
         text = data.get(_KEY) if isinstance(data, Mapping) else None
         if not isinstance(text, str):
             return None
@@ -85,9 +84,9 @@ def _settings(text: str) -> model.MemberSettings:
     return model.MemberSettings.from_json(text)
 
 
-def newest(adverts: Iterable[Advert]) -> model.View:
-    """Return the view of what is advertised: the last word of each process."""
-    chosen: dict[tuple[str, str], Advert] = {}
-    for advert in sorted(adverts, key=lambda a: a.revision):
-        chosen[advert.member.host, advert.member.incarnation] = advert
-    return model.View.of(advert.member for advert in chosen.values())
+def newest(records: Iterable[MemberRecord]) -> model.View:
+    """Return the view of the newest record of each process."""
+    chosen: dict[tuple[str, str], MemberRecord] = {}
+    for record in sorted(records, key=lambda record: record.revision):
+        chosen[record.member.host, record.member.incarnation] = record
+    return model.View.of(record.member for record in chosen.values())

@@ -1,6 +1,6 @@
-"""memcached: a cache, which may forget; for small deployments.
+"""memcached: a cache, which may lose its data; for small deployments.
 
-Reading the members takes one request for each of them, whatever is asked.
+Reading takes one request per member, also when only the ids are wanted.
 """
 
 from __future__ import annotations
@@ -13,44 +13,38 @@ from typing import Any, ClassVar
 from tooz import coordination
 
 from ironic_ownership.backends.tooz import driver
-from ironic_ownership.contracts.capabilities import Capability
 
-# Beyond it memcached takes a time to live for a date.
+# memcached takes a longer time to live for a date.
 _LONGEST_TTL = 30 * 24 * 3600
 
 _SHORTEST_TTL = 2
-"""It counts in seconds: members that ask for less live that long as well."""
+"""It counts in seconds: a shorter time to live becomes this one."""
 
 _LONGEST_WAIT = 0.05
-"""Seconds before the item is changed once more."""
+"""Seconds before the next attempt to change the item."""
 
 
-class MemcachedStore(driver.Store):
+class MemcachedDriver(driver.Driver):
     """A memcached server."""
 
     name = 'memcached'
     schemes = ('memcached',)
     library = 'pymemcache'
     extra = 'memcached'
-    capabilities: ClassVar[driver.Capabilities] = frozenset(
-        {
-            Capability.SHARED,
-            Capability.STORE_CLOCK,
-        }
-    )
-    reads_at_once = True
+    capabilities: ClassVar[driver.Capabilities] = driver.SERVER
+    reads_in_bulk = True
 
     @property
     def whole_ttl(self) -> int:
-        """The time to live in whole seconds: never less than asked for.
+        """The time to live in whole seconds: never less than configured.
 
-        Its clock ticks once a second, so an item lives up to a second less
-        than it was told to.
+        Its clock ticks once per second, so an item may live up to a second
+        less than requested.
         """
         return super().whole_ttl + 1
 
     def faults(self) -> Sequence[str]:
-        """Return what is wrong with the URL and the time to live."""
+        """Return the faults of the URL and of the time to live."""
         found = list(super().faults())
         if self.ttl < _SHORTEST_TTL:
             found.append(
@@ -65,11 +59,11 @@ class MemcachedStore(driver.Store):
         return found
 
     def options(self) -> Mapping[str, Any]:
-        """Return the options of the driver."""
+        """Return the options for tooz."""
         return {**super().options(), 'leader_timeout': self.whole_ttl}
 
     def prepare(self, coordinator: Any) -> None:
-        """Bound the requests; tooz would take whole seconds only."""
+        """Bound the requests; tooz takes whole seconds only."""
         coordinator.timeout = self.request_timeout
 
     def join(
@@ -80,22 +74,22 @@ class MemcachedStore(driver.Store):
     ) -> None:
         """Put the coordinator's member into the group.
 
-        All members are one item. Of those who change it at once one wins,
-        and tooz lets the others wait for a second each time: six that join
-        together would take longer than a member may live.
+        All members are one item. Of several clients that change it together
+        one wins, and tooz lets the others wait for a second each time: six
+        that join together would take longer than a member may live.
         """
         key = coordinator._encode_group_id(group)
-        ends = time.monotonic() + self.patience
+        ends = time.monotonic() + self.call_timeout
         while time.monotonic() < ends:
             members, version = coordinator.client.gets(key)
             if members is None:
                 raise coordination.GroupNotCreated(group)
-            # As tooz keeps it.
+            # In the format of tooz.
             members[coordinator._member_id] = {b'capabilities': dict(data)}
             if coordinator.client.cas(key, members, version):
                 return
             time.sleep(random.uniform(0.001, _LONGEST_WAIT))  # noqa: S311
-        raise coordination.OperationTimedOut('too many join at once')
+        raise coordination.OperationTimedOut('too many members join')
 
     def disconnect(self, coordinator: Any) -> None:
         """Close the connections."""

@@ -1,7 +1,7 @@
 """Redis, with or without sentinels.
 
-The client's own retries are switched off: with tooz's on top, a call to a
-server that is down would go on for minutes after it was abandoned.
+The client's own retries are switched off: together with those of tooz, a
+call to a server that is down would continue for minutes after its end.
 """
 
 from __future__ import annotations
@@ -10,32 +10,26 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ironic_ownership.backends.tooz import driver
-from ironic_ownership.contracts.capabilities import Capability
 
 
-class RedisStore(driver.Store):
+class RedisDriver(driver.Driver):
     """A Redis server."""
 
     name = 'redis'
     schemes = ('redis',)
     library = 'redis'
     extra = 'redis'
-    capabilities: ClassVar[driver.Capabilities] = frozenset(
-        {
-            Capability.SHARED,
-            Capability.STORE_CLOCK,
-        }
-    )
+    capabilities: ClassVar[driver.Capabilities] = driver.SERVER
     takes_credentials = True
-    reads_at_once = True
-    reserved = driver.Store.reserved | {
+    reads_in_bulk = True
+    reserved = driver.Driver.reserved | {
         'socket_timeout',
         'socket_connect_timeout',
         'retry_on_timeout',
     }
 
     def options(self) -> Mapping[str, Any]:
-        """Return the options of the driver."""
+        """Return the options for tooz."""
         return {
             **super().options(),
             'membership_timeout': self.ttl,
@@ -44,7 +38,7 @@ class RedisStore(driver.Store):
         }
 
     def prepare(self, coordinator: Any) -> None:
-        """Switch off the retries of the client that will be made."""
+        """Switch off the retries of the future client."""
         from redis import backoff, retry
 
         make = coordinator._make_client

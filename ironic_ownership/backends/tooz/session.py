@@ -1,8 +1,8 @@
-"""One membership in the store: an id, a coordinator, from join to leave.
+"""One membership in the store, from join to leave: an id, a coordinator.
 
-An id that was left or lost is never joined again; the next membership of
-the process is another session. Everything here may block for as long as the
-driver likes: the backend calls it in a thread that it can do without.
+An id that has left or expired never joins again; the next membership of the
+process is another session. Every call may block for as long as the driver
+does: the backend makes it in a thread that it can abandon.
 """
 
 from __future__ import annotations
@@ -13,59 +13,60 @@ import threading
 from oslo_log import log
 from tooz import coordination
 
-from ironic_ownership.backends.tooz.driver import Coordinator, Store
-from ironic_ownership.backends.tooz.member_record import Advert
+from ironic_ownership.backends.tooz.driver import (
+    Coordinator,
+    Driver,
+    create_group,
+)
+from ironic_ownership.backends.tooz.member_record import MemberRecord
 from ironic_ownership.contracts import exceptions
 
 LOG = log.getLogger(__name__)
 
-_TRIES = 3
-"""Each one more takes somebody who empties the store in between."""
+_ATTEMPTS = 3
+"""Each further one is needed only if the store is emptied in between."""
 
 
 class Session:
     """One membership.
 
     Threading: any; the calls wait for each other, so that a leave undoes a
-    join that was given up but is still under way.
+    join that was abandoned but is still under way.
 
     :param group: the membership group.
     """
 
     def __init__(
-        self,
-        store: Store,
-        group: bytes,
-        advert: Advert,
+        self, driver: Driver, group: bytes, record: MemberRecord
     ) -> None:
-        self.advert = advert
-        self.id = advert.new_id()
-        self._store = store
+        self.record = record
+        self.id = record.new_id()
+        self._driver = driver
         self._group = group
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._coordinator: Coordinator | None = None
         self._over = False
-        self._guard = store.guard(self._expire)
+        self._watchdog = driver.watchdog(self._expire)
 
     @property
     def is_over(self) -> bool:
-        """Whether it was left, or ended for want of beats."""
+        """True once it was left, or ended because no beat came."""
         return self._over
 
     def join(self) -> None:
-        """Become a member, in a group that is made if there is none."""
-        with self._turn:
+        """Become a member, in a group that is created if necessary."""
+        with self._lock:
             if self._over:
                 return
-            self._guard.renew()
+            self._watchdog.renew()
             coordinator = self._opened()
-            for _ in range(_TRIES):
+            for _ in range(_ATTEMPTS):
                 self._enter(coordinator)
-                # Where many join at once it can take longer than a member
+                # If many join together, it can take longer than a member
                 # lives.
-                self._store.beat(coordinator)
+                self._driver.beat(coordinator)
                 with contextlib.suppress(exceptions.NotMemberError):
-                    self._look()
+                    self._check()
                     return
             raise coordination.ToozError('the store does not keep members')
 
@@ -74,60 +75,60 @@ class Session:
 
         :raises NotMemberError: if it is no member.
         """
-        with self._turn:
-            self._store.beat(self._started())
-            # Drivers beat on happily after the store lost the member.
-            self._look()
-            self._guard.renew()
+        with self._lock:
+            self._driver.beat(self._started())
+            # Drivers accept beats after the store has lost the member.
+            self._check()
+            self._watchdog.renew()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Make sure that it is a member.
 
         :raises NotMemberError: if it is none.
         """
-        with self._turn:
-            self._look()
+        with self._lock:
+            self._check()
 
     def leave(self) -> None:
-        """Be no member any more; nothing can bring it back."""
+        """Stop being a member, forever."""
         self._over = True
-        with self._turn:
+        with self._lock:
             coordinator, self._coordinator = self._coordinator, None
-            self._guard.end()
+            self._watchdog.end()
             if coordinator is None:
                 return
             try:
                 with contextlib.suppress(
                     coordination.MemberNotJoined, coordination.GroupNotCreated
                 ):
-                    self._store.leave(coordinator, self._group)
+                    self._driver.leave(coordinator, self._group)
             finally:
-                self._store.stop(coordinator)
+                self._driver.stop(coordinator)
 
     def close(self) -> None:
         """Free the connection; the member expires by itself."""
         coordinator = self._coordinator
         if coordinator is not None:
-            self._store.disconnect(coordinator)
+            self._driver.disconnect(coordinator)
 
     def failed(self) -> None:
-        """Be told that a call was not answered."""
+        """Note a call without an answer."""
         coordinator = self._coordinator
         if coordinator is not None:
-            self._store.failed(coordinator)
+            self._driver.failed(coordinator)
 
     def _expire(self) -> None:
-        """End it in a thread of the guard, to whom nobody listens."""
+        """End it in the watchdog's thread, which has no caller."""
         try:
             self.leave()
-        # Whatever the driver raises: without beats it ends by itself.
+        # The driver may raise any error: without beats it expires anyway.
         except Exception as exc:  # noqa: BLE001
-            LOG.debug('a membership without beats is left alone: %s', exc)
+            LOG.debug('a membership without beats is left to expire: %s', exc)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         try:
             self._started().get_member_capabilities(self._group, self.id).get(
-                timeout=self._store.request_timeout
+                timeout=self._driver.request_timeout
             )
         except (
             coordination.MemberNotJoined,
@@ -137,7 +138,7 @@ class Session:
 
     def _opened(self) -> Coordinator:
         if self._coordinator is None:
-            self._coordinator = self._store.open(self.id)
+            self._coordinator = self._driver.open(self.id)
         return self._coordinator
 
     def _started(self) -> Coordinator:
@@ -146,23 +147,19 @@ class Session:
         return self._coordinator
 
     def _enter(self, coordinator: Coordinator) -> None:
-        data = self.advert.to_data()
-        for _ in range(_TRIES):
+        data = self.record.to_data()
+        for _ in range(_ATTEMPTS):
             try:
-                self._store.join(coordinator, self._group, data)
+                self._driver.join(coordinator, self._group, data)
             except coordination.GroupNotCreated:
-                self._create_group(coordinator)
+                create_group(
+                    coordinator, self._group, self._driver.request_timeout
+                )
             except coordination.MemberAlreadyExist:
-                return  # an answer got lost; nobody else has this id
+                return  # an answer got lost; no other session has this id
             else:
                 return
         raise coordination.GroupNotCreated(self._group)
-
-    def _create_group(self, coordinator: Coordinator) -> None:
-        with contextlib.suppress(coordination.GroupAlreadyExist):
-            coordinator.create_group(self._group).get(
-                timeout=self._store.request_timeout
-            )
 
 
 def _lost() -> exceptions.NotMemberError:

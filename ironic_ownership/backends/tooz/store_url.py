@@ -1,4 +1,4 @@
-"""The URL of a coordination store: taken apart, checked, never shown whole.
+"""The URL of a coordination store: parsed, checked, shown without secrets.
 
 It may hold credentials, which must not reach a log or an error.
 """
@@ -16,8 +16,8 @@ _MASK = '***'
 
 
 @dataclasses.dataclass(frozen=True)
-class Address:
-    """Where a store is.
+class StoreURL:
+    """The URL of a store.
 
     :param url: as configured; ``repr`` and ``str`` do not show it.
     """
@@ -35,9 +35,9 @@ class Address:
         """
         try:
             parts = urllib.parse.urlsplit(self.url)
-            # Lists of servers have several ports, which no one can parse.
+            # A list of servers has several ports, which cannot be parsed.
             if ',' not in parts.netloc:
-                parts.port  # noqa: B018 - raises for what is no port
+                parts.port  # noqa: B018 - raises if it is no port
         except ValueError:
             # Without its cause, which may quote a password.
             raise _fault('is no URL') from None
@@ -47,7 +47,7 @@ class Address:
 
     @property
     def scheme(self) -> str:
-        """What names the driver."""
+        """The name of the driver."""
         return self.parts.scheme
 
     @property
@@ -58,12 +58,12 @@ class Address:
 
     @property
     def has_credentials(self) -> bool:
-        """Whether there is a user or a password before the server."""
+        """True if there is a user or a password before the server."""
         return '@' in self.parts.netloc
 
     @functools.cached_property
     def query(self) -> dict[str, str]:
-        """The options behind the question mark; the last of a name."""
+        """The options after the question mark; the last of a name."""
         return dict(
             urllib.parse.parse_qsl(self.parts.query, keep_blank_values=True)
         )
@@ -90,7 +90,7 @@ class Address:
         credentials = parts.netloc.rpartition('@')[0]
         found = {credentials.partition(':')[2]}
         found |= {value for name, value in query.items() if _SECRET in name}
-        # As written, and as what it stands for.
+        # As written, and decoded.
         found |= {urllib.parse.unquote(secret) for secret in found}
         found |= {urllib.parse.quote(secret, safe='') for secret in found}
         return frozenset(filter(None, found))

@@ -1,13 +1,12 @@
 """ZooKeeper: a session for each member, kept alive by kazoo's own threads.
 
-So a process whose heartbeat hangs would stay a member for ever: a guard ends
-the session when no beat has come for the time to live. Reads and watches use
-the client that tooz holds, because tooz's own watchers do nothing but read.
+So a process whose heartbeat hangs would stay a member forever: a watchdog
+ends the session when no beat has come for the time to live. Watches use the
+client that tooz holds, because tooz's own watchers only poll.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -15,35 +14,27 @@ from typing import Any, ClassVar
 from tooz import coordination
 
 from ironic_ownership.backends.tooz import driver
-from ironic_ownership.contracts.capabilities import Capability
 
 _RECONNECT_DELAY = 2.0
-"""Seconds between two tries to connect, at most."""
+"""Most seconds between two attempts to connect."""
 
 
-class ZooKeeperStore(driver.Store):
+class ZooKeeperDriver(driver.Driver):
     """A ZooKeeper, which may be an ensemble."""
 
     name = 'zookeeper'
     schemes = ('zookeeper', 'kazoo')
     library = 'kazoo'
     extra = 'zookeeper'
-    capabilities: ClassVar[driver.Capabilities] = frozenset(
-        {
-            Capability.SHARED,
-            Capability.PERSISTENT,
-            Capability.STORE_CLOCK,
-            Capability.WATCH,
-        }
-    )
+    capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
     takes_credentials = True
     takes_several_servers = True
     # The lock of tooz's election, which it lists as a member.
-    strangers = frozenset({b'leader'})
-    reserved = driver.Store.reserved | {'connection_retry', 'command_retry'}
+    foreign_ids = frozenset({b'leader'})
+    reserved = driver.Driver.reserved | {'connection_retry', 'command_retry'}
 
     def options(self) -> Mapping[str, Any]:
-        """Return the options of the driver."""
+        """Return the options for tooz."""
         return {
             # The session's: milliseconds in the protocol, so not rounded.
             'timeout': self.ttl,
@@ -54,11 +45,11 @@ class ZooKeeperStore(driver.Store):
         }
 
     def prepare(self, coordinator: Any) -> None:
-        """Bound the connecting, and note what session the server grants.
+        """Bound the connection attempts, and note the granted session.
 
-        As it comes, kazoo waits for a connection and for the first answer as
+        By default, kazoo waits for a connection and for the first answer as
         long as a session lasts: a server that is starting, or a network that
-        swallows packets, would cost the membership.
+        drops packets, would cost the membership.
         """
         coordinator.timeout = self.request_timeout
         connection = coordinator._coord._connection
@@ -68,7 +59,7 @@ class ZooKeeperStore(driver.Store):
 
         def connect_and_note(*args: Any) -> Any:
             read_timeout, connect_timeout = connect(*args)
-            # kazoo keeps the time granted to itself, but for this share.
+            # kazoo does not publish the granted time, only two thirds of it.
             coordinator.granted = read_timeout * 3 / 2 / 1000
             return read_timeout, connect_timeout
 
@@ -84,13 +75,12 @@ class ZooKeeperStore(driver.Store):
         handler.create_connection = create_in_time
 
     def check(self, coordinator: Any) -> None:
-        """Refuse a server that grants other sessions than asked for."""
-        # Noted before any request was answered, and starting asks one.
+        """Refuse a server that grants other sessions than requested."""
+        # Noted before the first answer, and the start needs an answer.
         granted = coordinator.granted
         if abs(granted - self.ttl) > 0.01:
-            raise driver.refuse(
-                self,
-                f'keeps a member for {granted:g} s when told to keep it for '
+            raise self.unsupported(
+                f'keeps a member for {granted:g} s when asked to keep it for '
                 f'{self.ttl:g} s',
                 f'Set [membership] member_ttl to {granted:g}, or change '
                 'minSessionTimeout and maxSessionTimeout of the server',
@@ -99,20 +89,19 @@ class ZooKeeperStore(driver.Store):
     def beat(self, coordinator: Any) -> None:
         """Do nothing: every request keeps the session, and one follows.
 
-        tooz's own heartbeat would wait for a connection for ever.
+        tooz's own heartbeat would wait for a connection forever.
         """
-        return None
 
-    def guard(self, expire: Callable[[], None]) -> driver.Guard:
-        """Return what ends a membership that is not beaten."""
-        return _DeadMansSwitch(self.ttl, expire)
+    def watchdog(self, expire: Callable[[], None]) -> driver.Watchdog:
+        """Return a timer that ends a membership without beats."""
+        return _ExpiryTimer(self.ttl, expire)
 
     def stop(self, coordinator: Any) -> None:
         """End the session, and the member with it.
 
-        tooz would leave the group once more, and wait for an answer for
-        ever. Nor is anything freed before: without its client, the session
-        and its member would be left to the server.
+        tooz would leave the group again, and wait for an answer forever.
+        The client is closed last: without it, the session and its member
+        would stay until the server expires them.
         """
         try:
             coordinator._coord.stop()
@@ -120,11 +109,11 @@ class ZooKeeperStore(driver.Store):
             coordinator._coord.close()
 
     def watcher(self, coordinator: Any, group: bytes) -> driver.Watcher:
-        """Return what tells of changes."""
+        """Return a watcher of the members."""
         return _ChildWatch(coordinator, group, self.request_timeout)
 
 
-class _DeadMansSwitch(driver.Guard):
+class _ExpiryTimer(driver.Watchdog):
     """Ends a membership when no beat has come for the time to live."""
 
     def __init__(self, ttl: float, expire: Callable[[], None]) -> None:
@@ -133,30 +122,28 @@ class _DeadMansSwitch(driver.Guard):
         self._timer: threading.Timer | None = None
 
     def renew(self) -> None:
-        """Start the time to live anew."""
+        """Restart the time to live."""
         self.end()
         self._timer = threading.Timer(self._ttl, self._expire)
         self._timer.daemon = True
         self._timer.start()
 
     def end(self) -> None:
-        """Guard no longer."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
 
 class _ChildWatch:
-    """The watch that ZooKeeper keeps on the children of the group's node.
+    """ZooKeeper's watch of the children of the group's node.
 
-    It tells once, a lost connection included, and is then set again.
+    It fires once, for a lost connection too, and is then set again.
     """
 
-    def __init__(
-        self, coordinator: Any, group: bytes, patience: float
-    ) -> None:
+    def __init__(self, coordinator: Any, group: bytes, timeout: float) -> None:
         self._coordinator = coordinator
         self._group = group
-        self._patience = patience
+        self._timeout = timeout
         self._changed = threading.Event()
         self._is_set = False
 
@@ -166,11 +153,11 @@ class _ChildWatch:
         :raises Exception: of kazoo, if the server does not answer.
         """
         if not self._is_set:
-            self._set(min(timeout, self._patience))
+            self._set(min(timeout, self._timeout))
             return True
         if not self._changed.wait(timeout):
             return False
-        # The next call sets it, and tells of what has changed until then.
+        # The next call sets it, and reports changes made until then.
         self._is_set = False
         return True
 
@@ -183,10 +170,7 @@ class _ChildWatch:
         try:
             self._watch(timeout)
         except coordination.GroupNotCreated:
-            with contextlib.suppress(coordination.GroupAlreadyExist):
-                self._coordinator.create_group(self._group).get(
-                    timeout=timeout
-                )
+            driver.create_group(self._coordinator, self._group, timeout)
             self._watch(timeout)
         self._is_set = True
 
@@ -196,11 +180,11 @@ class _ChildWatch:
         client = self._coordinator._coord
         path = self._coordinator._path_group(self._group)
         try:
-            client.get_children_async(path, watch=self._tell).get(
+            client.get_children_async(path, watch=self._notify).get(
                 timeout=timeout
             )
         except exceptions.NoNodeError as exc:
             raise coordination.GroupNotCreated(self._group) from exc
 
-    def _tell(self, _event: object) -> None:
+    def _notify(self, _event: object) -> None:
         self._changed.set()

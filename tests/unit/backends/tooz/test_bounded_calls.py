@@ -8,48 +8,50 @@ from etcd3gw import exceptions as etcd3gw
 from ironic_ownership.backends.tooz import bounded_calls, drivers
 from ironic_ownership.contracts import exceptions
 
-STORE = drivers.find('redis://:hunter2@h:1', 20, 5)
+DRIVER = drivers.find('redis://:hunter2@h:1', 20, 5)
 
 
-class TestAnswers(unittest.TestCase):
-    def told(self, error: Exception) -> str:
+class TestTranslation(unittest.TestCase):
+    def message_of(self, error: Exception) -> str:
         with (
             self.assertRaises(exceptions.BackendUnavailableError) as caught,
-            bounded_calls.answers(STORE),
+            bounded_calls.translated_errors(DRIVER),
         ):
             raise error
         self.assertIs(error, caught.exception.__cause__)
         self.assertNotEqual('', caught.exception.hint)
         return str(caught.exception)
 
-    def test_whatever_a_library_raises_means_no_answer(self) -> None:
+    def test_every_error_of_a_library_means_no_answer(self) -> None:
         for error in (KeyError('result'), OSError('gone'), ValueError()):
-            self.assertIn(type(error).__name__, self.told(error))
+            self.assertIn(type(error).__name__, self.message_of(error))
 
-    def test_secret_in_what_a_library_says_is_masked(self) -> None:
-        told = self.told(ValueError('bad URL redis://:hunter2@h:1'))
-        self.assertNotIn('hunter2', told)
-        self.assertIn('redis://:***@h:1', told)
+    def test_secret_in_an_error_of_a_library_is_masked(self) -> None:
+        message = self.message_of(ValueError('bad URL redis://:hunter2@h:1'))
+        self.assertNotIn('hunter2', message)
+        self.assertIn('redis://:***@h:1', message)
 
-    def test_what_etcd_says_is_told_although_its_errors_hide_it(self) -> None:
+    def test_hidden_text_of_an_etcd_error_is_shown(self) -> None:
         hidden = etcd3gw.ConnectionFailedError('refused')
         self.assertEqual('', str(hidden))
-        self.assertIn('ConnectionFailedError: refused', self.told(hidden))
+        self.assertIn(
+            'ConnectionFailedError: refused', self.message_of(hidden)
+        )
 
-    def test_cause_is_told_of_an_error_without_words(self) -> None:
+    def test_cause_of_an_error_without_text_is_shown(self) -> None:
         error = OSError()
         error.__cause__ = ValueError('the reason')
-        self.assertIn('ValueError: the reason', self.told(error))
+        self.assertIn('ValueError: the reason', self.message_of(error))
 
     def test_errors_of_ours_pass(self) -> None:
         with (
             self.assertRaises(exceptions.NotMemberError),
-            bounded_calls.answers(STORE),
+            bounded_calls.translated_errors(DRIVER),
         ):
             raise exceptions.NotMemberError('no member')
 
     def test_time_that_is_up_means_no_answer(self) -> None:
-        calls = bounded_calls.Asking(STORE)
+        calls = bounded_calls.BoundedCalls(DRIVER)
         with self.assertRaises(exceptions.BackendUnavailableError) as caught:
             calls.within(0, lambda: time.sleep(0.2))
         self.assertIn('no answer within', str(caught.exception))

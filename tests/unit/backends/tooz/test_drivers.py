@@ -17,15 +17,13 @@ WORKING = {
     'memcached://h:11211': 'memcached',
     'file:///tmp/x': 'file',
 }
-TOLD = {'etcd', 'zookeeper'}
+CONSENSUS = {'etcd', 'zookeeper'}
 
 
 class TestFind(unittest.TestCase):
-    def refused(
-        self, url: str, *words: str, ttl: float = 20, patience: float = 5
-    ) -> None:
+    def refused(self, url: str, *words: str, ttl: float = 20) -> None:
         with self.assertRaises(exceptions.ConfigurationError) as caught:
-            drivers.find(url, ttl, patience)
+            drivers.find(url, ttl, 5)
         for word in ('[backend_tooz] backend_url', *words):
             self.assertIn(word, str(caught.exception))
 
@@ -66,7 +64,7 @@ class TestFind(unittest.TestCase):
             with mock.patch('importlib.util.find_spec', return_value=None):
                 self.refused(url, f'pip install ironic-ownership[{extra}]')
 
-    def test_options_that_are_ours_are_refused(self) -> None:
+    def test_options_that_the_driver_sets_are_refused(self) -> None:
         for url, name in (
             ('etcd3+http://h?timeout=3', 'timeout'),
             ('redis://h?membership_timeout=3', 'membership_timeout'),
@@ -85,7 +83,7 @@ class TestFind(unittest.TestCase):
         ):
             drivers.find(url, 20, 5)
 
-    def test_credentials_that_nobody_would_read_are_refused(self) -> None:
+    def test_credentials_without_a_use_are_refused(self) -> None:
         for url in ('etcd3+http://u:hunter2@h', 'memcached://u:hunter2@h'):
             self.refused(url, 'no user and password')
 
@@ -130,11 +128,11 @@ class TestBackend(unittest.TestCase):
         for url, name in WORKING.items():
             found = self.build(url).capabilities
             for capability, stores_ in (
-                (capabilities.Capability.WATCH, TOLD),
-                (capabilities.Capability.PERSISTENT, TOLD),
+                (capabilities.Capability.WATCH, CONSENSUS),
+                (capabilities.Capability.PERSISTENT, CONSENSUS),
                 (
                     capabilities.Capability.SHARED,
-                    TOLD | {'redis', 'memcached'},
+                    CONSENSUS | {'redis', 'memcached'},
                 ),
             ):
                 self.assertEqual(name in stores_, capability in found)
@@ -171,12 +169,12 @@ class TestBackend(unittest.TestCase):
 class TestEtcdServers(unittest.TestCase):
     def test_next_server_is_asked_after_the_one_that_failed(self) -> None:
         found = drivers.find('etcd3+http://a:1,[::1]:2', 20, 5)
-        assert isinstance(found, etcd.EtcdStore)
+        assert isinstance(found, etcd.EtcdDriver)
         client = mock.Mock(host='a', port=1)
         late = mock.Mock(host='a', port=1)
         found.failed(mock.Mock(client=client))
         self.assertEqual(('::1', 2), (client.host, client.port))
-        # Who fails at the old one later does not turn back to it.
+        # A late failure at the old one does not lead back to it.
         found.failed(mock.Mock(client=late))
         self.assertEqual(('::1', 2), (late.host, late.port))
         found.failed(mock.Mock(client=client))

@@ -23,7 +23,7 @@ class Answer:
 
 
 class Changing:
-    """Members of which the one leaves, and the next comes, at each look.
+    """Members of which one leaves, and the next joins, at each read.
 
     :param changes: how many times that happens.
     """
@@ -59,7 +59,7 @@ class Changing:
 
 
 class Etcd:
-    """The same members behind the client of etcd."""
+    """The same members as the client of etcd shows them."""
 
     def __init__(self, members: Changing) -> None:
         self._members = members
@@ -98,7 +98,7 @@ def parse(_id: bytes, data: object) -> object:
 class TestReaders(unittest.TestCase):
     def readers(self, members: Changing) -> list[Any]:
         return [
-            member_reader.IdReader(members, b'g', parse, patience=1),
+            member_reader.IdReader(members, b'g', parse, timeout=1),
             etcd_members.MemberReader(Etcd(members), PREFIX, parse),
         ]
 
@@ -113,7 +113,7 @@ class TestReaders(unittest.TestCase):
                 members.change()
                 self.assertEqual(1, len(reader.read()), (number, changes))
 
-    def test_first_look_misses_nobody_either(self) -> None:
+    def test_first_read_misses_no_member_either(self) -> None:
         for number in range(2):
             for changes in (0, 1, 3):
                 reader = self.readers(Changing(changes))[number]

@@ -15,13 +15,13 @@ TEXTS = strategies.text(min_size=1, max_size=255)
 
 def advertised(
     host: str, incarnation: str = 'one', revision: int = 1
-) -> member_record.Advert:
-    return member_record.Advert(
+) -> member_record.MemberRecord:
+    return member_record.MemberRecord(
         model.Member(host, incarnation, 12.5, SETTINGS), revision
     )
 
 
-class TestAdvert(unittest.TestCase):
+class TestMemberRecord(unittest.TestCase):
     @hypothesis.given(host=TEXTS, incarnation=TEXTS)
     def test_id_suits_every_store(self, host: str, incarnation: str) -> None:
         made = advertised(host, incarnation).new_id()
@@ -36,13 +36,15 @@ class TestAdvert(unittest.TestCase):
         self.assertNotEqual(one.new_id(), one.new_id())
 
     @hypothesis.given(host=TEXTS, incarnation=TEXTS)
-    def test_what_is_read_is_what_was_written(
+    def test_data_is_read_as_it_was_written(
         self, host: str, incarnation: str
     ) -> None:
         one = advertised(host, incarnation, 7)
-        self.assertEqual(one, member_record.Advert.from_data(one.to_data()))
+        self.assertEqual(
+            one, member_record.MemberRecord.from_data(one.to_data())
+        )
 
-    def test_data_of_strangers_is_none_of_ours(self) -> None:
+    def test_data_of_other_programs_is_not_read(self) -> None:
         good = advertised('host1').to_data()
         (key,) = good
         missing = json.loads(good[key])
@@ -58,16 +60,16 @@ class TestAdvert(unittest.TestCase):
             {key: json.dumps(missing)},
         ):
             with self.subTest(data):
-                self.assertIsNone(member_record.Advert.from_data(data))
+                self.assertIsNone(member_record.MemberRecord.from_data(data))
 
-    def test_last_word_of_each_process_counts(self) -> None:
+    def test_newest_record_of_each_process_counts(self) -> None:
         old, new = advertised('a', revision=2), advertised('a', revision=10)
         other = advertised('a', 'two')
-        new = member_record.Advert(
+        new = member_record.MemberRecord(
             model.Member('a', 'one', 1.0, model.MemberSettings()), 10
         )
-        for adverts in ((old, new, other), (new, other, old)):
+        for records in ((old, new, other), (new, other, old)):
             self.assertEqual(
                 (new.member, other.member),
-                member_record.newest(adverts).members,
+                member_record.newest(records).members,
             )

@@ -14,39 +14,39 @@ SECRETS = (
 )
 
 
-class TestAddress(unittest.TestCase):
+class TestStoreURL(unittest.TestCase):
     def test_secrets_are_shown_nowhere(self) -> None:
         for url in SECRETS:
             with self.subTest(url):
-                found = store_url.Address(url)
+                found = store_url.StoreURL(url)
                 for text in (str(found), repr(found), found.masked(url)):
                     self.assertNotIn('hunter2', text)
                 self.assertIn('***', str(found))
                 self.assertIn('h:1', str(found))
 
-    def test_secret_is_masked_as_written_and_as_meant(self) -> None:
-        found = store_url.Address('redis://:p%40ss%3Aw@h:1')
+    def test_secret_is_masked_as_written_and_decoded(self) -> None:
+        found = store_url.StoreURL('redis://:p%40ss%3Aw@h:1')
         self.assertEqual(
             'no *** and no ***', found.masked('no p%40ss%3Aw and no p@ss:w')
         )
 
     def test_url_without_a_secret_is_shown_whole(self) -> None:
         url = 'etcd3+https://h:2379?ca_cert=/etc/ca.pem'
-        self.assertEqual(url, str(store_url.Address(url)))
+        self.assertEqual(url, str(store_url.StoreURL(url)))
 
-    def test_what_is_no_url_is_refused_without_its_secret(self) -> None:
+    def test_malformed_url_is_refused_without_its_secret(self) -> None:
         for url in ('redis://:hunter2@h:port', 'hunter2', 'redis://[hunter2'):
             with (
                 self.subTest(url),
                 self.assertRaises(exceptions.ConfigurationError) as caught,
             ):
-                store_url.Address(url).parts  # noqa: B018 - reads the URL
+                store_url.StoreURL(url).parts  # noqa: B018 - reads the URL
             self.assertNotIn('hunter2', str(caught.exception))
             self.assertIsNone(caught.exception.__cause__)
-            self.assertNotIn('hunter2', str(store_url.Address(url)))
+            self.assertNotIn('hunter2', str(store_url.StoreURL(url)))
 
-    def test_servers_are_told_apart_from_credentials(self) -> None:
-        found = store_url.Address('zookeeper://u:p@a:1,b:2/x?use_ssl=true')
+    def test_servers_are_separate_from_credentials(self) -> None:
+        found = store_url.StoreURL('zookeeper://u:p@a:1,b:2/x?use_ssl=true')
         self.assertEqual(('a:1', 'b:2'), found.servers)
         self.assertTrue(found.has_credentials)
         self.assertEqual({'use_ssl': 'true'}, found.query)
