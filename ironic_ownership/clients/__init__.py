@@ -1,5 +1,5 @@
-"""The clients of other OpenStack services; only here is openstacksdk imported.
+"""Clients of other services: the only package that imports openstacksdk.
 
-They turn what a service answers into the values of the contracts, and every
-way in which it can fail into one of the contracts' errors.
+They convert answers to the values of the contracts, and every failure to one
+of the contracts' errors.
 """

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.clients import response_text
+from ironic_ownership.clients import transport
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _configuration() -> Any:
 def _bad_options(exc: Exception) -> ConnectionOptionsError:
     return ConnectionOptionsError(
         'the HTTP service cannot be used: '
-        f'{response_text.one_line(exc).rstrip(".")}',
+        f'{transport.one_line(exc).rstrip(".")}',
         hint='Name a cloud of clouds.yaml with --os-cloud, or the URL of a '
         'service without Keystone with --os-endpoint-override',
     )
@@ -213,9 +213,9 @@ def _body_of(answer: requests.Response) -> Any:
 
 def _foreign(answer: requests.Response) -> ConnectionOptionsError:
     return ConnectionOptionsError(
-        f'{response_text.url(answer)} is not the HTTP service of '
+        f'{transport.url(answer)} is not the HTTP service of '
         f'ironic-ownership: it answers {answer.status_code} with '
-        f'{response_text.kind(answer)}',
+        f'{transport.body_summary(answer)}',
         hint='Check --os-endpoint-override, or the endpoint of the type '
         f'{SERVICE_TYPE} in the catalog of Keystone',
     )
@@ -231,12 +231,12 @@ def _unanswered(exc: Exception) -> exceptions.OwnershipError:
         )
     if isinstance(exc, ksa.HttpError):
         return ConnectionOptionsError(
-            f'Keystone refuses the credentials: {response_text.one_line(exc)}',
+            f'Keystone refuses the credentials: {transport.one_line(exc)}',
             hint='Check user, password, project and domains of the cloud',
         )
     if isinstance(exc, ksa.ConnectionError):
         return ConnectionOptionsError(
-            f'no answer: {response_text.unanswered(exc)}',
+            f'no answer: {transport.first_cause(exc)}',
             hint='Check that ironic-ownership-api runs, and its URL',
         )
     return _bad_options(exc)

@@ -1,13 +1,15 @@
-"""From a group of the configuration to a connection, and one request on it.
+"""Connections to services, built from groups of the configuration.
 
 The options are keystoneauth's own, for any service. Nothing is sent while a
-connection is built: a service that is down must not keep a process from that.
+connection is built: a service that is down must not prevent that.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 import urllib.parse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
@@ -15,16 +17,10 @@ from oslo_config import cfg
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
-    import requests
     from openstack import connection as sdk
 
 TIMEOUT = 60.0
-"""Seconds that one request may take unless the operator says otherwise."""
-
-_UNLIMITED = contextlib.nullcontext()
-"""Takes the place of keystoneauth's limiter of each request's rate. Nothing is
-limited, but that one reckons by the wall clock: after the clock was set back
-by an hour it would hold every request for an hour."""
+"""Default of the seconds that one request may take."""
 
 _SAMPLE_PLUGINS = ('password', 'v3applicationcredential', 'none')
 _NOT_USED = frozenset(
@@ -90,62 +86,51 @@ def connect(
     """Build a connection to one service from its group.
 
     :raises IronicError: naming the line that is missing or wrong.
-    :raises cfg.Error: if a value has not the type of its option.
+    :raises ConfigurationError: if a value has not the type of its option.
     """
     import openstack.connection
     from keystoneauth1 import exceptions as ksa
     from keystoneauth1 import loading
 
-    register_opts(conf, group, service_type=service_type)
-    _check_url(conf, group, 'endpoint_override')
-    try:
-        auth = loading.load_auth_from_conf_options(conf, group)
-        if auth is None:
-            raise _auth_error(group, 'auth_type is not set')
-        session = loading.load_session_from_conf_options(
-            conf, group, auth=auth
+    with read_errors(group):
+        register_opts(conf, group, service_type=service_type)
+        _check_url(conf, group, 'endpoint_override')
+        try:
+            auth = loading.load_auth_from_conf_options(conf, group)
+            if auth is None:
+                raise _auth_error(group, 'auth_type is not set')
+            session = loading.load_session_from_conf_options(
+                conf, group, auth=auth
+            )
+        except ksa.ClientException as exc:
+            raise _auth_error(group, ' '.join(str(exc).split())) from exc
+        _check_endpoint(conf, group)
+        return openstack.connection.Connection(
+            session=session, oslo_conf=conf, service_types=[service_type]
         )
-    except ksa.ClientException as exc:
-        raise _auth_error(group, ' '.join(str(exc).split())) from exc
-    _check_endpoint(conf, group)
-    return openstack.connection.Connection(
-        session=session, oslo_conf=conf, service_types=[service_type]
-    )
 
 
-def send(
-    adapter: Any, method: str, path: str, **how: Any
-) -> requests.Response:
-    """Send one request, and return whatever is answered.
+@contextlib.contextmanager
+def read_errors(group: str) -> Iterator[None]:
+    """Translate errors of oslo.config for one group.
 
-    A connection that was idle may have been closed: then once more, on a new
-    one. Whoever changes something has to bear that it arrives twice.
-
-    :param adapter: keystoneauth's, of one service.
-    :param how: body, query, microversion and request id, as it takes them.
-    :raises ClientException: keystoneauth's, if there is no answer.
+    :raises ConfigurationError: if a value has not the type of its option.
     """
-    from keystoneauth1 import exceptions as ksa
-
-    def once() -> requests.Response:
-        answer: requests.Response = adapter.request(
-            path,
-            method,
-            headers={'Accept': 'application/json'},
-            raise_exc=False,
-            redirect=False,
-            connect_retries=0,
-            status_code_retries=0,
-            rate_semaphore=_UNLIMITED,
-            log=False,
-            **how,
-        )
-        return answer
-
     try:
-        return once()
-    except ksa.ConnectFailure:
-        return once()
+        yield
+    except cfg.Error as exc:
+        # The location of the value in oslo.config's sources says nothing.
+        text = re.sub(r' from LocationInfo\(.*\) is not', ' is not', str(exc))
+        raise exceptions.ConfigurationError([f'[{group}] {text}']) from exc
+
+
+def value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
+    """Return the value of one option.
+
+    :raises ConfigurationError: if it has not the type of its option.
+    """
+    with read_errors(group):
+        return conf[group][name]
 
 
 def _check_endpoint(conf: cfg.ConfigOpts, group: str) -> None:
@@ -156,7 +141,7 @@ def _check_endpoint(conf: cfg.ConfigOpts, group: str) -> None:
     if not conf[section].endpoint:
         raise exceptions.IronicError(
             f'[{group}] endpoint_override is not set, and without Keystone '
-            '(auth_type = none) nothing else says where the service is',
+            '(auth_type = none) no other option names the service',
             hint='Add a line such as endpoint_override = '
             'http://ironic.example.org:6385',
         )

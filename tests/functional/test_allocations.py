@@ -23,7 +23,7 @@ class AllocationsTest(allocation_case.AllocatingCase):
     method = Method.ALLOCATION
     writes_by = 'POST'
 
-    def reserve_as_somebody_else(self, uuid: str, instance_uuid: str) -> None:
+    def reserve_as_another_client(self, uuid: str, instance_uuid: str) -> None:
         self.server.request(
             'POST',
             '/allocations',

@@ -55,7 +55,7 @@ class TestSwitch(hosts.HostsTestCase):
         return running, owners
 
     def changes(self, after: int = 0) -> list[str | None]:
-        """Return the nodes whose owner changed, with each change once more."""
+        """Return the nodes whose owner changed, one entry per change."""
         return [
             event.node_uuid
             for event in self.deployment.events()

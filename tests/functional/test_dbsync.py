@@ -50,7 +50,7 @@ class _Case(unittest.TestCase):
 
 
 class _Dbsync:
-    """Laws that hold on every database; ``fresh_url`` says which."""
+    """Laws that hold on every database, at ``fresh_url``."""
 
     def test_upgrade_makes_the_schema_and_is_repeatable(self) -> None:
         url = self.fresh_url()
@@ -127,7 +127,7 @@ class _Dbsync:
 
 
 class _Server:
-    def test_server_is_not_upgraded_behind_its_operators_back(self) -> None:
+    def test_server_is_not_upgraded_without_its_operator(self) -> None:
         database = connection.open_database(self.fresh_url())
         self.addCleanup(database.close)
         with self.assertRaises(exceptions.SchemaError) as caught:
@@ -158,9 +158,9 @@ class TestBadInput(_Case):
 
     def test_file_of_another_kind_is_not_touched(self) -> None:
         file = databases.temporary_directory('odd') / 'a.sqlite'
-        file.write_text("these are somebody's notes")
+        file.write_text('these are notes')
         self.assert_refused(run(f'sqlite:///{file}', 'upgrade'), str(file))
-        self.assertEqual("these are somebody's notes", file.read_text())
+        self.assertEqual('these are notes', file.read_text())
 
     def test_directory_as_file(self) -> None:
         path = databases.temporary_directory('odd')

@@ -19,7 +19,7 @@ class InstanceUUIDsTest(allocation_case.AllocatingCase):
         self.proxy.newest = allocation_case.BEFORE_ALLOCATIONS
         self.client = self.another()
 
-    def reserve_as_somebody_else(self, uuid: str, instance_uuid: str) -> None:
+    def reserve_as_another_client(self, uuid: str, instance_uuid: str) -> None:
         self.enrolment.set_instance(uuid, instance_uuid)
 
     def test_old_ironic_is_admitted_and_allocations_never_asked_for(
@@ -52,7 +52,7 @@ class InstanceUUIDsTest(allocation_case.AllocatingCase):
         self.client.delete(one)
         self.assertNotIn(MARKER, self.node(uuid)['extra'])
 
-    def test_mark_that_was_left_behind_claims_nothing(self) -> None:
+    def test_old_mark_claims_nothing(self) -> None:
         [uuid] = self.enrol()
         one, theirs = allocations.instance(), allocations.instance()
         self._create(one, [uuid])

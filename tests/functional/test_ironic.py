@@ -29,7 +29,7 @@ class ContractTest(contract.InventoryContract, ironics.IronicTestCase):
 
 
 class ScanTest(ironics.IronicTestCase):
-    """What the wire shows, and what happens while pages are read."""
+    """Requests on the wire, and changes while pages are read."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -71,7 +71,7 @@ class ScanTest(ironics.IronicTestCase):
         self.assertEqual(2, len(set(ids)))
         self.assertTrue(all(i and i.startswith('req-') for i in ids))
 
-    def test_nodes_deleted_and_added_during_the_walk_do_not_break_it(self):
+    def test_nodes_deleted_and_added_during_a_scan_do_not_break_it(self):
         uuids = self.enrolment.enrol(50)
         late: list[str] = []
 
@@ -90,7 +90,7 @@ class ScanTest(ironics.IronicTestCase):
         self.assertLessEqual(stayed | set(late), set(found))
         self.assertNotIn(uuids[30], found)
 
-    def test_deleted_marker_begins_the_walk_again(self):
+    def test_deleted_marker_begins_the_scan_again(self):
         uuids = self.enrolment.enrol(50)
 
         def change(number):
@@ -123,7 +123,7 @@ class ScanTest(ironics.IronicTestCase):
             len(uuids) - client.WALKS, len(inventory.scan(model.Scope()))
         )
 
-    def test_server_that_stops_half_way_gives_no_part_of_the_list(self):
+    def test_server_that_stops_in_between_gives_no_part_of_the_list(self):
         uuids = self.enrolment.enrol(30)
 
         def change(number):

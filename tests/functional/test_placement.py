@@ -119,7 +119,7 @@ class RealPlacementTest(
             contract.RESERVED,
         )
         self.assertIn('attempts', str(error))
-        self.assertIsInstance(error.__cause__, api.ConcurrentUpdateFault)
+        self.assertIsInstance(error.__cause__, api.ConcurrentUpdateError)
 
     def test_standard_trait_that_does_not_exist_is_named(self) -> None:
         uuid = self.provide()

@@ -18,7 +18,7 @@ NODE = model.Node('00000000-0000-0000-0000-000000000001')
 
 
 class _Outages:
-    """Laws that hold on every server; ``kind`` says which."""
+    """Laws that hold on every server, of one ``kind``."""
 
     kind: databases.PostgreSQL | databases.MariaDB
 
@@ -71,7 +71,7 @@ class _Outages:
         outcome = self.records.apply('host1', epoch, [claim])
         self.assertEqual((claim,), outcome.applied)
 
-    def test_lock_that_nobody_frees_is_unavailable_in_the_end(self) -> None:
+    def test_lock_that_is_never_freed_is_unavailable_in_the_end(self) -> None:
         self.records.register('host1', model.MemberSettings())
         impatient = connection.open_database(self.url, statement_timeout=3)
         self.addCleanup(impatient.close)

@@ -1,4 +1,4 @@
-"""Several real processes at once on one database: nothing lost or doubled."""
+"""Several real processes on one database: nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def register_once(url: str, incarnation: str, alive: list[str]) -> str:
 
 
 class _Races:
-    """Laws that hold on every database; ``fresh_url`` says which."""
+    """Laws that hold on every database, at ``fresh_url``."""
 
     def setUp(self) -> None:
         super().setUp()  # type: ignore[misc]
@@ -182,7 +182,7 @@ class _Races:
         self.assertEqual((True, epoch + 1), (dead.fenced, dead.epoch))
         self.assertEqual({2}, set(self.owners_by_event().values()))
 
-    def write_beside(self, epoch, change, statement) -> Outcome:
+    def write_during(self, epoch, change, statement) -> Outcome:
         """Let host1 write while another's statement is not committed yet."""
         late = _open(self.url)
         self.addCleanup(late.close)
@@ -201,7 +201,7 @@ class _Races:
         epoch = self.records.register('host1', model.MemberSettings())
         claim = Claim(model.Node(uuid(1)), reasons.Reason.EXCLUSIVE)
         with self.assertRaises(exceptions.FencedError):
-            self.write_beside(
+            self.write_during(
                 epoch,
                 claim,
                 sa.update(tables.services).values(
@@ -214,7 +214,7 @@ class _Races:
         epoch = self.records.register('host1', model.MemberSettings())
         claim = Claim(model.Node(uuid(1)), reasons.Reason.EXCLUSIVE)
         self.records.apply('host1', epoch, [claim, Release(uuid(1))])
-        outcome = self.write_beside(
+        outcome = self.write_during(
             epoch, claim, sa.update(tables.compute_nodes).values(host='host2')
         )
         self.assertEqual((claim,), outcome.refused)
@@ -244,11 +244,11 @@ class _Races:
 
     def test_of_processes_that_register_at_once_one_is_active(self) -> None:
         everyone = [f'number{n}' for n in range(WORKERS)]
-        said = self.run_all(
+        found = self.run_all(
             register_once, *((one, everyone) for one in everyone)
         )
         (service,) = self.records.services()
-        self.assertEqual([service.incarnation] * WORKERS, said)
+        self.assertEqual([service.incarnation] * WORKERS, found)
         self.assertEqual(1, service.epoch)
 
     def test_registration_waits_for_a_faster_process(self) -> None:
@@ -292,7 +292,7 @@ class _Races:
                 away_until=clock.EpochSeconds() + 600,
             )
         )
-        outcome = self.write_beside(one, claim, retirement)
+        outcome = self.write_during(one, claim, retirement)
         self.assertEqual((claim,), outcome.refused)
         (found,) = self.records.compute_nodes()
         self.assertEqual('host2', found.host)
@@ -314,10 +314,10 @@ class TestRacesOnMariaDB(_Races, unittest.TestCase):
 
 
 class _SchemaRaces:
-    """Laws of schemas on every database; ``fresh_url`` says which."""
+    """Laws of schemas on every database, at ``fresh_url``."""
 
     def check_race(self, work, *revisions: str) -> None:
-        """Have processes do the same at once, again and again."""
+        """Have processes do the same together, repeatedly."""
         with concurrent.futures.ProcessPoolExecutor(
             WORKERS, multiprocessing.get_context('spawn')
         ) as pool:

@@ -1,4 +1,4 @@
-"""Several processes reserve at once, on an Ironic that stands parallel writes.
+"""Several processes reserve together, on an Ironic with parallel writes.
 
 Ironic on SQLite does not: here it has a MariaDB, and conductors.
 """
@@ -54,7 +54,7 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
     def run_at_once(
         self, commands: list[list[str]]
     ) -> list[command_line.Done]:
-        """Run commands at once, each again while it says "not finished"."""
+        """Run commands together, each again while it is not finished."""
 
         def run(words: list[str]) -> command_line.Done:
             for _ in range(_TRIES):

@@ -1,7 +1,7 @@
 """An operator and a host that write at the same moment, on every database.
 
-Whoever comes second sees what the first one did: no node is ever left with a
-service that was deleted, and nobody writes after it was forced down.
+The second one sees the changes of the first: no node is ever left with a
+service that was deleted, and no service writes after it was forced down.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Future = concurrent.futures.Future
 
 
 class _Races:
-    """``kind`` says on which database."""
+    """On one ``kind`` of database."""
 
     kind: databases.Sqlite | databases.PostgreSQL | databases.MariaDB
 

@@ -1,9 +1,9 @@
-"""Reserve nodes through Ironic's allocation API.
+"""Reservations of nodes through Ironic's allocation API.
 
 An allocation has the instance's uuid, so that Ironic puts that uuid on the
-node; and a mark in its ``extra``, so that this project knows its own again.
-Ironic works on it after it has answered, so it is looked at until it is
-settled, for a bounded time.
+node, and a mark in its ``extra`` that names its service. Ironic works on it
+after it has answered, so it is polled until it is settled, for a bounded
+time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
-from ironic_ownership.clients.ironic import api, nodes, pagination
+from ironic_ownership.clients.ironic import api, errors, nodes, pagination
 from ironic_ownership.contracts import allocations, exceptions
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ SINCE = 52
 """Minor version that brought allocations."""
 
 SETTLING = 30.0
-"""Seconds until whoever waits for an allocation is told to come back."""
+"""Seconds to wait for an allocation before the caller has to retry."""
 
 State = allocations.AllocationState
 
@@ -35,14 +35,12 @@ _ATTEMPTS = 5
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 _ELSEWHERE = 'is already associated with a node'
 _UNEXPECTED = 'Unexpected exception'
-"""How Ironic begins an error that says nothing about the nodes, such as that
-of a database under load."""
+"""Part of Ironic's errors that are not about the nodes, such as that of a
+database under load."""
 
 _WRONG_CONDUCTOR = 'Could not find the following driver'
-"""Ironic lets any conductor delete an allocation, also one that has not the
-driver of its node; which one it is differs from one request to the next."""
-
-_NOT_ONES = 'Ironic answered with something else than an allocation'
+"""Ironic lets any conductor delete an allocation, also one without the driver
+of its node; each request may reach another conductor."""
 
 
 class IronicAllocations(allocations.Allocations):
@@ -50,7 +48,7 @@ class IronicAllocations(allocations.Allocations):
 
     :param connection: of openstacksdk, with a time-out on its session.
     :param request_id: "req-" and a uuid, sent with every request.
-    :param settling: seconds to wait for what Ironic is still working on.
+    :param settling: seconds to wait for an unfinished allocation.
     """
 
     def __init__(
@@ -66,7 +64,7 @@ class IronicAllocations(allocations.Allocations):
 
     @property
     def method(self) -> allocations.Method:
-        """By what it reserves."""
+        """The method of reservation."""
         return allocations.Method.ALLOCATION
 
     def check(self) -> None:
@@ -87,7 +85,7 @@ class IronicAllocations(allocations.Allocations):
         traits: Collection[str] = (),
     ) -> allocations.Allocation:
         """Reserve one of some nodes for an instance, and wait for the end."""
-        left = list(candidates)
+        known = list(candidates)
         body: dict[str, Any] = {
             'uuid': instance_uuid,
             'resource_class': resource_class,
@@ -95,34 +93,34 @@ class IronicAllocations(allocations.Allocations):
             'extra': {allocations.MARKER: owner},
         }
         for _ in range(_ATTEMPTS + len(candidates)):
-            if not left:
+            if not known:
                 return _nothing(instance_uuid, owner, 'no such nodes')
             try:
                 made = _read(
-                    self._write('POST', '', {**body, 'candidate_nodes': left})
+                    self._write('POST', '', {**body, 'candidate_nodes': known})
                 )
-            except api.RefusedFault as exc:
-                left = _known(left, exc)
+            except errors.BadRequestError as exc:
+                known = _known(known, exc)
                 continue
-            except api.ConflictFault:
+            except errors.ConflictError:
                 found = self._existing(instance_uuid, owner)
                 if found is None:
                     continue
                 made = found
             return self._settled(made)
         raise exceptions.IronicUnavailableError(
-            f'The allocation {instance_uuid} comes and goes'
+            f'The allocation {instance_uuid} appears and disappears'
         )
 
     def _existing(
         self, instance_uuid: str, owner: str
     ) -> allocations.Allocation | None:
-        """Return what is in the way, unless it ended in an error."""
+        """Return the existing allocation, unless it ended in an error."""
         found = self.get(instance_uuid)
         if found is not None and found.owner != owner:
             raise exceptions.AllocationConflictError(
                 f'Ironic has an allocation {instance_uuid} of '
-                f'{found.owner or "somebody else"}',
+                f'{found.owner or "another client"}',
                 hint='An instance has one node: is its uuid right?',
             )
         if found is not None and found.state is State.ERROR:
@@ -139,7 +137,9 @@ class IronicAllocations(allocations.Allocations):
             found = self.get(made.instance_uuid)
             if found is None:
                 return _nothing(
-                    made.instance_uuid, made.owner, 'it was deleted meanwhile'
+                    made.instance_uuid,
+                    made.owner,
+                    'it was deleted in the meantime',
                 )
             made = found
         if made.state is State.ERROR:
@@ -159,7 +159,7 @@ class IronicAllocations(allocations.Allocations):
                     request_id=self._request_id,
                 )
             )
-        except api.NotFoundFault:
+        except errors.NotFoundError:
             return None
 
     def delete(self, instance_uuid: str) -> bool:
@@ -169,14 +169,14 @@ class IronicAllocations(allocations.Allocations):
             return False
         if found.owner is None:
             raise exceptions.AllocationConflictError(
-                f'The allocation {instance_uuid} was made by somebody else',
-                hint='Who made it has to delete it',
+                f'The allocation {instance_uuid} was made by another client',
+                hint='That client has to delete it',
             )
         try:
             self._write('DELETE', f'/{instance_uuid}', about=instance_uuid)
-        except api.NotFoundFault:
-            LOG.debug('The allocation %s went by itself', instance_uuid)
-        except api.ConflictFault as exc:
+        except errors.NotFoundError:
+            LOG.debug('The allocation %s is gone already', instance_uuid)
+        except errors.ConflictError as exc:
             raise exceptions.AllocationInUseError(
                 f'Ironic keeps the allocation {instance_uuid} of the node '
                 f'{found.node_uuid}: {exc}',
@@ -224,13 +224,13 @@ class IronicAllocations(allocations.Allocations):
 
 def _read(data: object) -> allocations.Allocation:
     if not isinstance(data, dict) or not nodes.is_uuid(data.get('uuid')):
-        raise exceptions.IronicError(_NOT_ONES)
+        raise exceptions.IronicError('The answer of Ironic is no allocation')
     try:
         state = State(data.get('state') or State.ALLOCATING)
     except ValueError as exc:
         raise exceptions.IronicError(
-            f'Ironic says that the allocation {data["uuid"]} is '
-            f'{data["state"]!r}, which this release does not know'
+            f'The state of the allocation {data["uuid"]} is unknown to this '
+            f'release: {data["state"]!r}'
         ) from exc
     return allocations.Allocation(
         instance_uuid=data['uuid'],
@@ -248,7 +248,11 @@ def _owner(data: dict[str, Any]) -> str | None:
 
 
 def _check_error(made: allocations.Allocation) -> None:
-    """Tell what Ironic failed at from what it found out of the nodes."""
+    """Separate failures of Ironic itself from its findings about the nodes.
+
+    :raises AllocationConflictError: if the instance is on a node already.
+    :raises IronicUnavailableError: if Ironic itself failed.
+    """
     text = str(made.last_error)
     LOG.info('Ironic allocates no node for %s: %s', made.instance_uuid, text)
     if _ELSEWHERE in text:
@@ -272,7 +276,9 @@ def _nothing(
     )
 
 
-def _known(candidates: Sequence[str], refused: api.RefusedFault) -> list[str]:
+def _known(
+    candidates: Sequence[str], refused: errors.BadRequestError
+) -> list[str]:
     """Return the candidates without the one that Ironic does not have."""
     text = str(refused).lower()
     known = [uuid for uuid in candidates if uuid.lower() not in text]

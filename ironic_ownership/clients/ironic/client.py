@@ -1,24 +1,22 @@
-"""The nodes of a real Ironic: the port of the engine, over openstacksdk.
+"""The inventory port on a real Ironic, over openstacksdk.
 
-Asks with raw requests, because the SDK's objects cost fifty times as much.
-It must never turn a failure into a missing node: a scan is the whole list or
-an error, and a node is only gone when Ironic itself says so.
+It sends raw requests, because the SDK's objects cost fifty times as much. It
+must never turn a failure into a missing node: a scan is the whole list or an
+error, and a node is only gone when Ironic itself reports that.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
-import uuid as uuid_
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership.clients import session
-from ironic_ownership.clients.ironic import api
-from ironic_ownership.clients.ironic import filters as ironic_filters
+from ironic_ownership.clients.ironic import api, errors, filters, pagination
 from ironic_ownership.clients.ironic.conductors import read_all
 from ironic_ownership.clients.ironic.nodes import (
     FIELDS,
@@ -34,10 +32,10 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 MAX_PAGE_SIZE = 1000
-"""More nodes than these Ironic never puts on one page, as it is shipped."""
+"""Most nodes on one page of Ironic, by default."""
 
 WALKS = 5
-"""How often a walk over the pages is begun before the scan gives up."""
+"""Attempts to read a list that changes in between."""
 
 GROUP = 'ironic'
 SERVICE_TYPE = 'baremetal'
@@ -47,10 +45,10 @@ OPTS = (
         default=MAX_PAGE_SIZE,
         min=1,
         max=MAX_PAGE_SIZE,
-        help='How many nodes to ask Ironic for at once. A larger page means '
-        'fewer requests, a smaller one shorter requests; see timeout, in '
-        'seconds, which each of them has to keep. Ironic itself gives no '
-        'more than its own [api] max_limit.',
+        help='Number of nodes in one answer of Ironic. A larger page means '
+        'fewer requests, a smaller one shorter requests; each of them has to '
+        'end within timeout, in seconds. Ironic itself gives no more than '
+        'its own [api] max_limit.',
     ),
 )
 
@@ -59,21 +57,17 @@ _CHILDREN = 83
 _CONDUCTOR_GROUP = 46
 
 
-class _WalkBrokenError(Exception):
-    """The list changed under the walk: begin again."""
-
-
 class IronicInventory(inventory.Inventory):
     """The nodes of one Ironic.
 
-    Child nodes (``parent_node`` is set) are not listed, as the server does
-    by default: they are parts of another node and take no instance.
+    Child nodes (``parent_node`` is set) are not listed, which is the default
+    of the server: they are parts of another node and take no instance.
 
     :param connection: of openstacksdk, with a time-out on its session.
-    :param page_size: nodes asked for at once, 1 to 1000.
+    :param page_size: nodes on one page, 1 to 1000.
     :param request_id: "req-" and a uuid, sent with every request for nodes;
         without it each scan has one of its own.
-    :param on_request: fields of :data:`ironic_nodes.ON_REQUEST` to ask for.
+    :param on_request: fields of :data:`nodes.ON_REQUEST` to read as well.
     """
 
     def __init__(
@@ -87,8 +81,7 @@ class IronicInventory(inventory.Inventory):
         self._api = api.IronicAPI(connection)
         self._page_size = page_size
         self._request_id = request_id
-        wanted = sorted(on_request)
-        self._wanted = {f: ON_REQUEST[f] for f in wanted}
+        self._on_request = {f: ON_REQUEST[f] for f in sorted(on_request)}
 
     def check(self, scope: model.Scope) -> None:
         """Refuse a server that cannot filter by what the scope names.
@@ -104,29 +97,24 @@ class IronicInventory(inventory.Inventory):
     def scan(self, scope: model.Scope) -> Sequence[model.Node]:
         """List every node in the scope: the whole list or an error.
 
-        Exact in the shard, also where the server is not. The walk over the
-        pages begins again when its place in the list was deleted, or when a
-        node comes twice.
+        Exact in the shard, also where the server is not. The read begins
+        again when the last node of a page was deleted, or when a node comes
+        twice.
 
-        :raises IronicUnavailableError: also if the list does not hold still.
+        :raises IronicUnavailableError: also if the list changes each time.
         """
         return self._scan(scope, ())
 
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
         """List the nodes in the scope that have an instance.
 
-        Two fields of these nodes alone, and what the scope is checked by.
+        Two fields, and those by which the scope is checked.
         """
-        fields = [
-            'uuid',
-            'instance_uuid',
-            *(['shard'] if scope.shard is not None else []),
-            *(
-                ['conductor_group']
-                if scope.conductor_group is not None
-                else []
-            ),
-        ]
+        fields = ['uuid', 'instance_uuid']
+        if scope.shard is not None:
+            fields.append('shard')
+        if scope.conductor_group is not None:
+            fields.append('conductor_group')
         nodes = self._scan(scope, (('associated', 'true'),), fields)
         return {n.uuid: n.instance_uuid for n in nodes if n.instance_uuid}
 
@@ -139,14 +127,14 @@ class IronicInventory(inventory.Inventory):
     ) -> Sequence[model.Node]:
         """List nodes in the scope that are available and have no instance.
 
-        The server filters by what its version knows, and no page is asked
-        for once there are enough.
+        The server filters as far as its version can, and no page is read once
+        there are enough.
         """
-        more = ironic_filters.free(self._api.minor, resource_class)
+        more = filters.free(self._api.minor, resource_class)
         return self._scan(scope, more, enough=enough)
 
     def count(self, scope: model.Scope) -> int:
-        """Count what the credential may list, child nodes included."""
+        """Count the nodes that the credential may list, and child nodes."""
         children = (('include_children', 'true'),)
         more = children if self._api.minor >= _CHILDREN else ()
         return len(self._scan(scope, more))
@@ -159,10 +147,10 @@ class IronicInventory(inventory.Inventory):
         *,
         enough: int | None = None,
     ) -> Sequence[model.Node]:
-        """List the nodes in the scope that more parameters leave.
+        """List the nodes in the scope, filtered by more parameters.
 
-        :param fields: all that are known, if not given.
-        :param enough: number of nodes after which no page is asked for.
+        :param fields: all known ones, if not given.
+        :param enough: number of nodes after which no page is read.
         """
         if scope.nothing:
             return []
@@ -171,33 +159,37 @@ class IronicInventory(inventory.Inventory):
                 scope, conductor_group=scope.conductor_group.lower()
             )
         self._require(scope)
-        request_id = self._request_id or f'req-{uuid_.uuid4()}'
-        fields = fields or self._known_fields()
-        asked = [('fields', ','.join(fields)), *more]
+        request_id = self._request_id or f'req-{uuid4()}'
+        params = [
+            ('fields', ','.join(fields or self._known_fields())),
+            *more,
+            *filters.in_scope(scope),
+        ]
         for number in range(1, WALKS + 1):
             try:
-                return self._walk(scope, request_id, asked, enough)
-            except _WalkBrokenError as exc:
+                return self._walk(scope, request_id, params, enough)
+            except pagination.ListChangedError as exc:
                 LOG.info(
-                    'The list of nodes changed while it was read (%s), '
-                    'walk %s of %s begins again',
+                    'The list of nodes changed while it was read (%s): '
+                    'attempt %s of %s failed',
                     exc,
                     number,
                     WALKS,
                 )
         raise exceptions.IronicUnavailableError(
-            f'The list of nodes changed in each of {WALKS} walks over it',
+            f'The list of nodes changed in each of {WALKS} attempts to read '
+            'it',
             hint='A larger [ironic] page_size needs fewer pages',
         )
 
     def get(self, uuid: str) -> model.Node | None:
         """Look one node up by its uuid, without any filter.
 
-        A credential that may not see the node is told the same 404 as for a
+        A credential that may not see the node gets the same 404 as for a
         node that is gone: Ironic makes no difference.
 
-        :returns: the node, or ``None`` only if Ironic itself says, about
-            this uuid, that it has no such node.
+        :returns: the node, or ``None`` only if Ironic itself reports that it
+            has no node with this uuid.
         """
         if not is_uuid(uuid):
             raise exceptions.IronicError(f'{uuid!r} is not the uuid of a node')
@@ -208,20 +200,20 @@ class IronicInventory(inventory.Inventory):
                 about=uuid,
                 request_id=self._request_id,
             )
-        except api.NotFoundFault:
+        except errors.NotFoundError:
             return None
         node = NodeReader().read(data)
         if node is None or node.uuid.lower() != uuid.lower():
             raise exceptions.IronicError(
-                f'Ironic answered with something else than the node {uuid}'
+                f'The answer of Ironic is not the node {uuid}'
             )
         return node
 
     def shard_counts(self) -> Mapping[str | None, int]:
-        """Count the nodes of every shard, whatever the credential may list.
+        """Count the nodes of every shard, also those hidden by credentials.
 
-        Ironic calls "no shard" ``None``, as text: a shard of that very name
-        is counted with the nodes that have none.
+        Ironic calls "no shard" ``None``, as text: a shard of that name is
+        counted with the nodes that have none.
 
         :raises IronicTooOldError: if the server does not know shards.
         """
@@ -233,7 +225,7 @@ class IronicInventory(inventory.Inventory):
                 counts[name] = counts.get(name, 0) + int(row['count'])
         except (KeyError, TypeError, ValueError) as exc:
             raise exceptions.IronicError(
-                'Ironic answered with something else than a count of shards'
+                'The answer of Ironic is no count of shards'
             ) from exc
         return counts
 
@@ -255,19 +247,26 @@ class IronicInventory(inventory.Inventory):
         self,
         scope: model.Scope,
         request_id: str,
-        more: api.Params,
+        params: api.Params,
         enough: int | None,
     ) -> Sequence[model.Node]:
         reader = NodeReader()
         nodes: dict[str, model.Node] = {}
-        filters = [*more, *ironic_filters.filters(scope)]
-        for page in self._pages(filters, request_id, enough):
+        for page in pagination.pages(
+            self._api,
+            'nodes',
+            params,
+            page_size=min(self._page_size, enough or self._page_size),
+            request_id=request_id,
+        ):
             for data in page:
                 node = reader.read(data)
                 if node is None:
                     continue
                 if node.uuid in nodes:
-                    raise _WalkBrokenError(f'{node.uuid} came twice')
+                    raise pagination.ListChangedError(
+                        f'{node.uuid} came twice'
+                    )
                 nodes[node.uuid] = node
             if enough is not None and len(nodes) >= enough:
                 break
@@ -278,56 +277,12 @@ class IronicInventory(inventory.Inventory):
         ]
         outside = len(nodes) - len(inside)
         if outside:
-            LOG.debug('Ironic listed %s nodes outside of %s', outside, scope)
+            LOG.debug('Ironic listed %s nodes outside %s', outside, scope)
         return inside
-
-    def _pages(
-        self,
-        filters: api.Params,
-        request_id: str,
-        enough: int | None,
-    ) -> Iterator[list[Any]]:
-        """Give one page after the other, each asked for with every filter.
-
-        The server's own link to the next page only tells that there is one:
-        it lacks the filters.
-        """
-        params = [
-            ('limit', str(min(self._page_size, enough or self._page_size))),
-            *filters,
-        ]
-        marker: str | None = None
-        while True:
-            page, more = self._page(params, marker, request_id)
-            yield page
-            if not more:
-                return
-            marker = ironic_filters.last_uuid(page, marker)
-
-    def _page(
-        self,
-        params: api.Params,
-        marker: str | None,
-        request_id: str,
-    ) -> tuple[list[Any], bool]:
-        if marker is not None:
-            params = [*params, ('marker', marker)]
-        try:
-            body = self._api.get(
-                '/nodes', params, about=marker, request_id=request_id
-            )
-        except api.NotFoundFault as exc:
-            raise _WalkBrokenError(f'{marker} was deleted') from exc
-        page = body.get('nodes')
-        if not isinstance(page, list):
-            raise exceptions.IronicError(
-                'Ironic answered with something else than a list of nodes'
-            )
-        return page, 'next' in body or len(page) >= self._page_size
 
     def _known_fields(self) -> list[str]:
         minor = self._api.minor
-        fields = {**FIELDS, **self._wanted}
+        fields = {**FIELDS, **self._on_request}
         return [field for field, since in fields.items() if since <= minor]
 
 
@@ -350,20 +305,14 @@ def open_inventory(
     """Build the inventory from ``[ironic]``; nothing is sent yet.
 
     :param request_id: sent with every request for nodes.
-    :param on_request: fields to ask for that are not always asked for.
+    :param on_request: fields of :data:`nodes.ON_REQUEST` to read as well.
     :raises ConfigurationError: if a value has not the type of its option.
     :raises IronicError: naming the line that is missing or wrong.
     """
-    try:
-        register_opts(conf)
-        connection = session.connect(conf, GROUP, service_type=SERVICE_TYPE)
-        return IronicInventory(
-            connection,
-            page_size=conf[GROUP].page_size,
-            request_id=request_id,
-            on_request=on_request,
-        )
-    except cfg.Error as exc:
-        # oslo.config tells where it keeps the value; that helps nobody.
-        text = re.sub(r' from LocationInfo\(.*\) is not', ' is not', str(exc))
-        raise exceptions.ConfigurationError([f'[{GROUP}] {text}']) from exc
+    register_opts(conf)
+    return IronicInventory(
+        session.connect(conf, GROUP, service_type=SERVICE_TYPE),
+        page_size=session.value(conf, GROUP, 'page_size'),
+        request_id=request_id,
+        on_request=on_request,
+    )

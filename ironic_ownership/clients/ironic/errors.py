@@ -1,23 +1,27 @@
-"""What Ironic's answers mean when they are not what was asked for.
+"""Errors for Ironic's answers; sends nothing.
 
-Tells Ironic's own faults from those of whatever else may answer in its place,
-and what may pass from what will not. Sends nothing.
+Separates Ironic's own errors from those of a proxy or another server, and
+temporary errors from lasting ones.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ironic_ownership.clients import response_text
+from ironic_ownership.clients import transport
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
     import requests
 
-ENDPOINT_HINT = (
-    "Let [ironic] endpoint_override be the URL of Ironic's API, such as "
-    'http://ironic.example.org:6385'
+IRONIC = transport.Service(
+    'Ironic',
+    'ironic',
+    'http://ironic.example.org:6385',
+    exceptions.IronicError,
+    exceptions.IronicUnavailableError,
 )
 _WRITER_HINT = (
     'To reserve nodes, the user in [ironic] needs the system-scoped member '
@@ -27,33 +31,64 @@ _HINTS = {
     400: '',
     401: 'Check the credentials in [ironic]',
     403: 'The user in [ironic] needs the system-scoped reader role',
-    406: 'Was Ironic downgraded? The next request asks for its versions',
+    406: 'Was Ironic downgraded? The next request reads its versions again',
     409: '',
 }
 _VERSION_HEADER = 'X-OpenStack-Ironic-API-Version'
-_MAY_PASS = frozenset((408, 425, 429))
 
 
-def says_not_found(answer: requests.Response, uuid: str) -> bool:
-    """Tell Ironic's own "no such node" from every other 404.
+class NotFoundError(exceptions.IronicError):
+    """Ironic itself reports that the object does not exist."""
+
+
+class ConflictError(exceptions.IronicError):
+    """Ironic itself answered 409: another object or a lock is in the way."""
+
+
+class BadRequestError(exceptions.IronicError):
+    """Ironic itself answered 400: it does not accept the request."""
+
+
+_WRITE_ERRORS: Mapping[int, type[exceptions.IronicError]] = {
+    400: BadRequestError,
+    409: ConflictError,
+}
+
+
+def check_found(answer: requests.Response, uuid: str | None) -> None:
+    """Separate Ironic's own "no such node" from every other 404.
 
     A proxy, a wrong path or another service must never make a node look
-    deleted: Ironic signs with its version and names the node in its fault.
+    deleted: Ironic sends its version and names the node in its error.
+
+    :raises NotFoundError: for Ironic's own.
     """
-    return (
-        answer.status_code == 404
-        and is_signed(answer)
-        and uuid.lower() in _fault(answer).lower()
-    )
+    if (
+        uuid is not None
+        and answer.status_code == 404
+        and _is_ironic(answer)
+        and uuid.lower() in _error_text(answer).lower()
+    ):
+        raise NotFoundError(f'Ironic does not have {uuid}')
 
 
-def is_signed(answer: requests.Response) -> bool:
-    """Tell whether Ironic itself answered, and not what stands before it."""
+def check_accepted(answer: requests.Response) -> None:
+    """Raise Ironic's own refusals of a write.
+
+    :raises BadRequestError: for 400.
+    :raises ConflictError: for 409.
+    """
+    refusal = _WRITE_ERRORS.get(answer.status_code)
+    if refusal is not None and _is_ironic(answer):
+        raise refusal(str(status_error(answer)))
+
+
+def _is_ironic(answer: requests.Response) -> bool:
     return _VERSION_HEADER in answer.headers
 
 
-def _fault(answer: requests.Response) -> str:
-    """Return the text of Ironic's fault; empty if the body is no fault."""
+def _error_text(answer: requests.Response) -> str:
+    """Return the text of Ironic's error; empty if the body is none."""
     try:
         message = json.loads(answer.content)['error_message']
         if isinstance(message, str):
@@ -67,45 +102,21 @@ def _fault(answer: requests.Response) -> str:
 def status_error(answer: requests.Response) -> exceptions.IronicError:
     """Return the error for an answer with a status other than 200."""
     status = answer.status_code
-    text = _fault(answer) or answer.reason or ''
-    message = f'Ironic answered {status} to {_asked(answer)}: {text[:300]}'
-    if status >= 500 or status in _MAY_PASS:
+    text = _error_text(answer) or answer.reason or ''
+    message = (
+        f'Ironic answered {status} to {transport.request_line(answer)}: '
+        f'{text[:300]}'
+    )
+    if transport.may_pass(status):
         return exceptions.IronicUnavailableError(message)
     if 300 <= status < 400:
         place = answer.headers.get('Location', 'nowhere')
         return exceptions.IronicError(
-            f'{response_text.url(answer)} redirects to {place}',
-            hint=ENDPOINT_HINT,
+            f'{transport.url(answer)} redirects to {place}',
+            hint=IRONIC.endpoint_hint,
         )
     if status == 403 and answer.request.method != 'GET':
         return exceptions.IronicError(message, hint=_WRITER_HINT)
     return exceptions.IronicError(
-        message, hint=_HINTS.get(status, ENDPOINT_HINT)
+        message, hint=_HINTS.get(status, IRONIC.endpoint_hint)
     )
-
-
-def not_ironic(answer: requests.Response, what: str) -> exceptions.IronicError:
-    """Return the error for an answer that Ironic would not give."""
-    return exceptions.IronicError(
-        f'The answer to {_asked(answer)} is {what} but '
-        f'{response_text.kind(answer)}',
-        hint=ENDPOINT_HINT,
-    )
-
-
-def connection_error(exc: Exception) -> exceptions.IronicError:
-    """Return the error for a request that got no answer."""
-    from keystoneauth1 import exceptions as ksa
-
-    if isinstance(exc, ksa.SSLError):
-        return exceptions.IronicError(
-            f'No secure connection to Ironic: {response_text.one_line(exc)}',
-            hint='Let [ironic] cafile name the certificate of its authority',
-        )
-    return exceptions.IronicUnavailableError(
-        f'Ironic does not answer: {response_text.unanswered(exc)}'
-    )
-
-
-def _asked(answer: requests.Response) -> str:
-    return f'{answer.request.method or "GET"} {response_text.url(answer)}'

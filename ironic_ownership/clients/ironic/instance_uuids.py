@@ -1,10 +1,10 @@
-"""Reserve nodes by their field ``instance_uuid``, for an older Ironic.
+"""Reservations of nodes by their field ``instance_uuid``, for an older Ironic.
 
-The field is unique, and Ironic never writes over it: that is the one thing
-that two services can race for before API 1.52. Ironic checks nothing else
-then, so what an allocation would be judged by is looked at here first. The
-node's ``extra`` gets a mark that names the instance as well, because nobody
-takes the mark away when the instance is.
+The field is unique, and Ironic never overwrites it: before API 1.52, only
+this field decides a race of two services. Ironic checks nothing else then, so
+the conditions of an allocation are checked here first. The node's ``extra``
+gets a mark that names the instance too, because the mark stays when the
+instance is taken off.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
-from ironic_ownership.clients.ironic import api, nodes, pagination
+from ironic_ownership.clients.ironic import api, errors, nodes, pagination
 from ironic_ownership.contracts import allocations, exceptions, model
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ class IronicInstanceUUIDs(allocations.Allocations):
 
     @property
     def method(self) -> allocations.Method:
-        """By what it reserves."""
+        """The method of reservation."""
         return allocations.Method.INSTANCE_UUID
 
     def check(self) -> None:
-        """Ask whether Ironic is there; any version will do."""
+        """Check that Ironic answers; any version suffices."""
         self._api.negotiate()
 
     def create(
@@ -60,7 +60,7 @@ class IronicInstanceUUIDs(allocations.Allocations):
         owner: str,
         traits: Collection[str] = (),
     ) -> allocations.Allocation:
-        """Reserve the first of some nodes that can be had."""
+        """Reserve the first available one of some nodes."""
         found = self._existing(instance_uuid, owner)
         if found is not None:
             return found
@@ -88,7 +88,7 @@ class IronicInstanceUUIDs(allocations.Allocations):
         if found is not None and found.owner != owner:
             raise exceptions.AllocationConflictError(
                 f'Ironic has the instance {instance_uuid} on the node '
-                f'{found.node_uuid} for {found.owner or "somebody else"}',
+                f'{found.node_uuid} for {found.owner or "another client"}',
                 hint='An instance has one node: is its uuid right?',
             )
         return found
@@ -96,7 +96,7 @@ class IronicInstanceUUIDs(allocations.Allocations):
     def _unfit(
         self, uuid: str, resource_class: str, traits: Collection[str]
     ) -> str | None:
-        """Return why Ironic would not allocate the node, as it is now."""
+        """Return the reason not to reserve the node now, if any."""
         node = self._node(uuid)
         if node is None:
             return 'no such node'
@@ -124,12 +124,12 @@ class IronicInstanceUUIDs(allocations.Allocations):
                 about=uuid,
                 request_id=self._request_id,
             )
-        except api.NotFoundFault:
+        except errors.NotFoundError:
             return None
         return nodes.NodeReader().read(data)
 
     def _put(self, uuid: str, instance_uuid: str, owner: str) -> str | None:
-        """Put the instance on a node, and return why that failed."""
+        """Put the instance on a node; return the error if that fails."""
         mark = {'service': owner, 'instance_uuid': instance_uuid}
         try:
             self._patch(
@@ -144,9 +144,9 @@ class IronicInstanceUUIDs(allocations.Allocations):
                 ],
             )
         except (
-            api.NotFoundFault,
-            api.ConflictFault,
-            api.RefusedFault,
+            errors.NotFoundError,
+            errors.ConflictError,
+            errors.BadRequestError,
         ) as exc:
             LOG.info('Ironic does not give the node %s: %s', uuid, exc)
             return str(exc)
@@ -154,33 +154,24 @@ class IronicInstanceUUIDs(allocations.Allocations):
 
     def get(self, instance_uuid: str) -> allocations.Allocation | None:
         """Look up the node of an instance."""
-        for data in self._list(
-            'instance_uuid', nodes.checked_uuid(instance_uuid)
-        ):
-            if isinstance(data, dict) and _instance(data) == instance_uuid:
-                return _read(data)
-        return None
+        data = self._node_of(instance_uuid)
+        return None if data is None else _read(data)
 
     def delete(self, instance_uuid: str) -> bool:
         """Take an instance off its node, unless it is deployed.
 
-        Ironic would not mind, before a node has an allocation.
+        Ironic itself would allow that.
         """
-        for data in self._list(
-            'instance_uuid', nodes.checked_uuid(instance_uuid)
-        ):
-            if isinstance(data, dict) and _instance(data) == instance_uuid:
-                return self._take(data)
-        return False
-
-    def _take(self, data: Mapping[str, Any]) -> bool:
+        data = self._node_of(instance_uuid)
+        if data is None:
+            return False
         found = _read(data)
         uuid = str(found.node_uuid)
         if found.owner is None:
             raise exceptions.AllocationConflictError(
-                f'Somebody else put the instance {found.instance_uuid} on '
+                f'Another client put the instance {found.instance_uuid} on '
                 f'the node {uuid}',
-                hint='Who did it has to take it off',
+                hint='That client has to take it off',
             )
         state = data.get('provision_state')
         if state not in _NOT_DEPLOYED and not data.get('maintenance'):
@@ -197,33 +188,32 @@ class IronicInstanceUUIDs(allocations.Allocations):
                     {'op': 'remove', 'path': _MARK},
                 ],
             )
-        except api.NotFoundFault:
-            LOG.debug('The node %s went by itself', uuid)
-        except api.ConflictFault as exc:
+        except errors.NotFoundError:
+            LOG.debug('The node %s is gone already', uuid)
+        except errors.ConflictError as exc:
             raise exceptions.AllocationInUseError(
-                f'Ironic does not let the node {uuid} be changed: {exc}',
-                hint='It is being worked on: try again later',
+                f'Ironic refuses to change the node {uuid}: {exc}',
+                hint='Another operation has locked it: try again later',
             ) from exc
         return True
 
     def mine(self, owner: str) -> Sequence[allocations.Allocation]:
         """List all that this project reserved for a service."""
-        found = (
-            _read(data)
-            for data in self._list('associated', 'true')
-            if isinstance(data, dict)
-        )
+        found = map(_read, self._list('associated', 'true'))
         return [one for one in found if one.owner == owner]
 
-    def _list(self, name: str, value: str) -> list[Any]:
-        return list(
-            pagination.walk(
-                self._api,
-                'nodes',
-                [_FIELDS, (name, value)],
-                request_id=self._request_id,
-            )
+    def _node_of(self, instance_uuid: str) -> Mapping[str, Any] | None:
+        found = self._list('instance_uuid', nodes.checked_uuid(instance_uuid))
+        return next((d for d in found if _instance(d) == instance_uuid), None)
+
+    def _list(self, name: str, value: str) -> list[dict[str, Any]]:
+        found = pagination.walk(
+            self._api,
+            'nodes',
+            [_FIELDS, (name, value)],
+            request_id=self._request_id,
         )
+        return [data for data in found if isinstance(data, dict)]
 
     def _patch(self, uuid: str, changes: Sequence[Mapping[str, Any]]) -> None:
         self._api.write(

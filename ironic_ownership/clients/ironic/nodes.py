@@ -1,9 +1,8 @@
-"""Nodes as Ironic's API describes them, turned into values at the edge.
+"""Conversion of Ironic's nodes to values. No requests, no decisions.
 
-Whatever a node looks like, it becomes a value or is dropped: it must not stop
-the others. Doubtful things are read so that nothing is lost by it: an odd
-instance is an instance, an odd maintenance flag is maintenance. No requests
-here, and no decisions.
+An odd node becomes a value or is dropped: it must not stop the others. Odd
+fields are read in the safe direction: an odd instance is an instance, an odd
+maintenance flag is maintenance.
 
 Memory: a scan may bring 100,000 nodes that differ in little, so equal texts,
 properties and traits exist once for each :class:`NodeReader`.
@@ -39,13 +38,13 @@ FIELDS: Mapping[str, int] = {
     'reservation': 1,
     'retired': 61,
 }
-"""What a scan asks for, and the minor version that brought each field.
+"""Fields that a scan reads, and the minor version that brought each.
 
 More would cost the server two to five times the work, or a 500.
 """
 
 ON_REQUEST: Mapping[str, int] = {'extra': 1}
-"""What a scan asks for besides, if a policy needs it."""
+"""Further fields, read if a policy needs them."""
 
 _UUID = re.compile(r'[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}')
 _FALSE = frozenset(('', '0', 'f', 'false', 'n', 'no', 'off', 'none'))
@@ -57,7 +56,7 @@ def is_uuid(value: object) -> bool:
 
 
 def checked_uuid(text: str) -> str:
-    """Return a uuid; another text could name something else in a path.
+    """Return a uuid; another text could change the meaning of a path.
 
     :raises IronicError: for another text.
     """
@@ -75,9 +74,9 @@ class NodeReader:
         self._traits: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def read(self, data: object) -> model.Node | None:
-        """Turn one node of an answer into a value.
+        """Convert one node of an answer.
 
-        :param data: what the JSON of the answer holds for the node.
+        :param data: from the JSON of the answer.
         :returns: the node, or ``None``, with a warning, when it has no
             usable uuid.
         """

@@ -1,6 +1,6 @@
-"""Walk over the pages of a list of things that have a uuid.
+"""Page-by-page reads of a list: the whole list or an error.
 
-A walk that meets a page whose place is gone fails as a whole: part of a list
+A list that changes at the place of a page fails as a whole: a part of a list
 is never an answer.
 """
 
@@ -9,15 +9,62 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ironic_ownership.clients.ironic.api import (
-    IronicAPI,
-    NotFoundFault,
-    Params,
-)
+from ironic_ownership.clients.ironic import errors, nodes
+from ironic_ownership.clients.ironic.api import IronicAPI, Params
 from ironic_ownership.contracts import exceptions
 
 PAGE_SIZE = 1000
-"""What Ironic, as it is shipped, puts on one page at most."""
+"""Most items on one page of Ironic, by default."""
+
+
+class ListChangedError(Exception):
+    """The list changed while it was read."""
+
+
+def pages(
+    api: IronicAPI,
+    collection: str,
+    params: Params,
+    *,
+    key: str = 'uuid',
+    page_size: int | None = None,
+    request_id: str | None = None,
+) -> Iterator[list[Any]]:
+    """Yield one page after the other, each requested with all parameters.
+
+    The server's own link to the next page is only a sign that there is one:
+    it lacks the filters.
+
+    :param collection: such as ``nodes``: the path and the key of the list.
+    :param params: with the fields, ``key`` among them, and all filters.
+    :param key: field after whose value the next page begins.
+    :raises ListChangedError: if the last item of a page was deleted.
+    :raises IronicError: if the list cannot be read to its end.
+    """
+    size = page_size or PAGE_SIZE
+    marker: str | None = None
+    while True:
+        query = [('limit', str(size)), *params]
+        if marker is not None:
+            query.append(('marker', marker))
+        try:
+            body = api.get(
+                f'/{collection}',
+                query,
+                about=marker if key == 'uuid' else None,
+                request_id=request_id,
+            )
+        except errors.NotFoundError as exc:
+            raise ListChangedError(f'{marker} was deleted') from exc
+        page = body.get(collection)
+        if not isinstance(page, list):
+            raise exceptions.IronicError(
+                f'The answer of Ironic is no list of {collection}'
+            )
+        yield page
+        if 'next' not in body and len(page) < size:
+            return
+        marker = _last(page, key, marker, collection)
 
 
 def walk(
@@ -27,44 +74,29 @@ def walk(
     *,
     request_id: str | None = None,
 ) -> Iterator[Any]:
-    """Give all items of a list, as they are in the JSON of the answers.
+    """Yield all items of a list, as they are in the JSON of the answers.
 
-    :param collection: such as ``nodes``: the path and the key of the list.
-    :param params: with the fields, ``uuid`` among them, and all filters.
-    :raises IronicUnavailableError: also if the list does not hold still.
+    :raises IronicUnavailableError: also if the list changes in between.
     """
-    marker: str | None = None
-    while True:
-        place = [] if marker is None else [('marker', marker)]
-        try:
-            body = api.get(
-                f'/{collection}',
-                [('limit', str(PAGE_SIZE)), *params, *place],
-                about=marker,
-                request_id=request_id,
-            )
-        except NotFoundFault as exc:
-            raise exceptions.IronicUnavailableError(
-                f'The list of {collection} changed while it was read'
-            ) from exc
-        page = body.get(collection)
-        if not isinstance(page, list):
-            raise exceptions.IronicError(
-                f'Ironic answered with something else than {collection}'
-            )
-        yield from page
-        if 'next' not in body or not page:
-            return
-        marker = _last_uuid(page, marker, collection)
+    try:
+        for page in pages(api, collection, params, request_id=request_id):
+            yield from page
+    except ListChangedError as exc:
+        raise exceptions.IronicUnavailableError(
+            f'The list of {collection} changed while it was read'
+        ) from exc
 
 
-def _last_uuid(
-    page: Sequence[Any], before: str | None, collection: str
+def _last(
+    page: Sequence[Any], key: str, before: str | None, collection: str
 ) -> str:
-    last = page[-1].get('uuid') if isinstance(page[-1], dict) else None
-    if not isinstance(last, str) or last == before:
-        raise exceptions.IronicError(
-            f'A page of {collection} has no uuid after which the next one '
-            'could begin'
-        )
-    return last
+    for data in reversed(page):
+        last = data.get(key) if isinstance(data, dict) else None
+        if key == 'uuid' and not nodes.is_uuid(last):
+            continue
+        if isinstance(last, str) and last != before:
+            return last
+    raise exceptions.IronicError(
+        f'A page of {collection} has no {key} after which the next one could '
+        'begin'
+    )

@@ -1,7 +1,7 @@
-"""Which versions of its API a server speaks, read from what it says.
+"""API versions of a server, read from its version document.
 
-Read here and not by the SDK's discovery, which takes a server that is down
-for one that is not Ironic. Sends nothing.
+The SDK's discovery is not used: it takes a server that is down for one that
+is not Ironic. Sends nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def read(
     """Read the prefix of the API, and the lowest and highest minor version.
 
     :param document: that of the root, or of ``/v1`` itself.
-    :raises IronicError: if what answered is not Ironic.
+    :raises IronicError: if the server is not Ironic.
     """
     default = document.get('default_version')
     if document.get('id') == 'v1':
@@ -29,8 +29,8 @@ def read(
         prefix, entry = '/v1', default
     else:
         raise exceptions.IronicError(
-            'What answers in the place of Ironic is something else',
-            hint=errors.ENDPOINT_HINT,
+            'The server at the URL of Ironic is another one',
+            hint=errors.IRONIC.endpoint_hint,
         )
     low = _minor(
         headers.get('X-OpenStack-Ironic-API-Minimum-Version')
@@ -42,9 +42,8 @@ def read(
     )
     if low is None or high is None:
         raise exceptions.IronicError(
-            'What answers in the place of Ironic does not say which API '
-            'versions it speaks',
-            hint=errors.ENDPOINT_HINT,
+            'The server at the URL of Ironic does not list its API versions',
+            hint=errors.IRONIC.endpoint_hint,
         )
     return prefix, low, high
 

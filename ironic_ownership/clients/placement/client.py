@@ -1,7 +1,7 @@
-"""The resource providers of a real Placement: the port, over openstacksdk.
+"""The placement port on a real Placement, over openstacksdk.
 
 It must never turn a failure into a missing provider or missing allocations:
-by those answers a record is deleted.
+those lead to the deletion of a record.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from openstack import connection as sdk
 
 ATTEMPTS = 4
-"""How often a write is tried while other writers come between."""
+"""Attempts of one write while other clients change the provider."""
 
-T = TypeVar('T')
+S = TypeVar('S', placement.Inventory, placement.Traits)
 
 
 class PlacementClient(placement.Placement):
@@ -40,13 +40,13 @@ class PlacementClient(placement.Placement):
         return self._get(uuid, '') is not None
 
     def consumers(self, uuid: str) -> frozenset[str] | None:
-        """Return who holds allocations of the node's provider."""
+        """Return the consumers with allocations of the node's provider."""
         data = self._get(uuid, '/allocations')
         if data is None:
             return None
         allocations = data.get('allocations')
         if not isinstance(allocations, dict):
-            raise _odd('allocations')
+            raise _unexpected('allocations')
         return frozenset(map(str, allocations))
 
     def put_provider(
@@ -64,14 +64,14 @@ class PlacementClient(placement.Placement):
                 '/resource_providers',
                 body={'uuid': uuid, 'name': name},
             )
-        except api.DuplicateFault as exc:
-            # By its uuid; or sent twice, or by its name.
+        except api.DuplicateProviderError as exc:
+            # The request arrived twice, or the uuid or the name is taken.
             if not self.has_provider(uuid):
                 raise exceptions.PlacementRefusedError(
                     f'Another provider in Placement has the name {name!r}, '
                     f'so {uuid} gets none',
                     hint='See openstack resource provider show; delete it '
-                    'if nobody uses it',
+                    'if it is not in use',
                 ) from exc
             return False
         return True
@@ -80,7 +80,7 @@ class PlacementClient(placement.Placement):
         """Delete the provider of a node, with its inventory and traits."""
         try:
             self._api.send('DELETE', _path(uuid), about=uuid)
-        except api.NoProviderFault:
+        except api.ProviderNotFoundError:
             return False
         return True
 
@@ -98,25 +98,22 @@ class PlacementClient(placement.Placement):
         confirm: placement.Confirm | None = None,
     ) -> placement.Inventory:
         """Make these the whole inventory of a node."""
-        wanted = {n: dataclasses.asdict(r) for n, r in resources.items()}
+        inventories = {n: dataclasses.asdict(r) for n, r in resources.items()}
 
-        def put(generation: int | None) -> placement.Inventory:
-            if generation is None:
-                seen = self.inventory(uuid)
-                if seen is None:
-                    raise _no_provider(uuid)
-                if dict(seen.resources) == dict(resources):
-                    return seen
-                generation = seen.generation
+        def put(generation: int) -> placement.Inventory:
             self._create('/resource_classes', resources, confirm)
-            _confirmed(confirm)
-            body = {
-                'resource_provider_generation': generation,
-                'inventories': wanted,
-            }
-            return _inventory(self._put(uuid, 'inventories', body))
+            data = self._put(
+                uuid, generation, 'inventories', inventories, confirm
+            )
+            return _inventory(data)
 
-        return _while_others_write(put, generation)
+        return _replace(
+            lambda: self.inventory(uuid),
+            lambda seen: dict(seen.resources) == dict(resources),
+            put,
+            uuid,
+            generation,
+        )
 
     def traits(self, uuid: str) -> placement.Traits | None:
         """Return the traits of a node; ``None`` without a provider."""
@@ -134,23 +131,19 @@ class PlacementClient(placement.Placement):
         """Make these all the traits of a node; custom ones are created."""
         wanted = frozenset(names)
 
-        def put(generation: int | None) -> placement.Traits:
-            if generation is None:
-                seen = self.traits(uuid)
-                if seen is None:
-                    raise _no_provider(uuid)
-                if seen.names == wanted:
-                    return seen
-                generation = seen.generation
+        def put(generation: int) -> placement.Traits:
             self._create('/traits', wanted, confirm)
-            _confirmed(confirm)
-            body = {
-                'resource_provider_generation': generation,
-                'traits': sorted(wanted),
-            }
-            return _traits(self._put(uuid, 'traits', body))
+            return _traits(
+                self._put(uuid, generation, 'traits', sorted(wanted), confirm)
+            )
 
-        return _while_others_write(put, generation)
+        return _replace(
+            lambda: self.traits(uuid),
+            lambda seen: seen.names == wanted,
+            put,
+            uuid,
+            generation,
+        )
 
     def _create(
         self,
@@ -167,25 +160,32 @@ class PlacementClient(placement.Placement):
                 self._created.add(path)
 
     def _put(
-        self, uuid: str, what: str, body: dict[str, Any]
+        self,
+        uuid: str,
+        generation: int,
+        what: str,
+        value: object,
+        confirm: placement.Confirm | None,
     ) -> dict[str, Any]:
+        _confirmed(confirm)
+        body = {'resource_provider_generation': generation, what: value}
         try:
             return self._api.send(
                 'PUT', f'{_path(uuid)}/{what}', about=uuid, body=body
             )
-        except api.NoProviderFault as exc:
+        except api.ProviderNotFoundError as exc:
             raise _no_provider(uuid) from exc
-        except api.ConcurrentUpdateFault:
+        except api.ConcurrentUpdateError:
             raise
         except exceptions.PlacementError:
-            # Perhaps somebody has deleted a name that was created here.
+            # Another client may have deleted a name that was created here.
             self._created.clear()
             raise
 
     def _get(self, uuid: str, what: str) -> dict[str, Any] | None:
         try:
             return self._api.send('GET', f'{_path(uuid)}{what}', about=uuid)
-        except api.NoProviderFault:
+        except api.ProviderNotFoundError:
             return None
 
 
@@ -193,25 +193,36 @@ def _path(uuid: str) -> str:
     return f'/resource_providers/{uuid}'
 
 
-def _while_others_write(
-    put: Callable[[int | None], T], generation: int | None
-) -> T:
-    """Try a write again while the generation changes under it.
+def _replace(
+    read: Callable[[], S | None],
+    is_wanted: Callable[[S], bool],
+    put: Callable[[int], S],
+    uuid: str,
+    generation: int | None,
+) -> S:
+    """Write with the known generation; retry with one that was read.
 
-    :raises ProviderBusyError: if that does not end.
+    :raises NoProviderError: if the provider does not exist.
+    :raises ProviderBusyError: if the generation changes in every attempt.
     """
-    for _ in range(ATTEMPTS - 1):
+    for attempt in range(1, ATTEMPTS + 1):
+        if generation is None:
+            seen = read()
+            if seen is None:
+                raise _no_provider(uuid)
+            if is_wanted(seen):
+                return seen
+            generation = seen.generation
         try:
             return put(generation)
-        except api.ConcurrentUpdateFault:
+        except api.ConcurrentUpdateError as exc:
+            if attempt == ATTEMPTS:
+                raise exceptions.ProviderBusyError(
+                    'Other clients changed the provider in each of '
+                    f'{ATTEMPTS} attempts to write: {exc}'
+                ) from exc
             generation = None
-    try:
-        return put(generation)
-    except api.ConcurrentUpdateFault as exc:
-        raise exceptions.ProviderBusyError(
-            f'Others changed the provider in each of {ATTEMPTS} attempts to '
-            f'write: {exc}'
-        ) from exc
+    raise AssertionError
 
 
 def _confirmed(confirm: placement.Confirm | None) -> None:
@@ -232,7 +243,7 @@ def _inventory(data: Mapping[str, Any]) -> placement.Inventory:
             },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as exc:
-        raise _odd('an inventory') from exc
+        raise _unexpected('inventory') from exc
 
 
 def _traits(data: Mapping[str, Any]) -> placement.Traits:
@@ -242,13 +253,13 @@ def _traits(data: Mapping[str, Any]) -> placement.Traits:
             frozenset(map(str, data['traits'])),
         )
     except (KeyError, TypeError, ValueError) as exc:
-        raise _odd('traits') from exc
+        raise _unexpected('traits') from exc
 
 
-def _odd(what: str) -> exceptions.PlacementError:
+def _unexpected(what: str) -> exceptions.PlacementError:
     return exceptions.PlacementError(
-        f'Placement answered with something else than {what}',
-        hint=api.ENDPOINT_HINT,
+        f'The answer of Placement holds no {what}',
+        hint=api.PLACEMENT.endpoint_hint,
     )
 
 

@@ -1,8 +1,8 @@
-"""Whether the configuration uses Placement, and the client if it does.
+"""Options of Placement, and the client if they enable it.
 
-Placement is optional, and a gate of deletions hangs on it: that gate must not
-be lost by a slip of the pen. So any line in ``[placement]`` turns it on, and
-what looks like that group and is none is an error.
+Placement is optional, and a gate of deletions depends on it: that gate must
+not be lost by a typing error. So any line in ``[placement]`` turns it on, and
+a misspelt name of the group is an error.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import pathlib
 from collections.abc import Iterable
-from typing import Any
 
 from oslo_config import cfg
 
@@ -24,10 +23,10 @@ OPTS = (
     cfg.BoolOpt(
         'enabled',
         help='Whether this deployment uses Placement. If it does, the record '
-        'of a node is only deleted when nobody holds an allocation of its '
+        'of a node is only deleted when no consumer has an allocation of its '
         'resource provider, which is deleted with it. Not set: it does if '
-        'any other option of this group is set. Say false where there is no '
-        'Placement, and true to make sure that the group cannot be forgotten.',
+        'any other option of this group is set. Set it to false where there '
+        'is no Placement, and to true so that a missing group is an error.',
     ),
     cfg.BoolOpt(
         'report_inventory',
@@ -35,26 +34,27 @@ OPTS = (
         help='Whether this service reports its nodes to Placement: a '
         'provider for each, with its resource class, its traits, and all of '
         'it reserved while nothing can be scheduled to it; or, with the '
-        'policy "reservation", one provider with the sums. Say false where '
-        'nova-compute serves the same nodes: it reports them itself. All '
-        'services of a deployment should say the same.',
+        'policy "reservation", one provider with the sums. Set it to false '
+        'where nova-compute serves the same nodes: it reports them itself. '
+        'All services of a deployment should have the same value.',
     ),
     cfg.FloatOpt(
         'compare_interval',
         default=0,
         min=0,
-        help='Seconds after which each provider is compared with what was '
-        'reported, because somebody else may have changed or deleted it, or '
-        'restored Placement from a copy. The nodes take turns, at two '
-        'requests each, and nothing is written unless it differs. Zero: '
-        'never, so that a refresh without a change asks Placement nothing. '
-        'Set it for a while after such a thing happened, or to 86400 for '
-        'once a day. Not used with the policy "reservation".',
+        help='Seconds after which each provider is compared with the last '
+        'report, because another client may have changed or deleted it, or '
+        'Placement may have been restored from a copy. The comparisons are '
+        'spread over the interval, at two requests each, and nothing is '
+        'written unless it differs. Zero: never, so that a refresh without a '
+        'change sends no request to Placement. Set it for a while after such '
+        'an event, or to 86400 for once a day. Not used with the policy '
+        '"reservation".',
     ),
 )
 _HINT = (
     'Add auth_type = password with auth_url, username, password, '
-    'user_domain_name, project_name and project_domain_name; or say '
+    'user_domain_name, project_name and project_domain_name; or set '
     'enabled = false if there is no Placement'
 )
 
@@ -72,10 +72,7 @@ def is_configured(conf: cfg.ConfigOpts) -> bool:
     """
     conf.register_opts(OPTS, group=GROUP)
     session.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
-    try:
-        enabled: bool | None = conf[GROUP].enabled
-    except (ValueError, cfg.Error) as exc:
-        raise exceptions.ConfigurationError([f'[{GROUP}] {exc}']) from exc
+    enabled: bool | None = session.value(conf, GROUP, 'enabled')
     if enabled is None:
         written = _written(conf)
         enabled = bool(written.get(GROUP)) or _is_named(conf)
@@ -89,7 +86,9 @@ def reports(conf: cfg.ConfigOpts) -> bool:
 
     :raises ConfigurationError: as :func:`is_configured`.
     """
-    return is_configured(conf) and bool(_value(conf, 'report_inventory'))
+    return is_configured(conf) and bool(
+        session.value(conf, GROUP, 'report_inventory')
+    )
 
 
 def compare_interval(conf: cfg.ConfigOpts) -> float:
@@ -98,14 +97,7 @@ def compare_interval(conf: cfg.ConfigOpts) -> float:
     :raises ConfigurationError: as :func:`is_configured`.
     """
     is_configured(conf)
-    return float(_value(conf, 'compare_interval'))
-
-
-def _value(conf: cfg.ConfigOpts, name: str) -> Any:
-    try:
-        return conf[GROUP][name]
-    except (ValueError, cfg.Error) as exc:
-        raise exceptions.ConfigurationError([f'[{GROUP}] {exc}']) from exc
+    return float(session.value(conf, GROUP, 'compare_interval'))
 
 
 def open_placement(
@@ -128,12 +120,10 @@ def open_placement(
         )
     except exceptions.IronicError as exc:
         raise exceptions.PlacementError(str(exc.args[0]), hint=_HINT) from exc
-    except cfg.Error as exc:
-        raise exceptions.ConfigurationError([f'[{GROUP}] {exc}']) from exc
 
 
 def _written(conf: cfg.ConfigOpts) -> dict[str, dict[str, list[str]]]:
-    """Return all that the files say, by group, whether it means anything."""
+    """Return all lines of the files, by group, known or unknown."""
     paths = [pathlib.Path(path) for path in conf.config_file or ()]
     for directory in conf.config_dir or ():
         paths.extend(sorted(pathlib.Path(directory).glob('*.conf')))
@@ -147,12 +137,12 @@ def _written(conf: cfg.ConfigOpts) -> dict[str, dict[str, list[str]]]:
 
 
 def _is_named(conf: cfg.ConfigOpts) -> bool:
-    """Tell whether the credentials come from somewhere else than a file."""
+    """Tell whether the credentials come from another source than a file."""
     return any(conf[GROUP][name] for name in ('auth_type', 'auth_section'))
 
 
 def _check_groups(written: Iterable[str]) -> None:
-    """Refuse a group that is meant to be ours and is not.
+    """Refuse a misspelt name of the group.
 
     :raises ConfigurationError: naming it.
     """

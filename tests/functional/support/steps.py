@@ -15,8 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from keystoneauth1 import exceptions as ksa
 
-from ironic_ownership.clients.ironic.api import IronicAPI
-from ironic_ownership.clients.placement.api import PlacementAPI
+from ironic_ownership.clients import transport
 
 
 def die() -> None:
@@ -53,22 +52,17 @@ class Steps:
             sa.event.listen(sa.Engine, name, self.step)
 
     def count_requests(self) -> Callable[[], None]:
-        """Count requests; return what takes that back."""
-        kept = [(kind, kind._request) for kind in (IronicAPI, PlacementAPI)]
-        for kind, request in kept:
-            kind._request = self._counted(request)  # type: ignore
+        """Count requests; return a function that ends that."""
+        send = transport.Service.send
 
-        def restore() -> None:
-            for kind, request in kept:
-                kind._request = request  # type: ignore
-
-        return restore
-
-    def _counted(self, request: Any) -> Any:
-        def counted(api: Any, *args: Any) -> Any:
+        def counted(*args: Any, **how: Any) -> Any:
             self.step()
-            answer = request(api, *args)
+            answer = send(*args, **how)
             self.step()
             return answer
 
-        return counted
+        def restore() -> None:
+            transport.Service.send = send  # type: ignore[method-assign]
+
+        transport.Service.send = counted  # type: ignore
+        return restore

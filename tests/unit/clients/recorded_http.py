@@ -1,7 +1,7 @@
-"""A server that plays the Ironics which a real one cannot be made to be.
+"""A server that behaves as a real Ironic cannot be made to.
 
-What a real Ironic does is tested with a real one; this one is old, broken,
-slow, changes its list at the worst moment, or is not Ironic at all.
+It is old, broken or slow, changes its list at the worst moment, or is not
+Ironic at all. Everything else is tested with a real one.
 """
 
 from __future__ import annotations
@@ -41,13 +41,12 @@ def page(text: str, status: int = 200) -> Answer:
 class PlayedIronic:
     """One server; each part of it can be replaced.
 
-    :ivar nodes: what the list holds, in order.
-    :ivar lists: by the number of a list request, from 1: what to answer
-        instead; a ConnectionError ends the connection without an answer.
-    :ivar conductors: what the list of conductors holds, in order.
-    :ivar everything: what to answer to every request instead.
-    :ivar writes: what to answer to a request that is no GET, by its method
-        and path.
+    :ivar nodes: the list of nodes, in order.
+    :ivar lists: replacements for answers, by the number of a list request
+        from 1; a ConnectionError ends the connection without an answer.
+    :ivar conductors: the list of conductors, in order.
+    :ivar everything: replacement for every answer.
+    :ivar writes: answers to requests other than GET, by method and path.
     :ivar requests: (path, query) of each request.
     """
 

@@ -1,4 +1,4 @@
-"""What the group [ironic] may hold."""
+"""Options of the group [ironic]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OpenTest(testtools.TestCase):
         self.assertNotIn('\n', str(error))
         return str(error)
 
-    def test_missing_credentials_say_which_lines_to_add(self):
+    def test_missing_credentials_name_the_lines_to_add(self):
         text = self.refused()
         self.assertIn('auth_type is not set', text)
         self.assertIn('Add auth_type = password', text)

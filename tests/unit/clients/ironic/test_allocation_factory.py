@@ -1,6 +1,6 @@
-"""What reserves nodes, before Ironics that a real one cannot be made to be.
+"""Reservations, in states to which a real Ironic cannot be brought.
 
-What a real Ironic does is in tests/functional/test_allocations.py.
+Everything else is in tests/functional/test_allocations.py.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class AllocationsTest(ReservingCase):
         )
         self.assertEqual([('POST', '/v1/allocations')], self.written)
 
-    def test_allocation_that_never_settles_is_told_to_be_so(self) -> None:
+    def test_allocation_that_never_settles_stays_allocating(self) -> None:
         started = allocation(state='allocating', node_uuid=None)
         self.write(signed(201, started))
         self.answer(signed(200, started))
@@ -164,7 +164,7 @@ class AllocationsTest(ReservingCase):
         with self.assertRaises(exceptions.IronicUnavailableError):
             self.create()
 
-    def test_user_without_the_right_to_write_is_told_which_it_needs(
+    def test_user_without_the_right_to_write_gets_its_name(
         self,
     ) -> None:
         self.write(recorded_http.fault(403, 'Forbidden'))

@@ -1,4 +1,4 @@
-"""Walks over the pages, versions and answers that are not what was asked."""
+"""Pages, versions and unexpected answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PlayedTestCase(testtools.TestCase):
 
 
 class WalkTest(PlayedTestCase):
-    def test_walk_ends_with_the_list_whatever_its_length(self):
+    def test_list_of_any_length_is_read_to_its_end(self):
         for count in (0, 1, 6, 7, 8, 13, 14, 15):
             ironic = self.play(count)
             nodes = recorded_http.open_inventory(ironic.url, page_size=7).scan(
@@ -343,7 +343,7 @@ class VersionTest(PlayedTestCase):
         ironic.versions = '1.1', '1.82'
         inventory.scan(scope)
 
-    def test_what_is_not_ironic_is_refused_and_names_the_option(self):
+    def test_another_server_is_refused_and_the_option_named(self):
         for answer in (
             recorded_http.page('<html>Welcome'),
             recorded_http.page('{}'),

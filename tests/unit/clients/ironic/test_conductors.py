@@ -25,7 +25,7 @@ class ConductorsTest(test_client.PlayedTestCase):
             self.ironic.url, page_size=page_size
         )
 
-    def test_list_is_whole_whatever_its_length(self):
+    def test_list_of_any_length_is_complete(self):
         for count in (0, 1, 3, 4, 6, 7):
             inventory = self.open(*map(row, range(count)))
             self.assertEqual(
@@ -49,7 +49,7 @@ class ConductorsTest(test_client.PlayedTestCase):
             query,
         )
 
-    def test_odd_values_are_read_so_that_nobody_counts_by_mistake(self):
+    def test_odd_values_make_no_conductor_alive_by_mistake(self):
         inventory = self.open(
             row(1, conductor_group='Rack-A', drivers=['d', 7, None]),
             row(2, alive='yes', drivers=None, conductor_group=None),
@@ -96,7 +96,7 @@ class ConductorsTest(test_client.PlayedTestCase):
             self.ironic.everything = lambda answer=answer: answer
             self.refused(kind, inventory.conductors)
 
-    def test_page_that_leads_nowhere_ends_the_walk(self):
+    def test_page_that_leads_nowhere_is_an_error(self):
         inventory = self.open(row(1))
         inventory.check(model.Scope())
         self.ironic.everything = lambda: recorded_http.page(

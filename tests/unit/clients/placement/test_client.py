@@ -1,4 +1,4 @@
-"""What is not Placement, and what [placement] may hold."""
+"""Answers that are not Placement's, and options of [placement]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fault(detail: str, code: str = 'placement.undefined_code') -> bytes:
 
 
 class AnswerTest(configurations.ConfiguredCase):
-    """A server that answers everything with one and the same."""
+    """A server that gives every request the same answer."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -125,7 +125,7 @@ class AnswerTest(configurations.ConfiguredCase):
         ):
             self.assertTrue(placement.has_provider(UUID))
 
-    def test_what_may_pass_is_unavailable(self) -> None:
+    def test_temporary_error_means_unavailable(self) -> None:
         for status in (500, 502, 503, 504, 429):
             self.answer = status, HTML, b'busy'
             self.assert_no_answer(exceptions.PlacementUnavailableError)
@@ -218,10 +218,10 @@ class OptionsTest(configurations.ConfiguredCase):
                 self.opened(f'[{group}]\nauth_type = password')
             self.assertIn(f'[{group}]', str(caught.exception))
 
-    def test_other_groups_are_nobodys_business(self) -> None:
+    def test_other_groups_do_not_matter(self) -> None:
         self.assertIsNone(self.opened('[place]\na = b\n[my_replacement]\nc=d'))
 
-    def test_inventory_is_reported_unless_somebody_says_no(self) -> None:
+    def test_inventory_is_reported_by_default(self) -> None:
         for reports, text in (
             (False, ''),
             (False, '[placement]\nenabled = false'),
@@ -237,9 +237,7 @@ class OptionsTest(configurations.ConfiguredCase):
                 self.configure('[placement]\nreport_inventory = perhaps')
             )
 
-    def test_providers_are_compared_if_somebody_says_how_often(
-        self,
-    ) -> None:
+    def test_providers_are_compared_if_an_interval_is_set(self) -> None:
         for seconds, line in ((0, ''), (60, 'compare_interval = 60')):
             conf = self.configure(f'[placement]\nenabled = true\n{line}')
             self.assertEqual(seconds, options.compare_interval(conf))
