@@ -15,39 +15,39 @@ _LONGEST = 255
 
 def columns(
     row: Mapping[str, Any] | None,
-    evaluated: availability.Evaluation | None,
+    evaluation: availability.Evaluation | None,
     now: float,
 ) -> dict[str, Any]:
     """Return the two columns to write.
 
     :param row: of the node, if there is one.
-    :param evaluated: ``None`` keeps the columns as they are.
+    :param evaluation: ``None`` keeps the columns as they are.
     :param now: seconds since the epoch.
     """
     before = row['unavailable'] if row else None
     since = row['unavailable_since'] if row else None
-    if evaluated is None or evaluated.code == before:
+    if evaluation is None or evaluation.code == before:
         return {'unavailable': before, 'unavailable_since': since}
     return {
-        'unavailable': evaluated.code.value if evaluated.code else None,
-        'unavailable_since': now if evaluated.code else None,
+        'unavailable': evaluation.code.value if evaluation.code else None,
+        'unavailable_since': now if evaluation.code else None,
     }
 
 
 def event_reason(
-    row: Mapping[str, Any] | None, evaluated: availability.Evaluation | None
+    row: Mapping[str, Any] | None, evaluation: availability.Evaluation | None
 ) -> str | None:
     """Return the reason of the event that an evaluation leaves, if any.
 
     The first evaluation is no change, and an instance that comes or goes has
     an event of its own.
     """
-    if evaluated is None or row is None or row['deleted_at'] is not None:
+    if evaluation is None or row is None or row['deleted_at'] is not None:
         return None
-    before, after = row['unavailable'], evaluated.code
+    before, after = row['unavailable'], evaluation.code
     by_instance = {None, *availability.WITH_INSTANCE}
     if before == after or {before, after} <= by_instance:
         return None
     change = f'{before or "available"} -> {after or "available"}'
-    detail = f': {evaluated.detail}' if evaluated.detail else ''
+    detail = f': {evaluation.detail}' if evaluation.detail else ''
     return f'{change}{detail}'[:_LONGEST]

@@ -209,9 +209,9 @@ class ChangeSet:
         return True
 
     def _availability_event(
-        self, row: Row | None, evaluated: availability.Evaluation | None
+        self, row: Row | None, evaluation: availability.Evaluation | None
     ) -> None:
-        reason = availability_columns.event_reason(row, evaluated)
+        reason = availability_columns.event_reason(row, evaluation)
         if row is not None and reason is not None:
             self._event(
                 event_log.AVAILABILITY_CHANGED,

@@ -48,7 +48,7 @@ class FakeAllocationsTest(allocations.AllocationsContract, unittest.TestCase):
     def instance_of(self, uuid: str) -> str | None:
         return self.fake.nodes[uuid].instance_uuid
 
-    def reserve_as_somebody_else(self, uuid: str, instance_uuid: str) -> None:
+    def reserve_as_another_client(self, uuid: str, instance_uuid: str) -> None:
         self.change(uuid, instance_uuid=instance_uuid)
         self.fake.made[instance_uuid] = Allocation(
             instance_uuid, AllocationState.ACTIVE, node_uuid=uuid

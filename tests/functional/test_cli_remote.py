@@ -6,11 +6,7 @@ import json
 import uuid
 
 from lab import process
-from tests.functional.support import (
-    both_ways,
-    command_line,
-    reservation_case,
-)
+from tests.functional.support import both_ways, command_line, reservation_case
 
 UNKNOWN = '00000000-0000-4000-8000-00000000dead'
 

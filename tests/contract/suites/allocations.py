@@ -58,7 +58,7 @@ class AllocationsContract(_Case):
         """Return the instance that Ironic has on a node."""
         raise NotImplementedError
 
-    def reserve_as_somebody_else(self, uuid: str, instance_uuid: str) -> None:
+    def reserve_as_another_client(self, uuid: str, instance_uuid: str) -> None:
         """Reserve a node for an instance without this project."""
         raise NotImplementedError
 
@@ -237,7 +237,7 @@ class AllocationsContract(_Case):
     def test_what_somebody_else_made_is_left_alone(self) -> None:
         uuids = self.enrol(2)
         theirs = instance()
-        self.reserve_as_somebody_else(uuids[0], theirs)
+        self.reserve_as_another_client(uuids[0], theirs)
         found = self.client.get(theirs)
         assert found is not None
         self.assertEqual(
@@ -263,7 +263,7 @@ class AllocationsContract(_Case):
         uuids = self.enrol(4)
         ones = [self._create(instance(), [uuid]) for uuid in uuids[:2]]
         two = self._create(instance(), uuids[2:3], owner='two')
-        self.reserve_as_somebody_else(uuids[3], instance())
+        self.reserve_as_another_client(uuids[3], instance())
 
         def by_uuid(
             made: Sequence[allocations.Allocation],
