@@ -70,7 +70,8 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
 
 
 def _tuning(
-    core: Mapping[str, Any], policies: Mapping[str, policy_validation.Tried]
+    core: Mapping[str, Any],
+    policies: Mapping[str, policy_validation.ValidatedPolicy],
 ) -> Tuning:
     return Tuning(
         advertised=model.MemberSettings(
@@ -107,7 +108,9 @@ def _watch_interval(core: Mapping[str, Any]) -> float:
 
 
 def _remarks(
-    configured: str, host: str, policies: Iterable[policy_validation.Tried]
+    configured: str,
+    host: str,
+    policies: Iterable[policy_validation.ValidatedPolicy],
 ) -> Iterable[str]:
     if configured.strip() != host:
         yield (
@@ -204,10 +207,10 @@ def _policies(
     configured: Sequence[str],
     host: str | None,
     faults: list[str],
-) -> dict[str, policy_validation.Tried]:
+) -> dict[str, policy_validation.ValidatedPolicy]:
     """Build the policies; check them for a host, if one is to run them."""
     names = [name.strip() for name in configured]
-    selected: dict[str, policy_validation.Tried] = {}
+    selected: dict[str, policy_validation.ValidatedPolicy] = {}
     if not names:
         faults.append(
             '[ownership] policies is empty: add "policies = all", or remove '
@@ -224,7 +227,7 @@ def _policies(
                 built = target(values)
                 if host is not None:
                     built.check_host(host)
-                selected[name] = policy_validation.try_out(
+                selected[name] = policy_validation.validate(
                     built, plugins.origin
                 )
         except exceptions.OwnershipError as exc:

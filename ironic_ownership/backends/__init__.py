@@ -1,5 +1,5 @@
-"""The membership backends that come with the package, one module each.
+"""The membership backends of this package, one module each.
 
-Each is loaded through its entry point, as a third party's would be, and
-knows the contracts only; ``db`` also knows the room of the same name.
+Each is loaded through its entry point, as third-party backends are, and
+imports contracts only; ``db`` also imports the package of the same name.
 """

@@ -1,7 +1,7 @@
-"""Members as rows of an SQL database, alive by the database's own clock.
+"""Database backend: members are rows, alive by the clock of the database.
 
-The engine is this backend's own: a beat never waits for a connection that
-the refresh loop holds. On SQLite all members share one machine.
+The backend has connections of its own: a beat never waits for one that the
+refresh loop holds. On SQLite all members share one machine.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ _CONNECTIONS = 2
 class DatabaseBackend(backend.MembershipBackend):
     """Membership through the ``members`` table.
 
-    A call that is abandoned at its time-out may still come true: that puts
-    off an expiry for the others, and never makes this process think that it
-    is alive.
+    A call that is abandoned at its time-out may still take effect: for other
+    members that delays an expiry; this process does not count it as a beat.
     """
 
     contract_version: ClassVar[int] = 1
@@ -60,7 +59,7 @@ class DatabaseBackend(backend.MembershipBackend):
             settings, member_ttl=member_ttl, call_timeout=call_timeout
         )
         if url.is_file(str(settings['connection'])):
-            # The class tells of servers, which many machines reach.
+            # The class attribute describes servers, shared by many machines.
             vars(self)['capabilities'] = self.capabilities - {
                 Capability.SHARED
             }

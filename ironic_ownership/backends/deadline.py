@@ -1,8 +1,8 @@
-"""End a blocking call in time, even one that its driver cannot interrupt.
+"""Time-outs for blocking calls that their driver cannot interrupt.
 
-A server that is frozen rather than gone keeps a PostgreSQL client waiting
-for ever. The abandoned call goes on in its thread; so only calls that do no
-harm when they come true late may be made this way.
+A frozen server keeps a PostgreSQL client waiting indefinitely. An abandoned
+call goes on in its thread, so only calls that do no harm when they take effect
+late may be made this way.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ T = TypeVar('T')
 
 
 def call_within(seconds: float, work: Callable[[], T]) -> T:
-    """Return what ``work`` returns, or raise what it raises, in time.
+    """Return the result of ``work``, or raise its error.
 
-    :param seconds: how long to wait.
-    :raises TimeoutError: when the time is up.
+    :param seconds: longest time to wait.
+    :raises TimeoutError: if it takes longer.
     """
     answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = (
         queue.SimpleQueue()
@@ -44,12 +44,12 @@ def call_within(seconds: float, work: Callable[[], T]) -> T:
 
 
 class Calls:
-    """Blocking calls, of which only so many can be waiting for an answer.
+    """Blocking calls with a limit on those under way.
 
-    A store that stays frozen would otherwise gather one abandoned thread
-    for every heartbeat that is tried.
+    Without it, a frozen store would leave one abandoned thread for every
+    heartbeat.
 
-    :param limit: how many calls may be under way, abandoned ones included.
+    :param limit: number of calls under way, including abandoned ones.
     """
 
     def __init__(self, limit: int = 4) -> None:
@@ -57,15 +57,15 @@ class Calls:
         self._free = threading.BoundedSemaphore(limit)
 
     def within(self, seconds: float, work: Callable[[], T]) -> T:
-        """Return what ``work`` returns, or raise what it raises, in time.
+        """Return the result of ``work``, or raise its error.
 
-        :param seconds: how long to wait.
-        :raises TimeoutError: when the time is up, or at once while too many
-            earlier calls have not ended.
+        :param seconds: longest time to wait.
+        :raises TimeoutError: if it takes longer, or immediately while too
+            many earlier calls have not ended.
         """
         if not self._free.acquire(blocking=False):
             raise TimeoutError(
-                f'{self._limit} earlier calls have not been answered yet'
+                f'{self._limit} earlier calls are still waiting for an answer'
             )
 
         def run() -> T:

@@ -1,7 +1,7 @@
-"""Members in this process's memory, for tests and for nothing else.
+"""Memory backend: members in the memory of one process, for tests only.
 
-Instances that share a :class:`MemoryStore` see each other. Nothing leaves
-the process, so two host processes would never learn of each other.
+Instances that share a :class:`MemoryStore` see each other; two processes
+never do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ironic_ownership.contracts.capabilities import Capability
 _Key = tuple[str, str]
 """Host and incarnation."""
 
-_LOOK = 0.005
+_POLL_INTERVAL = 0.005
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class _Row:
 
 
 class MemoryStore:
-    """What instances share: rows by process, a clock and a lock.
+    """The store of several backends: rows by process, a clock and a lock.
 
-    :param clock: seconds that only grow; decides who has expired.
+    :param clock: monotonic clock in seconds, by which members expire.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,26 +48,26 @@ class MemoryStore:
         return row
 
     def drop_expired(self, host: str) -> None:
-        """Forget the processes of a host that have expired."""
+        """Drop the expired processes of a host."""
         for key in [key for key in self.rows if key[0] == host]:
             if self.alive(key) is None:
                 del self.rows[key]
 
     def check(self) -> None:
-        """Fail like a store that does not answer, if told to.
+        """Fail like a store that does not answer, if requested.
 
         :raises BackendUnavailableError: while ``available`` is ``False``.
         """
         if not self.available:
             raise exceptions.BackendUnavailableError(
-                'the memory store was told to be unavailable'
+                'the memory store is set to unavailable'
             )
 
 
 class MemoryBackend(backend.MembershipBackend):
     """Membership inside one process.
 
-    :param store: share it to share the members; by default an own one.
+    :param store: shared with other backends; by default a new one.
     """
 
     contract_version: ClassVar[int] = 1
@@ -152,24 +152,24 @@ class MemoryBackend(backend.MembershipBackend):
 
 
 class WatchedMemoryBackend(MemoryBackend):
-    """A memory backend that tells of changes, expiries included."""
+    """A memory backend that reports changes, including expiries."""
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {*MemoryBackend.capabilities, Capability.WATCH}
     )
 
-    _told: str | None = None
+    _reported: str | None = None
 
     def watch(self, timeout: float) -> bool:
-        """Wait until the members are others than at the last call."""
+        """Wait until the members differ from the last call."""
         deadline = time.monotonic() + timeout
         while True:
             checksum = self.view().checksum
-            if checksum != self._told:
-                self._told = checksum
+            if checksum != self._reported:
+                self._reported = checksum
                 return True
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            # The clock of a test moves without telling anybody.
-            time.sleep(min(left, _LOOK))
+            # The clock of a test moves without an event.
+            time.sleep(min(left, _POLL_INTERVAL))

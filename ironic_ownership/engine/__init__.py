@@ -1,15 +1,16 @@
-"""The use cases, on the contracts only: pure decisions, and a thin shell.
+"""The use cases, on contracts only: pure decisions, and a thin shell.
 
-Each room is about one thing, and sees only those below it:
+Each package has one subject, and imports only packages below it:
 
-- ``checking``: what is wrong
-- ``inspecting``: what there is, and why
-- ``moving`` and ``reservations``: what operators and schedulers have done
-- ``placement``: what Placement is told
-- ``hosting``: what a running service does
-- ``removing``, ``scheduling``, ``members``: records that go, nodes out of
-  service, and who is alive
-- ``deciding``: who owns which node
+- ``operations``: what an operator does; called by every edge
+- ``checks``: problems of a deployment
+- ``queries``: state, and explanations
+- ``moves`` and ``reservations``: changes by operators and schedulers
+- ``placement``: reports to Placement
+- ``host``: a running service
+- ``deletion``, ``availability``: records of lost nodes, nodes out of service
+- ``membership``: live members, fence and heartbeat
+- ``decision``: owners of nodes
 
-The modules beside them are for all of them.
+The modules next to them are shared.
 """

@@ -1,4 +1,4 @@
-"""Say once that something is wrong, and once that it is right again."""
+"""Conditions: problems that are logged once when they begin and end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LOG = log.getLogger(__name__)
 
 
 class Conditions:
-    """The conditions that the operator has been told of.
+    """The current conditions of one process.
 
     Threading: any thread.
     """
@@ -20,9 +20,9 @@ class Conditions:
         self._standing: dict[str, str] = {}
 
     def report(self, condition: str, message: str) -> None:
-        """Warn, unless this condition has been reported with these words.
+        """Log a warning, unless it is already logged with this message.
 
-        :param condition: what is wrong, as a key.
+        :param condition: key of the condition.
         :param message: one line for the operator.
         """
         with self._lock:
@@ -32,7 +32,7 @@ class Conditions:
         LOG.warning('%s', message)
 
     def clear(self, condition: str, message: str) -> None:
-        """Say that a reported condition is over; else say nothing."""
+        """Log that a reported condition is over, if it was reported."""
         with self._lock:
             if self._standing.pop(condition, None) is None:
                 return
@@ -40,6 +40,6 @@ class Conditions:
 
     @property
     def standing(self) -> dict[str, str]:
-        """The conditions that hold now, with what was said of them."""
+        """The current conditions, with their messages."""
         with self._lock:
             return dict(self._standing)

@@ -46,7 +46,7 @@ class GateResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the gate lets the operation go on."""
+        """True if the gate lets the operation go on."""
         return self.outcome not in _STOPPING
 
 

@@ -1,4 +1,4 @@
-"""The id under which all traces of one request are found again."""
+"""Request ids, which connect all traces of one request."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import uuid
 
 
 def new_id() -> str:
-    """Return a new request id, in the form that OpenStack gives them."""
+    """Return a new request id in the format of OpenStack."""
     return f'req-{uuid.uuid4()}'

@@ -1,6 +1,6 @@
-"""Names in sentences: many of them, how many, and those that do not exist.
+"""Names in messages: suggestions for unknown names, lists and counts.
 
-Shared by all edges, so that a name is corrected in the same words everywhere.
+Shared by all edges, for the same wording everywhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def unknown(
     """Return the error for a name that does not exist.
 
     :param what: kind of thing, such as ``service``.
-    :param known: the names that exist; the nearest are proposed.
+    :param known: existing names; the nearest are suggested.
     """
     return exceptions.NotFoundError(
         f'{what} {name!r} is not known', hint=nearest(name, known)
@@ -28,7 +28,7 @@ def unknown(
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Return a hint that names what is near, or else what there is."""
+    """Return a hint with similar names, or else with existing ones."""
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
     if near:
         return f'Did you mean {" or ".join(near)}?'
@@ -53,7 +53,7 @@ def known_service(host: str, hosts: Collection[str]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names in one phrase: the first few, and how many more."""
+    """Return names in one phrase: the first few, and the number of others."""
     more = len(names) - _LISTED
     shown = ', '.join(names[:_LISTED])
     return f'{shown} and {more} more' if more > 0 else shown

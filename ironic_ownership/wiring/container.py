@@ -168,7 +168,7 @@ class Container:
 
     @property
     def reports_inventory(self) -> bool:
-        """Whether this configuration reports nodes to Placement.
+        """True if this configuration reports nodes to Placement.
 
         :raises ConfigurationError: if its options can't work.
         """

@@ -57,7 +57,7 @@ class Fleet:
 
     @property
     def all_gone(self) -> bool:
-        """Whether no conductor is alive."""
+        """True if no conductor is alive."""
         return not self.members
 
     @property
@@ -240,6 +240,6 @@ class FlapDamper:
 
     @property
     def _is_restart(self) -> bool:
-        """Whether all conductors were dead a short while ago."""
+        """True shortly after an outage of all conductors."""
         at = self._outage_at
         return at is not None and self._now - at < self.recovery_delay

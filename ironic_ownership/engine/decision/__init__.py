@@ -1,1 +1,1 @@
-"""Who owns which node: pure functions of members, services and records."""
+"""Owners of nodes: pure functions of members, services and records."""

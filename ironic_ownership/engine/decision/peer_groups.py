@@ -1,4 +1,4 @@
-"""Who may own nodes at this moment, and who shares nodes with whom. Pure."""
+"""Peer groups: services that may own nodes, and share them. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ironic_ownership.engine.decision import policy_set
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PeerGroup:
-    """Services that decide together about the nodes they admit.
+    """Services that share the nodes they admit.
 
-    Services that are away for a while count as if they were alive.
+    Services that are temporarily away count as alive.
 
-    :param settings: what all of them advertise.
-    :param policies: these settings, ready for use.
-    :param peers: hosts that belong together, alive or not.
-    :param hosts: those of them that are alive or away, and enabled, sorted.
-    :param first_joined: store's clock, and the host that joined then.
+    :param settings: advertised by all of them.
+    :param policies: built from these settings.
+    :param peers: hosts of the group, alive or not.
+    :param hosts: peers that are alive or away, and enabled, sorted.
+    :param first_joined: time on the store's clock, and host.
     """
 
     settings: model.MemberSettings
@@ -31,7 +31,7 @@ class PeerGroup:
 
     @property
     def rebalancing(self) -> bool:
-        """Whether records may change owner by themselves in this group.
+        """True if records may change owner automatically in this group.
 
         Source: ironic-shards, "Config changes": only with more than one
         peer.
@@ -41,15 +41,15 @@ class PeerGroup:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PeerGroups:
-    """The services of one moment, as far as decisions depend on them.
+    """All services of one moment, in their peer groups.
 
-    :param groups: every peer group with a live or away, enabled service.
-    :param alive: hosts in the view that are not forced down. What is alive
-        is asked to release; what is not is fenced.
-    :param away: hosts that are not alive, but expected back: they keep what
-        they own, and nobody else is given it.
-    :param policies: each known service's policies: as it advertises them,
-        or as it last did; ``None`` where this process can't read them.
+    :param groups: every peer group with an enabled service, alive or away.
+    :param alive: hosts in the view that are not forced down. A live owner
+        releases a node; one that is not alive is fenced.
+    :param away: hosts that are not alive, but expected back: they keep their
+        nodes.
+    :param policies: each service's policies, as it advertises them or last
+        did; ``None`` where this process can't build them.
     """
 
     groups: tuple[PeerGroup, ...]
@@ -106,7 +106,7 @@ def _away(
 ) -> list[model.Member]:
     """Return the services that are away, as they were when they left.
 
-    From the records alone, so that every process sees the same.
+    From the records alone, so that every process gets the same result.
     """
     return [
         model.Member(

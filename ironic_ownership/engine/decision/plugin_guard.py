@@ -1,7 +1,7 @@
-"""Call plugins: name the one that fails, and the one that takes its time.
+"""Guard of plugin calls: name the plugin that fails, or that is slow.
 
-Knows nothing of what a plugin is asked, and stops nobody: a call that does
-not return is told of, and only the end of the process ends it.
+Cannot interrupt a call: one that never returns is reported, and ends with the
+process.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from collections.abc import Callable, Iterator
 from ironic_ownership.contracts import exceptions, policy
 
 Origin = Callable[[type[policy.Policy]], str]
-"""Says what a policy is called and which distribution brings it; empty if
-nobody knows."""
+"""Returns name and distribution of a policy; empty if unknown."""
 
 _HINT = 'Repair that policy, or take it out of [ownership] policies'
 
 
-def nobody_knows(target: type[policy.Policy]) -> str:
-    """Say nothing of where a policy is from."""
+def unknown_origin(target: type[policy.Policy]) -> str:
+    """Return an empty origin."""
     return ''
 
 
 class Watch:
-    """What is being called in one thread at this moment.
+    """The plugin call in progress in one thread.
 
     :ivar calling: policy, method and origin; ``None`` between two calls.
     """
@@ -35,34 +34,34 @@ class Watch:
         self.calling: tuple[policy.Policy, str, Origin] | None = None
 
     def words(self) -> str:
-        """Return what is being called, in words."""
+        """Return the call in progress, in words."""
         calling = self.calling
         return named(*calling) if calling else 'between two policies'
 
 
 _WATCH: contextvars.ContextVar[Watch | None] = contextvars.ContextVar(
-    'what watches the calls of this thread', default=None
+    'watch of the plugin calls in this thread', default=None
 )
 
 
 @contextlib.contextmanager
 def watched(
-    patience: float, on_slow: Callable[[str], None]
+    slow_after: float, on_slow: Callable[[str], None]
 ) -> Iterator[threading.Event]:
-    """Tell once if what is done here takes longer than it should.
+    """Report once if the code in this context is slow.
 
-    :param patience: seconds.
-    :param on_slow: called in a thread of its own with what is being called
-        just then; must not raise.
-    :yields: an event that is set once it was too slow.
+    :param slow_after: seconds.
+    :param on_slow: called in another thread with the call in progress; must
+        not raise.
+    :yields: an event that is set when the code is slow.
     """
     watch, slow = Watch(), threading.Event()
 
-    def tell() -> None:
+    def report() -> None:
         slow.set()
         on_slow(watch.words())
 
-    timer = threading.Timer(patience, tell)
+    timer = threading.Timer(slow_after, report)
     timer.daemon = True
     timer.start()
     token = _WATCH.set(watch)
@@ -75,11 +74,11 @@ def watched(
 
 @contextlib.contextmanager
 def faults_of(
-    plugin: policy.Policy, method: str, origin: Origin = nobody_knows
+    plugin: policy.Policy, method: str, origin: Origin = unknown_origin
 ) -> Iterator[None]:
     """Name the plugin that raises in this context.
 
-    :raises PluginFaultError: instead of whatever the plugin raised.
+    :raises PluginFaultError: instead of any error of the plugin.
     """
     watch = _WATCH.get()
     if watch is not None:
@@ -101,11 +100,11 @@ def fault(
     plugin: policy.Policy,
     method: str,
     what: str,
-    origin: Origin = nobody_knows,
+    origin: Origin = unknown_origin,
 ) -> exceptions.PluginFaultError:
     """Return the error for a plugin that breaks its contract.
 
-    :param what: goes on after the plugin and its method.
+    :param what: follows plugin and method in the message.
     """
     return exceptions.PluginFaultError(
         f'{named(plugin, method, origin)} {what}', hint=_HINT
@@ -113,7 +112,7 @@ def fault(
 
 
 def named(plugin: policy.Policy, method: str, origin: Origin) -> str:
-    """Return a plugin's method, and where the plugin is from, in words."""
+    """Return a plugin's method and origin, in words."""
     call = f'{type(plugin).__name__}.{method}'
     known = origin(type(plugin))
     return f'{known}: {call}' if known else call

@@ -1,7 +1,6 @@
-"""A member's policies, put together: what they admit and who assigns.
+"""Policy set: the policies of one member, called as one.
 
-What a policy answers is believed only if it is of the type that the contract
-asks for: "nothing" is not "no".
+Results of a wrong type are errors: ``None`` does not mean ``False``.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ironic_ownership.engine.decision import plugin_guard
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PolicySet:
-    """The policies of one member, as settings that any process can read.
+    """The policies of one member; any process can build them.
 
     :param filters: all of them have to admit a node.
     :param assigner: chooses among several eligible members; without one
@@ -27,13 +26,13 @@ class PolicySet:
 
     filters: tuple[policy.FilterPolicy, ...] = ()
     assigner: policy.AssignerPolicy | None = None
-    origin: plugin_guard.Origin = plugin_guard.nobody_knows
+    origin: plugin_guard.Origin = plugin_guard.unknown_origin
 
     @classmethod
     def of(
         cls,
         policies: Iterable[policy.Policy],
-        origin: plugin_guard.Origin = plugin_guard.nobody_knows,
+        origin: plugin_guard.Origin = plugin_guard.unknown_origin,
     ) -> PolicySet:
         """Sort policies into filters and the assigner."""
         chosen = tuple(policies)
@@ -48,41 +47,41 @@ class PolicySet:
 
     @functools.cached_property
     def scope(self) -> model.Scope:
-        """What Ironic may filter on the server for all filters together.
+        """The scope that Ironic can filter by, for all filters together.
 
         Source: ironic-shards, "Config changes": shard and group add up.
 
-        :raises PluginFaultError: if a filter fails to say.
+        :raises PluginFaultError: if a filter fails.
         """
         scope = model.Scope()
         for filter_ in self.filters:
             with self._faults_of(filter_, 'scope'):
                 its = filter_.scope()
                 if not isinstance(its, model.Scope):
-                    raise TypeError(f'{its!r} is no Scope')
+                    raise TypeError(f'{its!r} is not a Scope')
                 scope = scope.intersect(its)
         return scope
 
     @functools.cached_property
     def beyond_scope(self) -> tuple[policy.FilterPolicy, ...]:
-        """The filters that ask more of a node than to lie in the scope."""
+        """The filters that check more than the scope."""
         plain = policy.FilterPolicy.admits
         return tuple(f for f in self.filters if type(f).admits is not plain)
 
     @property
     def rebalancing(self) -> bool:
-        """Whether free nodes may change owner by themselves."""
+        """True if free nodes may change owner automatically."""
         return self.assigner is not None and self.assigner.rebalancing
 
     @property
     def releases_free(self) -> bool:
-        """Whether nodes belong to somebody only while they are reserved."""
+        """True if a node has an owner only while it is reserved."""
         return self.assigner is not None and self.assigner.releases_free
 
     def admits(self, node: model.Node) -> bool:
         """Tell whether every filter admits the node.
 
-        :raises PluginFaultError: if a filter fails to say.
+        :raises PluginFaultError: if a filter fails.
         """
         if not self.scope.matches(node.shard, node.conductor_group):
             return False
@@ -102,8 +101,8 @@ class PolicySet:
         """Return the services among which a host shares its nodes.
 
         :param candidates: hosts with the same settings, ``host`` included.
-        :returns: hosts, ``host`` included; nobody else without an assigner.
-        :raises PluginFaultError: if the assigner fails to say.
+        :returns: hosts, ``host`` included; no other without an assigner.
+        :raises PluginFaultError: if the assigner fails.
         """
         alone = frozenset((host,))
         if self.assigner is None:
@@ -113,28 +112,28 @@ class PolicySet:
             if not isinstance(found, frozenset | set) or not all(
                 isinstance(peer, str) for peer in found
             ):
-                raise TypeError(f'{found!r} is no set of hosts')
+                raise TypeError(f'{found!r} is not a set of hosts')
         return alone | found
 
     def assign(
         self, nodes: Sequence[model.Node], hosts: Sequence[str]
     ) -> Sequence[str | None]:
-        """Return what the assigner answers: an owner for each node.
+        """Return the owner that the assigner chooses for each node.
 
-        :raises PluginFaultError: if it fails to, or names somebody else.
+        :raises PluginFaultError: if it fails, or names another host.
         """
         assert self.assigner is not None
         with self._faults_of(self.assigner, 'assign'):
-            # Copies that it cannot change: the next answers come by order.
+            # Copies that it cannot change: owners are matched by position.
             owners = tuple(self.assigner.assign(tuple(nodes), tuple(hosts)))
         if len(owners) != len(nodes):
             raise self._fault(
-                f'answered {len(owners)} owners for {len(nodes)} nodes'
+                f'returned {len(owners)} owners for {len(nodes)} nodes'
             )
         for owner in _distinct(owners):
             if owner is not None and owner not in hosts:
                 raise self._fault(
-                    f'named {owner!r}, none of its live peers '
+                    f'named {owner!r}, which is none of its live peers '
                     f'{", ".join(hosts)}'
                 )
         return owners
@@ -152,9 +151,9 @@ class PolicySet:
 def _distinct(owners: Sequence[object]) -> Iterable[object]:
     try:
         return set(owners)
-    except TypeError:  # one of them cannot even be a host
+    except TypeError:  # an unhashable value, no host
         return owners
 
 
 Interpreter = Callable[[model.MemberSettings], PolicySet | None]
-"""Reads advertised settings; ``None`` if this process does not know them."""
+"""Builds policies from advertised settings; ``None`` if it can't."""

@@ -1,7 +1,7 @@
-"""Try a policy out before it decides anything: what it says of itself.
+"""Validation of a policy at start and reload, before it decides anything.
 
-At start and at a reload a fault refuses the configuration; later it could
-only stop the decisions. Asks for nothing that needs a node or a peer.
+Then a fault refuses the configuration; later it could only stop decisions.
+Calls no method that needs a node or a peer.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ironic_ownership.engine.decision import plugin_guard
 
 
 @dataclasses.dataclass(frozen=True)
-class Tried:
-    """A policy that answered as its contract asks.
+class ValidatedPolicy:
+    """A valid policy.
 
-    :param options: what is advertised of it.
-    :param remarks: what the operator should read.
+    :param options: its advertised options.
+    :param remarks: for the operator.
     """
 
     policy: Policy
@@ -28,15 +28,15 @@ class Tried:
     remarks: tuple[str, ...]
 
 
-def try_out(
+def validate(
     candidate: Policy,
-    origin: plugin_guard.Origin = plugin_guard.nobody_knows,
-) -> Tried:
-    """Ask a policy for all that it says of itself.
+    origin: plugin_guard.Origin = plugin_guard.unknown_origin,
+) -> ValidatedPolicy:
+    """Validate the options, remarks and scope of a policy.
 
-    :raises PluginFaultError: if an answer is missing or of a wrong type, if
-        a secret would be advertised, or if the policy cannot be built from
-        what it advertises.
+    :raises PluginFaultError: if a result is missing or of a wrong type, if a
+        secret would be advertised, or if the policy cannot be built from its
+        advertised options.
     """
     with plugin_guard.faults_of(candidate, 'settings', origin):
         options = _advertised(candidate)
@@ -48,26 +48,24 @@ def try_out(
         if isinstance(remarks, str) or not all(
             isinstance(remark, str) for remark in remarks
         ):
-            raise TypeError(f'{remarks!r} is no sequence of lines')
+            raise TypeError(f'{remarks!r} is not a sequence of lines')
     if isinstance(candidate, FilterPolicy):
         with plugin_guard.faults_of(candidate, 'scope', origin):
             scope = candidate.scope()
             if not isinstance(scope, model.Scope):
-                raise TypeError(f'{scope!r} is no Scope')
-    return Tried(candidate, options, tuple(remarks))
+                raise TypeError(f'{scope!r} is not a Scope')
+    return ValidatedPolicy(candidate, options, tuple(remarks))
 
 
 def _advertised(candidate: Policy) -> Mapping[str, model.Value]:
     settings = candidate.settings()
     if not isinstance(settings, Mapping):
-        raise TypeError(f'{settings!r} is no mapping')
+        raise TypeError(f'{settings!r} is not a mapping')
     options = dict(settings)
     secret = {option.name for option in candidate.options if option.secret}
     for name, value in options.items():
         if name in secret:
-            raise ValueError(
-                f'the secret option {name!r} would be advertised to everybody'
-            )
+            raise ValueError(f'the secret option {name!r} would be advertised')
         if not isinstance(name, str) or not _is_value(value):
             raise TypeError(f'{name!r}: {value!r} cannot be advertised')
     return options

@@ -1,6 +1,6 @@
-"""What would change if the services were others: two decisions compared.
+"""Preview of a change of services: the decisions before and after. Pure.
 
-Pure, and the same decisions as the services make: nothing is estimated.
+The services make the same decisions: nothing is estimated.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ironic_ownership.engine.decision.peer_groups import PeerGroups
 class Transfer:
     """One node that would change owner.
 
-    :param before: who owns it now; ``None`` for nobody.
-    :param after: who would.
+    :param before: its owner now; ``None`` if unowned.
+    :param after: its owner after the change.
     :param deployed: whether it has an instance.
     """
 
@@ -31,7 +31,7 @@ class Transfer:
 
 @dataclasses.dataclass(frozen=True)
 class Flow:
-    """All nodes that would go from one service to another.
+    """All nodes that would change from one owner to another.
 
     :param instances: number of those with an instance.
     :param share: of all nodes that were compared, 0.0 to 1.0.
@@ -46,14 +46,14 @@ class Flow:
 
 @dataclasses.dataclass(frozen=True)
 class Preview:
-    """The outcome of a comparison.
+    """The result of a comparison.
 
     :param compared: number of nodes compared.
     :param transfers: nodes that would change owner.
-    :param stranded: nodes with an instance whose owner would be gone, and
-        who that is: nobody could manage them until an operator moves them.
+    :param stranded: nodes with an instance whose owner would be gone: not
+        managed until an operator moves them.
     :param unserved: nodes without an instance that would stay on record with
-        an owner that would be gone: nobody else would be given them.
+        an owner that would be gone.
     """
 
     compared: int
@@ -63,7 +63,7 @@ class Preview:
 
     @property
     def share(self) -> float:
-        """The part of the nodes that would change owner, 0.0 to 1.0."""
+        """The share of nodes that would change owner, 0.0 to 1.0."""
         return len(self.transfers) / self.compared if self.compared else 0.0
 
     def flows(self) -> list[Flow]:
@@ -91,12 +91,12 @@ def compare(
     before: PeerGroups,
     after: PeerGroups,
 ) -> Preview:
-    """Decide twice, and return the nodes that are decided differently.
+    """Decide twice, and return the nodes whose decisions differ.
 
-    :param records: compute nodes by uuid, as far as there are any; without
-        them what the policies alone want is compared.
+    :param records: compute nodes by uuid; empty to compare the decisions of
+        the policies alone.
     :param before: the services as they are.
-    :param after: the services as they might be.
+    :param after: the services after the change.
     """
     now = decide.decide(nodes, records, before)
     then = decide.decide(nodes, records, after)

@@ -1,7 +1,6 @@
-"""The services as they might be: members gone, joined or run differently.
+"""Scenarios for ``preview``: members gone, joined or configured differently.
 
-Pure: makes views and rows for ``preview``. Peer groups are built from them as
-from real ones.
+Pure: builds views and rows, from which peer groups are built as usual.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ class Situation:
 
 
 def without(situation: Situation, hosts: Collection[str]) -> Situation:
-    """Return the situation as it would be if members died.
+    """Return the situation after members died.
 
-    Their rows stay, and so do the lists of peers that name them. A member
-    that has no row yet would have got one.
+    Their rows stay, and so do peer lists that name them. A member without a
+    row gets one.
     """
     members = situation.view.members
     known = {row.host for row in situation.services}
@@ -50,10 +49,9 @@ def without(situation: Situation, hosts: Collection[str]) -> Situation:
 def joined_by(
     situation: Situation, host: str, settings: model.MemberSettings
 ) -> Situation:
-    """Return the situation as it would be if another member joined, last.
+    """Return the situation after another member joined, as the last one.
 
-    A row that the host may have counts as it is: a disabled service stays
-    disabled.
+    An existing row of the host counts: a disabled service stays disabled.
     """
     members = situation.view.members
     latest = max((m.joined_at for m in members), default=0.0)
@@ -63,17 +61,17 @@ def joined_by(
 
 
 def joined_like(situation: Situation, host: str, like: str) -> Situation:
-    """Return the situation with another member that runs what ``like`` runs.
+    """Return the situation with another member configured like ``like``.
 
-    A list of peers that names ``like`` names the new member, too, for all
-    who advertise that list: without it the member would not even start.
+    Peer lists that name ``like`` name the new member, too, for all members
+    that advertise the list: without it the member would not even start.
 
     :param like: a live member.
     """
     member = situation.view.get(like)
     if member is None:
         raise ValueError(f'{like} is not a member')
-    settings = _naming(member.settings, like, host)
+    settings = _with_peers(member.settings, like, host)
     return joined_by(
         _reconfigured(situation, member.settings, settings), host, settings
     )
@@ -82,9 +80,9 @@ def joined_like(situation: Situation, host: str, like: str) -> Situation:
 def all_running(
     situation: Situation, settings: Mapping[str, model.MemberSettings]
 ) -> Situation:
-    """Return the situation with other settings on members.
+    """Return the situation with other settings of members.
 
-    :param settings: by host; who is not in it stays as it is.
+    :param settings: by host; other members stay as they are.
     """
     return Situation(
         model.View.of(
@@ -95,7 +93,7 @@ def all_running(
     )
 
 
-def _naming(
+def _with_peers(
     settings: model.MemberSettings, like: str, host: str
 ) -> model.MemberSettings:
     return dataclasses.replace(
@@ -104,7 +102,7 @@ def _naming(
             model.PolicySettings(
                 policy.name,
                 tuple(
-                    (name, _beside(value, like, host))
+                    (name, _with_peer(value, like, host))
                     for name, value in policy.options
                 ),
             )
@@ -113,7 +111,7 @@ def _naming(
     )
 
 
-def _beside(value: model.Value, like: str, host: str) -> model.Value:
+def _with_peer(value: model.Value, like: str, host: str) -> model.Value:
     if not isinstance(value, tuple) or like not in value or host in value:
         return value
     return tuple(sorted((*value, host)))

@@ -1,6 +1,6 @@
-"""Advertised settings in words: how they differ, why they can't be read.
+"""Differences of advertised settings, and why settings can't be read.
 
-Pure, and knows no policy: works for those of strangers, too.
+Pure, and independent of the policies: works for third-party ones, too.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _Hosts = tuple[str, ...]
 def unreadable(
     settings: model.MemberSettings, interpret: policy_set.Interpreter
 ) -> str:
-    """Say why this process can't read settings; empty if it can."""
+    """Return why this process can't read settings; empty if it can."""
     if interpret(settings) is not None:
         return ''
     if settings.contract_version != model.CONTRACT_VERSION:
         return (
             f'contract version {settings.contract_version}, while this '
-            f'release speaks {model.CONTRACT_VERSION}'
+            f'release supports {model.CONTRACT_VERSION}'
         )
-    # Which of them it is shows when each is read alone.
+    # Read each alone to find the unknown ones.
     unknown = [
         policy.name
         for policy in settings.policies
@@ -38,7 +38,7 @@ def unreadable(
 def assigner(
     settings: model.MemberSettings, interpret: policy_set.Interpreter
 ) -> str | None:
-    """Return the name of the policy that assigns, if there is one."""
+    """Return the name of the assigner, if there is one."""
     for policy in settings.policies:
         alone = interpret(model.MemberSettings((policy,)))
         if alone is not None and alone.assigner is not None:
@@ -47,21 +47,23 @@ def assigner(
 
 
 def differences(settings: Mapping[_Hosts, model.MemberSettings]) -> str:
-    """Say in what the settings of several services differ.
+    """Return how the settings of several services differ.
 
     :param settings: by the hosts that advertise them.
     """
-    said = {hosts: dict(_items(text)) for hosts, text in settings.items()}
-    every = [name for items in said.values() for name in items]
-    telling = [
+    options_of = {
+        hosts: dict(_items(text)) for hosts, text in settings.items()
+    }
+    names = [name for items in options_of.values() for name in items]
+    different = [
         name
-        for name in dict.fromkeys(every)
-        if len({items.get(name) for items in said.values()}) > 1
+        for name in dict.fromkeys(names)
+        if len({items.get(name) for items in options_of.values()}) > 1
     ]
     return '; '.join(
         f'{suggestions.listed(hosts)}: '
-        + ', '.join(f'{name}={items.get(name, "unset")}' for name in telling)
-        for hosts, items in said.items()
+        + ', '.join(f'{name}={items.get(name, "unset")}' for name in different)
+        for hosts, items in options_of.items()
     )
 
 

@@ -97,7 +97,7 @@ class Refresher:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an event may make the last refresh outdated."""
+        """True if an event may make the last refresh outdated."""
         return bool(self._last.deferred or self._last.away)
 
     def is_outdated(self) -> bool:

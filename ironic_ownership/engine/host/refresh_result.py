@@ -42,7 +42,7 @@ class Summary:
 
     @property
     def unfinished(self) -> bool:
-        """Whether another refresh soon is likely to change something."""
+        """True if another refresh soon is likely to change something."""
         return bool(
             self.waiting or self.refused or self.pending or self.flapping
         )

@@ -84,7 +84,7 @@ class FailureDetector:
 
     @property
     def wants_beat(self) -> bool:
-        """Whether a beat and a poll right now would decide about a host."""
+        """True if a beat and a poll right now would decide about a host."""
         return self.liveness.settled and any(
             since >= self._beat_started
             for since in self._missed_since.values()

@@ -99,7 +99,7 @@ class Fence:
 
     @property
     def may_act(self) -> bool:
-        """Whether there is a right to act at this moment."""
+        """True if there is a right to act at this moment."""
         try:
             self.epoch()
         except exceptions.FencedError:

@@ -78,12 +78,12 @@ class LocalMember:
 
     @property
     def is_member(self) -> bool:
-        """Whether this process has joined, and knows of no loss since."""
+        """True if this process has joined, and knows of no loss since."""
         return self._joined
 
     @property
     def is_standby(self) -> bool:
-        """Whether another process of the host is active. Any thread."""
+        """True if another process of the host is active. Any thread."""
         return (
             self.epoch is None and self._registration.standby_for is not None
         )
@@ -95,17 +95,17 @@ class LocalMember:
 
     @property
     def awaits_records(self) -> bool:
-        """Whether a request to the records is under way."""
+        """True while a request to the records is under way."""
         return self._registration.is_pending
 
     @property
     def may_poll(self) -> bool:
-        """Whether the last beat was accepted, so that a poll makes sense."""
+        """True if the last beat was accepted, so that a poll makes sense."""
         return self._joined and self._accepted
 
     @property
     def wants_beat(self) -> bool:
-        """Whether the next beat is due early."""
+        """True if the next beat is due early."""
         return (
             self._beat_wanted
             or self._detector.wants_beat
@@ -114,7 +114,7 @@ class LocalMember:
 
     @property
     def wants_poll(self) -> bool:
-        """Whether a poll is due although the backend reported no change."""
+        """True if a poll is due although the backend reported no change."""
         return (
             self.epoch is None
             or self._epoch_lost.is_set()

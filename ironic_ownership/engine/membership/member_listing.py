@@ -1,4 +1,4 @@
-"""The members, and which process of each host is the active one."""
+"""List of members, with the role of each process for its host."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ironic_ownership.engine.decision import policy_set
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """One member, and whether this process can read its settings.
+    """One member and its role.
 
-    :param active: whether it acts for its host; ``None`` if that is not
-        known.
+    :param readable: whether this process can build its policies.
+    :param active: whether it acts for its host; ``None`` if unknown.
     """
 
     member: model.Member
@@ -24,7 +24,7 @@ class Reading:
 
     @property
     def role(self) -> str:
-        """What it is to its host: active, standby or unknown."""
+        """The role for its host: active, standby or unknown."""
         if self.active is None:
             return 'unknown'
         return 'active' if self.active else 'standby'
@@ -32,9 +32,9 @@ class Reading:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """All members, and what about them is not known.
+    """All members.
 
-    :param doubts: one sentence for each thing that could not be read.
+    :param doubts: one sentence for each read that failed.
     """
 
     readings: Sequence[Reading]
@@ -46,9 +46,9 @@ def take(
     source: backend.MembershipBackend,
     interpret: policy_set.Interpreter,
 ) -> Found:
-    """Return the members; who is active is told by the records.
+    """Read the members, and their roles from the records.
 
-    :param records: opens them; they may fail.
+    :param records: opens the records; may fail.
     :raises MembershipError: if the membership does not answer.
     """
     members = source.view().members
@@ -57,7 +57,7 @@ def take(
     try:
         active = {row.host: row.incarnation for row in records().services()}
     except exceptions.RecordsError as exc:
-        doubts = (f'who is active is unknown: {exc}',)
+        doubts = (f'active processes are unknown: {exc}',)
     return Found(
         [
             Reading(

@@ -104,7 +104,7 @@ class Registration:
 
     @property
     def is_pending(self) -> bool:
-        """Whether a request to the records is under way."""
+        """True while a request to the records is under way."""
         return self._request is not None
 
     def lose_epoch(self) -> None:

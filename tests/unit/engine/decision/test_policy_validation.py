@@ -29,21 +29,21 @@ class TestTrial(unittest.TestCase):
     def refused(self, **methods: object) -> str:
         candidate = type('Odd', (Plain,), methods)({'colour': 'red'})
         with self.assertRaises(exceptions.PluginFaultError) as caught:
-            policy_validation.try_out(candidate, _origin)
+            policy_validation.validate(candidate, _origin)
         (name,) = {m for m in methods if not m.startswith('_')}
         self.assertIn("policy 'plain' from them 1.0", str(caught.exception))
         self.assertIn(f'Odd.{name}', str(caught.exception))
         return str(caught.exception)
 
     def test_good_policy_is_returned_with_what_it_says(self) -> None:
-        tried = policy_validation.try_out(Plain({'colour': 'red'}), _origin)
+        tried = policy_validation.validate(Plain({'colour': 'red'}), _origin)
         self.assertEqual({'colour': 'red'}, tried.options)
         self.assertEqual((), tried.remarks)
-        group = policy_validation.try_out(
+        group = policy_validation.validate(
             conductor_group.ConductorGroupPolicy({'conductor_group': 'G'})
         )
         self.assertEqual({'conductor_group': 'g'}, group.options)
-        ring = policy_validation.try_out(
+        ring = policy_validation.validate(
             peer_list.PeerListPolicy({'peer_list': ('B', 'a')})
         )
         self.assertEqual({'peer_list': ('a', 'b')}, ring.options)
@@ -86,7 +86,7 @@ class TestTrial(unittest.TestCase):
         self.refused(remarks=lambda self: [5])
 
     def test_scope_of_an_assigner_is_not_asked_for(self) -> None:
-        policy_validation.try_out(peer_list.PeerListPolicy({}))
+        policy_validation.validate(peer_list.PeerListPolicy({}))
 
     def test_values_of_all_types_are_advertised(self) -> None:
         values = {'a': 'x', 'b': 1, 'c': 0.5, 'd': True, 'e': None, 'f': ()}
@@ -97,7 +97,7 @@ class TestTrial(unittest.TestCase):
             def settings(self):
                 return self._settings
 
-        tried = policy_validation.try_out(Any(values))
+        tried = policy_validation.validate(Any(values))
         advertised = model.MemberSettings(
             (model.PolicySettings.of('any', tried.options),)
         )
