@@ -231,7 +231,17 @@ def _unexecuted(proposal: Body) -> Body:
     request_id, rows = proposal['request_id'], proposal['nodes']
     return {
         **proposal,
-        'nodes': [{**row, 'request_id': request_id} for row in rows],
+        'nodes': [
+            {**row, 'request_id': request_id, 'detail': _detail(row)}
+            for row in rows
+        ],
         'skipped': sum(map(_is_refused, rows)),
         'background': False,
     }
+
+
+def _detail(row: Row) -> str | None:
+    """Return the reason of a refusal, as the result of a node has it."""
+    failed = [gate for gate in row['gates'] if gate['result'] == 'failed']
+    details = [f'{gate["gate"]}: {gate["detail"]}' for gate in failed]
+    return '; '.join(details) or None

@@ -1,8 +1,7 @@
-"""The port to the moves: changes of owner that operators make, on record.
+"""Port to the moves: changes of owner by operators, on record.
 
-A move is planned in one transaction and carried out in a few: whatever ends
-the process that does it, what is left to do can be read from here. Like the
-records, moves may be kept in another database one day.
+A move is planned in one transaction and carried out in several. If the
+process ends early, the rest can be read from here and resumed.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 
 class NodeState(enum.StrEnum):
-    """What became of one node of a move."""
+    """The result of one node of a move."""
 
     PLANNED = 'planned'
-    """Still to be done."""
+    """The node is still to be moved."""
 
     MOVED = 'moved'
     """The destination owns it, and its instance."""
@@ -26,14 +25,14 @@ class NodeState(enum.StrEnum):
     """The destination owned it already."""
 
     REFUSED = 'refused'
-    """It stays where it is: a gate failed, or it changed meanwhile."""
+    """It keeps its owner: a gate failed, or it changed meanwhile."""
 
 
 class MoveState(enum.StrEnum):
-    """How far a move is."""
+    """The progress of a move."""
 
     UNFINISHED = 'unfinished'
-    """Nodes are still planned: it runs, or has to be resumed."""
+    """Nodes are still planned: it runs, or can be resumed."""
 
     DONE = 'done'
     """Every node has its result."""
@@ -41,13 +40,13 @@ class MoveState(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeMove:
-    """One node of a move: what was seen of it, and what became of it.
+    """One node of a move: its state at the time of the gates, its result.
 
-    :param uuid: the node's.
-    :param source: owner on record when it was planned; ``None`` for nobody.
-    :param source_epoch: epoch of that owner when the gates were judged.
-    :param instance_uuid: open instance on record when they were judged.
-    :param detail: why it was refused, or which gates were overridden.
+    :param uuid: of the node.
+    :param source: owner on record; ``None`` if it is unowned.
+    :param source_epoch: epoch of that owner.
+    :param instance_uuid: open instance on record.
+    :param detail: the reason of a refusal, or the overridden gates.
     """
 
     uuid: str
@@ -60,12 +59,12 @@ class NodeMove:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Move:
-    """One change of owner for some nodes, as an operator asked for it.
+    """A change of owner for some nodes, as requested by an operator.
 
-    :param request_id: ``req-`` and a uuid; also in the log and in Ironic's.
+    :param request_id: ``req-`` and a uuid; also in the logs.
     :param destination: canonical name of the service that gets the nodes.
-    :param actor: who asked for it.
-    :param reason: why, in the operator's words.
+    :param actor: user and place.
+    :param reason: in the operator's words.
     :param overrides: codes of the gates that were overridden.
     :param created_at: seconds since the epoch, by the database's clock;
         ``None`` before it is stored.
@@ -82,7 +81,7 @@ class Move:
 
     @property
     def state(self) -> MoveState:
-        """How far it is, as its nodes tell."""
+        """The progress, from the states of the nodes."""
         if self.counts.get(NodeState.PLANNED):
             return MoveState.UNFINISHED
         return MoveState.DONE
@@ -110,17 +109,18 @@ class Moves(abc.ABC):
         """Move some planned nodes as one transaction.
 
         Compute node, open instance, the node's result and one event are
-        written together, and the sources' epochs are raised with them, so
-        that a source that still runs can't write any more. Refused one by
-        one are nodes whose record is not as it was seen, whose source is not
-        stopped any more (neither forced down nor disabled with the epoch
-        that was seen), and all of them if the destination is disabled or
-        forced down and that gate was not overridden. Liveness is the gates'
-        to judge.
+        written together. The same transaction raises the epochs of the
+        sources, so that a source that still runs can't write any more.
 
-        :param nodes: of this move, with what was seen of them last.
-        :returns: for each of them, in order, its result; one that is not
-            planned any more keeps the result it has.
+        A node is refused if its record has changed, or if its source is no
+        longer stopped: neither forced down, nor disabled with the same epoch.
+        All are refused if the destination is disabled or forced down and that
+        gate was not overridden. Liveness is left to the gates.
+
+        :param nodes: of this move, in the state in which the gates were
+            evaluated.
+        :returns: for each of them, in order, its result; one that is no
+            longer planned keeps its result.
         :raises NotFoundError: if there is no such move.
         """
 
@@ -128,7 +128,7 @@ class Moves(abc.ABC):
     def refuse(self, request_id: str, details: Mapping[str, str]) -> None:
         """Give up planned nodes of a move.
 
-        :param details: why, by the node's uuid.
+        :param details: the reason, by the node's uuid.
         """
 
     @abc.abstractmethod
@@ -142,7 +142,7 @@ class Moves(abc.ABC):
 
     @abc.abstractmethod
     def find(self, request_id: str) -> Move | None:
-        """Return one move, or ``None`` if there is no such one."""
+        """Return one move, or ``None`` if it does not exist."""
 
     @abc.abstractmethod
     def nodes(
@@ -154,14 +154,14 @@ class Moves(abc.ABC):
     def open_instances(
         self, uuids: Collection[str]
     ) -> Mapping[str, Sequence[str]]:
-        """Return all instances on record as running, by their node's uuid.
+        """Return all running instances on record, by their node's uuid.
 
-        More than one on a node is a fault that a gate has to see.
+        More than one on a node is a fault, which a gate finds.
         """
 
     @abc.abstractmethod
     def separated(self) -> Sequence[str]:
-        """Return the nodes whose open instance another service has.
+        """Return the nodes whose open instance belongs to another service.
 
-        None, unless something other than this project wrote there.
+        None, unless another program has written to the database.
         """

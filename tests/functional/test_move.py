@@ -106,7 +106,7 @@ class MoveTest(move_case.MoveTestCase):
         self.lab.serve('dead', command_line.ALL, alive=False)
         (row,) = self.move(self.nodes[0], to='dead', code=3)
         self.assertEqual(['destination_alive'], self.failed(row))
-        (row,) = self.move(self.nodes[0], to='nobody', code=3)
+        (row,) = self.move(self.nodes[0], to='unknown', code=3)
         self.assertEqual(
             [
                 *('destination_exists', 'destination_alive'),
@@ -275,8 +275,8 @@ class PlaceTest(move_case.MoveTestCase):
     def test_empty_selection_is_an_error(self) -> None:
         self.move('--shard', 'rack1', code=1)
         self.assertIn('the selection is empty', self.stderr)
-        self.move('--all', '--from', 'nobody', code=1)
-        self.assertIn("service 'nobody' is not known", self.stderr)
+        self.move('--all', '--from', 'unknown', code=1)
+        self.assertIn("service 'unknown' is not known", self.stderr)
 
     def test_with_a_shard_key_every_list_names_a_shard(self) -> None:
         self.lab.records.set_service('old', actor='test', disabled=False)
@@ -389,7 +389,7 @@ class OutageTest(move_case.MoveTestCase):
             },
             failed,
         )
-        self.assertIn('cannot be judged', json.dumps(rows))
+        self.assertIn('cannot be evaluated', json.dumps(rows))
         self.assertEqual(sorted(self.nodes), self.owned_by('old'))
 
     def test_shard_cannot_be_selected_without_ironic(self) -> None:

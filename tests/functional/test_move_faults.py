@@ -105,7 +105,7 @@ class InterruptedMoveTest(move_case.MoveTestCase):
         self.assertEqual({MOVED: 4}, self.the_move().counts)
         self.assertEqual(sorted(self.nodes), self.owned_by('new'))
 
-    def test_resume_judges_the_gates_anew(self) -> None:
+    def test_resume_evaluates_the_gates_again(self) -> None:
         child = self.drive(1, 'SIGINT', 'UPDATE compute_nodes')
         child.communicate()
         request_id = self.the_move().request_id

@@ -9,11 +9,11 @@ from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import move_answers, move_schemas, moves
 from ironic_ownership.engine.moves.gates import Gate
+from ironic_ownership.engine.operations.caller import Caller
 from ironic_ownership.engine.operations.drain_service import (
     DrainProposal,
     DrainService,
 )
-from ironic_ownership.engine.operations.operation import Caller
 
 
 def _drain(request: Request) -> Answer:

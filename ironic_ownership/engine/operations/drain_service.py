@@ -19,17 +19,17 @@ from ironic_ownership.engine.moves import drain, selection
 from ironic_ownership.engine.moves.gates import Gate
 from ironic_ownership.engine.moves.plan import Order, PlannedNode, Proposal
 from ironic_ownership.engine.moves.selection import Selection
-from ironic_ownership.engine.operations.move_nodes import (
-    GateRefusalError,
-    MoveNodes,
-    Result,
-)
-from ironic_ownership.engine.operations.operation import (
+from ironic_ownership.engine.operations.caller import (
     Caller,
     Progress,
     Stopping,
     never,
     no_progress,
+)
+from ironic_ownership.engine.operations.move_nodes import (
+    GateRefusalError,
+    MoveNodes,
+    Result,
 )
 
 LOG = log.getLogger(__name__)
@@ -57,7 +57,7 @@ class DrainProposal:
 
     @property
     def refused(self) -> bool:
-        """Whether a node cannot be moved."""
+        """True if a node cannot be moved."""
         return bool(self.unplaceable) or any(m.refused for m in self.moves)
 
     @property

@@ -27,7 +27,7 @@ from ironic_ownership.engine.moves.plan import (
 )
 from ironic_ownership.engine.moves.selection import Selected, Selection
 from ironic_ownership.engine.moves.verification import Verification
-from ironic_ownership.engine.operations.operation import (
+from ironic_ownership.engine.operations.caller import (
     Progress,
     Stopping,
     never,
@@ -62,7 +62,7 @@ class Result:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the move was stopped early, so that it can be resumed."""
+        """True if the move was stopped early, and can be resumed."""
         return self.count(PLANNED) > 0
 
 

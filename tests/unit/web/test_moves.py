@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.move import NODE, PLAN
 from tests.unit.engine import world
@@ -63,7 +67,7 @@ class MovesTest(app_case.SiteCase):
         self.assertEqual(before, self.owners())
         self.assertEqual([], self.get('/v1/moves')['moves'])
 
-    def test_dry_run_tells_every_gate_and_changes_nothing(self) -> None:
+    def test_dry_run_shows_every_gate_and_changes_nothing(self) -> None:
         before = self.owners()
         (row,) = self.move(200, dry_run=True)['nodes']
         self.assertEqual(list(columns.keys(PLAN)), list(row))
@@ -71,7 +75,7 @@ class MovesTest(app_case.SiteCase):
         self.assertEqual(before, self.owners())
         self.assertEqual([], self.get('/v1/moves')['moves'])
 
-    def test_one_that_is_refused_keeps_the_others_unless_skipped(self) -> None:
+    def test_refused_node_stops_the_others_unless_skipped(self) -> None:
         both = {'uuids': [world.uuid(1), world.uuid(99)]}
         self.move(409, select=both)
         self.assertEqual('old', self.owners()[world.uuid(1)])
@@ -194,7 +198,7 @@ class ResumeTest(app_case.SiteCase):
         self.assertEqual(list(columns.keys(PLAN)), list(rows[0]))
         self.assertEqual(2, self.get(self.path)['planned'])
 
-    def test_gates_are_judged_anew(self) -> None:
+    def test_gates_are_evaluated_again(self) -> None:
         self.records.set_service('old', actor='test', disabled=False)
         for body in ({}, {'skip_invalid': False}):
             self.assertEqual('gates_failed', self.resume(409, **body)['code'])
@@ -211,3 +215,151 @@ class ResumeTest(app_case.SiteCase):
             {world.uuid(1): 'moved', world.uuid(2): 'refused'},
             {row['uuid']: row['state'] for row in rows},
         )
+
+
+class BackgroundTest(app_case.SiteCase):
+    """A batch has two nodes, so that a move of three is a long one."""
+
+    body = {
+        'service': 'new',
+        'select': {'uuids': [world.uuid(n) for n in (1, 2, 3)]},
+    }
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.enterContext(mock.patch.object(move_nodes, 'BATCH', 2))
+
+    def start(self, path: str = '/v1/moves', **body: Any) -> str:
+        """Send a request for a long move, and return its location."""
+        answer = self.client.post(path, json=body or self.body)
+        self.assertEqual(202, answer.status_code, answer.text)
+        self.answer = answer.get_json()
+        return str(answer.headers['location'])
+
+    def wait(self) -> None:
+        """Wait for the threads in the background."""
+        for thread in threading.enumerate():
+            if thread.name.startswith('req-'):
+                thread.join(60)
+
+    def hold(self, number: int) -> threading.Event:
+        """Hold the batches from this one on, counted from 1."""
+        go_on, done = threading.Event(), iter(range(1, 100))
+        carry_out = SqlMoves.carry_out
+        self.reached = threading.Event()
+
+        def held(*args: Any) -> Any:
+            if next(done) >= number:
+                self.reached.set()
+                go_on.wait(60)
+            return carry_out(*args)
+
+        patch = mock.patch.object(SqlMoves, 'carry_out', held)
+        self.enterContext(patch)
+        self.addCleanup(self.wait)
+        self.addCleanup(go_on.set)
+        return go_on
+
+    def test_long_move_is_answered_before_its_end(self) -> None:
+        go_on = self.hold(2)
+        location = self.start()
+        request_id = self.answer['request_id']
+        self.assertTrue(location.endswith(f'/v1/moves/{request_id}'))
+        self.assertTrue(self.answer['background'])
+        self.assertEqual(
+            {'planned'}, {row['state'] for row in self.answer['nodes']}
+        )
+        self.assertTrue(self.reached.wait(60))
+        progress = self.get(f'{location}?nodes=false')
+        self.assertEqual(
+            ('unfinished', 2, 1),
+            tuple(progress[key] for key in ('state', 'moved', 'planned')),
+        )
+        self.assertNotIn('nodes', progress)
+        go_on.set()
+        self.wait()
+        self.assertEqual('done', self.get(location)['state'])
+
+    def test_one_batch_is_answered_with_its_result(self) -> None:
+        select = {'uuids': self.body['select']['uuids'][:2]}
+        body = {**self.body, 'select': select}
+        answer = self.ask('POST', '/v1/moves', 201, json=body)
+        self.assertFalse(answer['background'])
+
+    def test_failure_leaves_a_move_that_can_be_resumed(self) -> None:
+        broken = exceptions.RecordsUnavailableError('no answer')
+        with (
+            mock.patch.object(SqlMoves, 'carry_out', side_effect=broken),
+            self.assertLogs('ironic_ownership', 'ERROR') as logs,
+        ):
+            location = self.start()
+            self.wait()
+        self.assertIn(self.answer['request_id'], logs.output[0])
+        self.assertEqual('unfinished', self.get(location)['state'])
+        self.start(f'{location}/resume', skip_invalid=False)
+        self.wait()
+        self.assertEqual('done', self.get(location)['state'])
+
+    def test_number_of_moves_in_the_background_is_limited(self) -> None:
+        go_on = self.hold(1)
+        for _ in range(4):
+            self.start()
+        error = self.refused('POST', '/v1/moves', 503, json=self.body)
+        self.assertEqual('busy', error['code'])
+        self.assertEqual(4, len(self.get('/v1/moves')['moves']))
+        go_on.set()
+        self.wait()
+        self.assertEqual([], self.get('/v1/moves?unfinished=true')['moves'])
+
+    def test_refused_long_move_stores_nothing(self) -> None:
+        self.records.set_service('old', actor='test', disabled=False)
+        self.refused('POST', '/v1/moves', 409, json=self.body)
+        self.assertEqual([], self.get('/v1/moves')['moves'])
+
+    def test_long_drain_is_answered_before_its_end(self) -> None:
+        self.start('/v1/services/old/drain', skip_invalid=False)
+        (move,) = self.answer['moves']
+        self.wait()
+        stored = self.get(f'/v1/moves/{move["request_id"]}')
+        self.assertEqual(
+            ('done', 6, 'drain of old'),
+            tuple(stored[key] for key in ('state', 'moved', 'reason')),
+        )
+
+
+class DrainTest(app_case.SiteCase):
+    path = '/v1/services/OLD/drain'
+
+    def test_each_node_moves(self) -> None:
+        answer = self.ask('POST', self.path, json={'reason': 'new rack'})
+        (move,) = answer['moves']
+        self.assertEqual({'moved'}, {row['state'] for row in move['nodes']})
+        self.assertEqual(
+            ([], []), (answer['unplaceable'], answer['not_started'])
+        )
+        stored = self.get(f'/v1/moves/{move["request_id"]}')
+        self.assertEqual('drain of old: new rack', stored['reason'])
+        again = self.ask('POST', self.path, json={})
+        self.assertEqual([], again['moves'])
+
+    def test_dry_run_changes_nothing(self) -> None:
+        answer = self.ask('POST', self.path, json={'dry_run': True})
+        (move,) = answer['moves']
+        self.assertEqual(list(columns.keys(PLAN)), list(move['nodes'][0]))
+        self.assertEqual([], self.get('/v1/moves')['moves'])
+
+    def test_node_without_a_destination_stops_the_others(self) -> None:
+        del self.ironic.nodes[world.uuid(1)]
+        error = self.refused('POST', self.path, 409, json={})
+        self.assertEqual('gates_failed', error['code'])
+        (row,) = error['details']['nodes']
+        self.assertEqual('node_exists', row['gates'][0]['gate'])
+        self.assertEqual([], self.get('/v1/moves')['moves'])
+        answer = self.ask('POST', self.path, json={'skip_invalid': True})
+        self.assertEqual(5, len(answer['moves'][0]['nodes']))
+        (row,) = answer['unplaceable']
+        self.assertEqual('refused', row['state'])
+
+    def test_unknown_service_is_not_found(self) -> None:
+        error = self.refused('POST', '/v1/services/odl/drain', 404, json={})
+        self.assertIn('old', error['hint'])

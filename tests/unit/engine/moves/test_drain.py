@@ -1,4 +1,4 @@
-"""Who takes over the nodes of a service that is to be emptied."""
+"""The new owners of the nodes of a drained service."""
 
 from __future__ import annotations
 

@@ -89,13 +89,13 @@ class MoveGatesTest(unittest.TestCase):
         )
         self.assertEqual({Gate.DESTINATION_ALIVE}, failed(forced))
 
-    def test_source_without_a_row_cannot_be_judged(self) -> None:
+    def test_source_without_a_row_cannot_be_evaluated(self) -> None:
         snapshot = dataclasses.replace(
             GOOD, services={'new': GOOD.services['new']}
         )
         self.assertEqual({Gate.SOURCE_STOPPED}, failed(snapshot))
 
-    def test_node_that_nobody_owns_has_no_source_to_stop(self) -> None:
+    def test_unowned_node_has_no_source_to_stop(self) -> None:
         snapshot = dataclasses.replace(
             GOOD, records={UUID: world.record(1, None, 'i1')}
         )
@@ -107,7 +107,7 @@ class MoveGatesTest(unittest.TestCase):
                 *(Gate.DESTINATION_EXISTS, Gate.DESTINATION_ALIVE),
                 *(Gate.DESTINATION_ENABLED, Gate.DESTINATION_ADMITS),
             },
-            failed(GOOD, to='nobody'),
+            failed(GOOD, to='unknown'),
         )
         self.assertEqual({Gate.DESTINATION_ALIVE}, failed(with_members()))
         for values in ({'disabled': True}, {'forced_down': True}):
@@ -132,7 +132,7 @@ class MoveGatesTest(unittest.TestCase):
                 settings,
             )
 
-    def test_dead_destination_is_judged_by_what_it_last_advertised(
+    def test_dead_destination_is_evaluated_by_its_last_settings(
         self,
     ) -> None:
         snapshot = dataclasses.replace(

@@ -21,7 +21,12 @@ from tests.unit.engine import world
 
 
 class MoveCase(sqlite.SqliteCase):
-    """``old`` is disabled and owns 30 nodes in two shards; ``new`` lives."""
+    """``old`` is disabled and owns 30 nodes in two shards; ``new`` lives.
+
+    :cvar settings: of ``new``.
+    """
+
+    settings = world.ALL
 
     def setUp(self) -> None:
         super().setUp()
@@ -36,12 +41,12 @@ class MoveCase(sqlite.SqliteCase):
             )
             for number in range(1, 31)
         )
-        backend = memory.MemoryBackend(
+        self.backend = memory.MemoryBackend(
             {}, member_ttl=20, call_timeout=5, store=memory.MemoryStore()
         )
-        backend.join('new', 'one', world.ALL)
+        self.backend.join('new', 'one', self.settings)
         epoch = self.records.register('old', world.ALL)
-        self.records.register('new', world.ALL)
+        self.records.register('new', self.settings)
         self.records.apply(
             'old',
             epoch,
@@ -52,7 +57,7 @@ class MoveCase(sqlite.SqliteCase):
         )
         self.records.set_service('old', actor='test', disabled=True)
         self.ports = ports.Ports(
-            self.records, self.ironic, backend, world.interpret
+            self.records, self.ironic, self.backend, world.interpret
         )
         self.operation = self.operation_with(None)
 

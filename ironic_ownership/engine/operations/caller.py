@@ -1,4 +1,4 @@
-"""Parts that all operations share: caller, progress, and request to stop."""
+"""The caller of an operation: its name, progress, and request to stop."""
 
 from __future__ import annotations
 

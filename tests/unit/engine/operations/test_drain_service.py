@@ -1,0 +1,79 @@
+"""The operation drain: propose, execute, stop, skip refused nodes."""
+
+from __future__ import annotations
+
+from ironic_ownership.contracts import exceptions, moves
+from ironic_ownership.engine.operations.caller import Caller
+from ironic_ownership.engine.operations.drain_service import DrainService
+from ironic_ownership.engine.operations.move_nodes import GateRefusalError
+from tests.unit.engine import world
+from tests.unit.engine.operations import move_case
+
+CALLER = Caller('operator', 'req-drain')
+MOVED = moves.NodeState.MOVED
+
+
+class DrainServiceTest(move_case.MoveCase):
+    """``in-a`` takes the 15 nodes of one shard, ``new`` only the others."""
+
+    settings = world.runs(shard_key='b')
+
+    def setUp(self) -> None:
+        super().setUp()
+        settings = world.runs(shard_key='a')
+        self.records.register('in-a', settings)
+        self.backend.join('in-a', 'one', settings)
+        self.drain = DrainService(self.operation)
+
+    def test_proposal_writes_nothing(self) -> None:
+        before = self.everything()
+        proposal = self.drain.propose(' OLD', CALLER)
+        self.assertEqual(
+            ['in-a', 'new'], [m.order.destination for m in proposal.moves]
+        )
+        self.assertEqual((30, False), (proposal.number, proposal.refused))
+        self.assertEqual(before, self.everything())
+
+    def test_each_destination_has_a_move_of_its_own(self) -> None:
+        reported = []
+        results = self.drain.execute(
+            self.drain.propose('old', CALLER, reason='new rack'),
+            progress=lambda *now: reported.append(now),
+        )
+        self.assertEqual([15, 15], [r.count(MOVED) for r in results])
+        self.assertEqual((30, 30), reported[-1])
+        stored = self.moves.moves()
+        self.assertEqual(2, len(stored))
+        self.assertEqual(
+            {'drain of old: new rack'}, {move.reason for move in stored}
+        )
+
+    def test_node_without_a_destination_stops_the_others(self) -> None:
+        self.ironic.put(world.node(1, shard='c'))
+        del self.ironic.nodes[world.uuid(2)]
+        proposal = self.drain.propose('old', CALLER)
+        self.assertEqual(
+            {
+                world.uuid(1): 'destination_admits',
+                world.uuid(2): 'node_exists',
+            },
+            {n.node.uuid: n.gates[0].gate for n in proposal.unplaceable},
+        )
+        before = self.everything()
+        with self.assertRaises(GateRefusalError):
+            self.drain.execute(proposal)
+        self.assertEqual(before, self.everything())
+        results = self.drain.execute(proposal, skip_refused=True)
+        self.assertEqual([14, 14], [r.count(MOVED) for r in results])
+
+    def test_stopped_drain_starts_no_further_move(self) -> None:
+        answers = iter((False, False, True))
+        results = self.drain.execute(
+            self.drain.propose('old', CALLER), stopping=lambda: next(answers)
+        )
+        self.assertEqual(1, len(results))
+        self.assertEqual(1, len(self.moves.moves()))
+
+    def test_unknown_service_is_an_error(self) -> None:
+        with self.assertRaises(exceptions.NotFoundError):
+            self.drain.propose('odl', CALLER)
