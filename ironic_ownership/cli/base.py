@@ -77,10 +77,12 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
 
     :cvar program: what is written before a command.
     :cvar examples: lines for the end of its help.
+    :cvar uses_api: whether it calls operations, or runs locally only.
     :ivar exit_code: what the program ends with if nothing was raised.
     """
 
     program: ClassVar[str] = errors.PROG
+    uses_api: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ()
     notes: ClassVar[str] = ''
     exit_code = errors.ExitCode.DONE

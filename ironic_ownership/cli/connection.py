@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from ironic_ownership import wiring
 from ironic_ownership.api import caller
@@ -56,4 +57,24 @@ def remote(options: argparse.Namespace) -> caller.Caller:
 
     return api_remote.RemoteCaller(
         ownership.connect(options, request_id.new_id())
+    )
+
+
+def over_session(manager: Any) -> caller.Caller:
+    """Return the caller at the HTTP service in a session of OpenStackClient.
+
+    :param manager: the client manager, authenticated.
+    """
+    from ironic_ownership.api import remote as api_remote
+
+    config = manager.get_configuration()
+    return api_remote.RemoteCaller(
+        ownership.OwnershipClient(
+            manager.session,
+            request_id.new_id(),
+            interface=manager.interface,
+            region_name=manager.region_name,
+            endpoint_override=config.get(ownership.OVERRIDE)
+            or config.get('endpoint_override'),
+        )
     )

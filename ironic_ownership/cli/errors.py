@@ -10,7 +10,6 @@ import enum
 import logging
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import suggestions
@@ -58,12 +57,6 @@ _EXIT_CODES: Mapping[str, ExitCode] = {
     'reservation_unfinished': ExitCode.DEGRADED,
 }
 """By reason code; every other error ends with 1."""
-
-
-def details_of(error: exceptions.OwnershipError) -> Mapping[str, Any]:
-    """Return the details of an error, local or from the HTTP service."""
-    found: Mapping[str, Any] = getattr(error, 'details', None) or vars(error)
-    return found
 
 
 def exit_code(error: BaseException) -> ExitCode:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api.caller import NOTHING
+from ironic_ownership.api.errors import details_of
 from ironic_ownership.cli import base, confirmation, errors, move_progress
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import NodeState
@@ -98,7 +99,7 @@ class OperationCommand(base.Lister):
             if exc.code != 'gates_failed':
                 raise
             if not skips:
-                found = errors.details_of(exc)
+                found = details_of(exc)
                 self._report_refusal(
                     found['nodes'], found['evaluated'], skips=False
                 )

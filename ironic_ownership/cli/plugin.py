@@ -96,6 +96,8 @@ be loaded."""
 class ListPolicy(base.Lister):
     """List the installed ownership policies, and where they come from."""
 
+    uses_api = False
+
     notes = NOTES
     examples = ('policy list', 'policy list -f json')
 
@@ -109,6 +111,8 @@ class ListPolicy(base.Lister):
 
 class ListBackend(base.Lister):
     """List the installed membership backends, and where they come from."""
+
+    uses_api = False
 
     notes = NOTES
     examples = ('backend list', 'backend list -f json')

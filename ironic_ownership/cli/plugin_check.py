@@ -76,6 +76,8 @@ class CheckPlugin(base.Lister):
     Prints one row for each law, and exits with 1 if one is broken.
     """
 
+    uses_api = False
+
     notes = """\
 Options that are not given have their defaults; the configuration is not read.
 A backend joins its store under made-up names, so give it one of its own: it

@@ -38,6 +38,8 @@ class NewPlugin(base.ShowOne):
     ironic_ownership.testing, and a few of its own. Change it from there.
     """
 
+    uses_api = False
+
     notes = """\
 kinds of policies:
   filter    says which nodes are eligible, from each node alone

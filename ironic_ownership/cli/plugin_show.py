@@ -77,6 +77,8 @@ def _in_words(option: dict[str, Any]) -> str:
 class _ShowPlugin(base.ShowOne):
     """What both kinds have in common."""
 
+    uses_api = False
+
     group = ''
     word = ''
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SERVICE_TYPE = 'baremetal-ownership'
 """The type of the service in the catalog of Keystone."""
 
+OVERRIDE = 'baremetal_ownership_endpoint_override'
+"""The key of the endpoint in a cloud of clouds.yaml."""
+
 LOG = logging.getLogger(__name__)
 
 _REQUEST_ID = 'x-openstack-request-id'

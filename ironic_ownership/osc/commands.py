@@ -1,4 +1,4 @@
-"""The commands of ``ironic_ownership.cli``, each under a name of this module.
+"""The commands of ``ironic_ownership.cli``, as names of this module.
 
 ``service_list`` is the command "service list". There is no second list of
 them but the entry points of the group ``openstack.baremetal_ownership.v1``,
@@ -29,12 +29,19 @@ LOG = logging.getLogger(__name__)
 
 
 class UnderOpenStack(command.Command):
-    """What is different when ``openstack`` runs one of our commands."""
+    """The differences of one of our commands when ``openstack`` runs it."""
 
     program: ClassVar[str] = plugin.PROGRAM
-    auth_required = False
-    """The configuration has the credentials: those of a project would show
-    only a part of the nodes, and without a word."""
+
+    @property
+    def auth_required(self) -> bool:
+        """Whether the client authenticates: for the HTTP service only.
+
+        With the database the configuration has the credentials.
+        """
+        # A command of another package may know nothing of the HTTP service.
+        uses_api: bool = getattr(self, 'uses_api', False)
+        return uses_api and plugin.uses_http(self.app.options)
 
     @functools.cached_property
     def wiring(self) -> Wiring:
@@ -43,9 +50,12 @@ class UnderOpenStack(command.Command):
 
     @functools.cached_property
     def api(self) -> Caller:
-        """The caller of operations."""
+        """The caller of operations, as the options choose it."""
         from ironic_ownership.cli import connection
 
+        app: Any = self.app
+        if plugin.uses_http(app.options):
+            return connection.over_session(app.client_manager)
         return connection.local(self.wiring)
 
     def run(self, parsed_args: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
-"""What OpenStackClient asks of a plugin: its names, and its options.
+"""The plugin of OpenStackClient: its names, and its options.
 
-Imported at every start of ``openstack``, whatever it is to do, so nothing is
-imported here that a command needs only when it runs.
+Imported at every start of ``openstack``, so nothing is imported here that a
+command needs only when it runs.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ API_VERSIONS = ('1',)
 DEFAULT_API_VERSION = '1'
 
 PROGRAM = 'openstack baremetal ownership'
-"""What stands before a command."""
+"""The words before a command."""
 
 FILE_VARIABLE = 'IRONIC_OWNERSHIP_CONFIG_FILE'
 DIRECTORY_VARIABLE = 'IRONIC_OWNERSHIP_CONFIG_DIR'
+API_VARIABLE = 'IRONIC_OWNERSHIP_API'
+DATABASE, HTTP = 'database', 'http'
 # Not OS_...: the client takes all of those for the description of a cloud.
 
 
@@ -46,7 +48,46 @@ def build_option_parser(
         help='directory whose *.conf files are read after the files (Env: '
         f'{DIRECTORY_VARIABLE})',
     )
+    parser.add_argument(
+        '--ownership-api',
+        choices=(DATABASE, HTTP),
+        help='whether the commands use the database of this configuration, '
+        'or the HTTP service of the cloud with its credentials (Env: '
+        f'{API_VARIABLE}; default: {DATABASE} if there is a configuration '
+        f'file, else {HTTP})',
+    )
     return parser
+
+
+def uses_http(options: argparse.Namespace) -> bool:
+    """Tell whether the commands use the HTTP service.
+
+    :param options: of the client, as parsed.
+    :raises OwnershipError: if the variable has another value.
+    """
+    chosen = options.ownership_api or os.environ.get(API_VARIABLE)
+    if chosen:
+        return _is_http(chosen)
+    if _arguments(options):
+        return False
+    from oslo_config import cfg
+
+    from ironic_ownership import conf
+
+    places = conf.PROJECT, conf.PROJECT
+    found = cfg.find_config_files(*places) or cfg.find_config_dirs(*places)
+    return not found
+
+
+def _is_http(chosen: str) -> bool:
+    if chosen not in (DATABASE, HTTP):
+        from ironic_ownership.contracts import exceptions
+
+        raise exceptions.OwnershipError(
+            f'{API_VARIABLE} is {chosen!r}',
+            hint=f'It can be {DATABASE} or {HTTP}',
+        )
+    return chosen == HTTP
 
 
 def wire(options: argparse.Namespace) -> wiring.Wiring:
@@ -57,13 +98,17 @@ def wire(options: argparse.Namespace) -> wiring.Wiring:
     """
     from ironic_ownership import conf, wiring
 
+    return wiring.Wiring(conf.new(_arguments(options), PROGRAM, logs=False))
+
+
+def _arguments(options: argparse.Namespace) -> list[str]:
+    """Return the configuration that is named, as oslo.config reads it."""
     files = options.ownership_config_file or _named(FILE_VARIABLE)
     directories = options.ownership_config_dir or _named(DIRECTORY_VARIABLE)
-    arguments = [
+    return [
         *(f'--config-file={path}' for path in files),
         *(f'--config-dir={path}' for path in directories),
     ]
-    return wiring.Wiring(conf.new(arguments, PROGRAM, logs=False))
 
 
 def _named(variable: str) -> list[str]:
