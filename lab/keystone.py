@@ -144,6 +144,28 @@ class Keystone(service.Service):
         path = f'/{where}/users/{made}/roles/{roles[0]["id"]}'
         self._request('PUT', path)
 
+    def publish(self, service_type: str, url: str) -> None:
+        """Put the one public endpoint of a service into the catalog."""
+        found = self._request('GET', f'/services?type={service_type}')
+        for one in found['services']:
+            self._request('DELETE', f'/services/{one["id"]}')
+        made = self._request(
+            'POST',
+            '/services',
+            {'service': {'name': service_type, 'type': service_type}},
+        )['service']['id']
+        self._request(
+            'POST',
+            '/endpoints',
+            {
+                'endpoint': {
+                    'interface': 'public',
+                    'service_id': made,
+                    'url': url,
+                }
+            },
+        )
+
     def revoke(self, token: str) -> None:
         """Revoke a token."""
         answer = self._session(ADMIN).delete(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import atexit
 import functools
+import json
 
+from ironic_ownership.clients import ownership
 from lab import keystone
-from tests.functional.support import api_process, databases
+from tests.functional.support import api_process, command_line, databases
+
+_PROJECT = {'project_name': 'admin', 'project_domain_id': 'default'}
 
 
 @functools.cache
@@ -22,7 +26,7 @@ def _keystone() -> keystone.Keystone:
     return server
 
 
-class KeystoneTest(api_process.ApiCase):
+class _KeystoneCase(api_process.ApiCase):
     nodes_of_each = 1
 
     def setUp(self) -> None:
@@ -42,6 +46,8 @@ class KeystoneTest(api_process.ApiCase):
             )
         )
 
+
+class KeystoneTest(_KeystoneCase):
     def status(self, method: str, path: str, token: str = '', body=None):
         """Return the status and, of an error, the code."""
         headers = {'X-Auth-Token': token} if token else {}
@@ -103,3 +109,90 @@ class KeystoneTest(api_process.ApiCase):
         self.assertEqual(503, said[0], said)
         self.keystone.start()
         self.assertEqual(200, self.status('GET', '/v1/services', token)[0])
+
+
+class CommandLineTest(_KeystoneCase):
+    """``ironic-ownership --os-cloud``, with the catalog and clouds.yaml."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.keystone.publish(ownership.SERVICE_TYPE, self.api.url)
+        clouds = {
+            name: {'auth': self._credentials(name, **where)}
+            for name, where in (
+                ('rita', {'system_scope': 'all'}),
+                ('mary', _PROJECT),
+                ('admin', _PROJECT),
+            )
+        }
+        self.clouds = self.lab.directory / 'clouds.yaml'
+        self.clouds.write_text(json.dumps({'clouds': clouds}))
+
+    def _credentials(self, name: str, **where: str) -> dict[str, str]:
+        return {
+            'auth_url': self.keystone.url,
+            'username': name,
+            'password': name,
+            'user_domain_id': 'default',
+            **where,
+        }
+
+    def run_with(self, *words: str, **env: str) -> command_line.Done:
+        """Run the program without a configuration of its own."""
+        return command_line.run(
+            *words, env={'OS_CLIENT_CONFIG_FILE': str(self.clouds), **env}
+        )
+
+    def assert_fails(self, text: str, *words: str) -> None:
+        done = self.run_with(*words)
+        self.assertEqual((1, ''), (done.returncode, done.stdout), done)
+        self.assertIn(text, done.stderr)
+        self.assertEqual(1, len(done.stderr.splitlines()), done.stderr)
+
+    def test_reader_of_the_system_gets_what_the_database_has(self) -> None:
+        for words in (
+            ('service', 'list'),
+            ('compute', 'node', 'list', '--long', '-f', 'json'),
+            ('compute', 'node', 'explain', self.nodes[0]),
+            ('member', 'list'),
+        ):
+            expected = self.lab.run(*words)
+            done = self.run_with('--os-cloud', 'rita', *words)
+            self.assertEqual(
+                (0, expected.stdout, expected.stderr),
+                (done.returncode, done.stdout, done.stderr),
+            )
+
+    def test_failure_to_authenticate_is_one_line(self) -> None:
+        self.assert_fails(
+            'the rule ironic_ownership:service:list does not allow it',
+            *('--os-cloud', 'mary', 'service', 'list'),
+        )
+        self.assert_fails(
+            'Keystone refuses the credentials',
+            *('--os-cloud', 'rita', '--os-password', 'x', 'service', 'list'),
+        )
+        self.assert_fails(
+            'no endpoint of type baremetal-ownership',
+            *('--os-cloud', 'rita', '--os-region-name', 'x', 'service'),
+            'list',
+        )
+        self.assert_fails(
+            'Cloud nosuch was not found',
+            *('--os-cloud', 'nosuch', 'service', 'list'),
+        )
+
+    def test_environment_alone_does_not_choose_the_service(self) -> None:
+        words = ('--config-file', str(self.lab.config), 'service', 'list')
+        self.api.process.kill()
+        done = self.run_with(*words, OS_CLOUD='mary')
+        self.assertEqual((0, ''), (done.returncode, done.stderr), done)
+
+    def test_user_is_the_actor_of_a_move(self) -> None:
+        done = self.run_with(
+            *('--os-cloud', 'admin', 'compute', 'node', 'move'),
+            *(self.nodes[0], '--service', 'new', '--yes'),
+        )
+        self.assertEqual(0, done.returncode, done)
+        (move,) = self.lab.json('move', 'list')
+        self.assertTrue(move['actor'].startswith('admin@'), move)

@@ -10,8 +10,13 @@ import tomllib
 from typing import Any
 
 from ironic_ownership.contracts import model
-from lab import venvs
-from tests.functional.support import command_line, installations, ironics
+from lab import process, venvs
+from tests.functional.support import (
+    api_process,
+    command_line,
+    installations,
+    ironics,
+)
 
 _PROJECT = tomllib.loads(
     (installations.CHECKOUT / 'pyproject.toml').read_text()
@@ -206,6 +211,60 @@ class OpenStackClientTest(ironics.IronicTestCase):
             )
             self.assertEqual(0, done.returncode, done)
             self.assertIn(self.node, done.stdout)
+
+    def test_http_service_answers_without_a_configuration(self) -> None:
+        port = process.free_port()
+        config = self.lab.configure('api', more=f'[api]\nport = {port}\n')
+        api = api_process.Api(
+            [*api_process.COMMAND, '--config-file', str(config)],
+            port,
+            self.lab.directory / 'api.log',
+        )
+        self.addCleanup(api.process.kill)
+        api.start()
+        cloud = ('--os-auth-type', 'none', '--os-endpoint', api.url)
+        for words in (
+            ('service', 'list'),
+            ('compute', 'node', 'list', '--long', '-f', 'json'),
+            ('service', 'show', 'rakc1'),
+        ):
+            own = self.lab.run(*words)
+            done = self.openstack(*cloud, *_WORDS, *words)
+            self.assertEqual(
+                (own.returncode, own.stdout),
+                (done.returncode, done.stdout),
+                done,
+            )
+            self.assertIn(
+                own.stderr.replace('ironic-ownership: error: ', ''),
+                done.stderr,
+            )
+        # A configuration is preferred, unless the operator says otherwise.
+        configured = ('--ownership-config-file', str(self.lab.config))
+        words = ('service', 'list')
+        api.process.kill()
+        for chosen, code in (
+            ((), 0),
+            (('--ownership-api', 'database'), 0),
+            (('--ownership-api', 'http'), 1),
+        ):
+            done = self.openstack(
+                *(*cloud, *configured, *chosen, *_WORDS, *words)
+            )
+            self.assertEqual(code, done.returncode, done)
+        done = self.openstack(
+            *(*cloud, *configured, *_WORDS, *words),
+            env={'IRONIC_OWNERSHIP_API': 'http'},
+        )
+        self.assertEqual(1, done.returncode, done)
+        self.assertIn('no answer', done.stderr)
+        done = self.openstack(*cloud, *_WORDS, 'policy', 'list')
+        self.assertEqual(0, done.returncode, done)
+
+    def test_without_configuration_and_cloud_nothing_is_guessed(self) -> None:
+        done = self.openstack(*_WORDS, 'service', 'list')
+        self.assertEqual((1, ''), (done.returncode, done.stdout), done)
+        self.assertIn('auth', done.stderr)
 
     def test_other_commands_for_baremetal_work_beside_ours(self) -> None:
         done = self.openstack(
