@@ -12,7 +12,8 @@ _CHECKOUT = pathlib.Path(__file__).parents[2]
 _PAGES = _CHECKOUT / 'doc' / 'source' / 'contributor'
 
 _LITERAL = re.compile(r'``([^`]+)``( \(new\))?')
-_NAME = re.compile(r'(?P<function>[A-Za-z_][\w.]*)\(\)|(?P<type>[A-Z]\w+)')
+_NAME = re.compile(r'[A-Za-z_][\w.]*\(\)|(?!None$)[A-Z][a-z]\w*')
+"""Functions and methods with parentheses, and classes."""
 
 
 def _literals(page: pathlib.Path) -> Iterator[str]:
@@ -63,6 +64,9 @@ class WalkthroughTest(testtools.TestCase):
     def test_names_of_the_walkthrough_exist(self) -> None:
         page = _PAGES / 'walkthrough.rst'
         self.assertEqual([], _faults(page, _CHECKOUT / 'ironic_ownership'))
+
+    def test_names_of_the_recipes_exist(self) -> None:
+        self.assertEqual([], _faults(_PAGES / 'recipes.rst', _CHECKOUT))
 
     def test_walkthrough_names_functions_in_every_step(self) -> None:
         text = (_PAGES / 'walkthrough.rst').read_text()
