@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import argparse
-import functools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ironic_ownership.cli import base, confirmation, errors
-from ironic_ownership.contracts import model
-from ironic_ownership.engine.request_id import new_id
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.gates import Outcome
+from ironic_ownership.engine.operations.delete_nodes import Result
 from ironic_ownership.observe import deletion as shown
 
-if TYPE_CHECKING:
-    from ironic_ownership.engine.operations.delete_nodes import DeleteNodes
-
 _GATES = """\
-gates, every one of them judged for every node:
+gates, every one of them evaluated for every node:
   node_is_gone    Ironic answers 404 for its uuid, asked without any filter
   no_instance     no instance is on record for it
-  no_allocation   nobody holds an allocation of its provider in Placement
+  no_allocation   its provider in Placement has no allocation
   still_owner     the record still has the owner seen
-  no_mass_loss    not too many nodes of its owner are missing at once
+  no_mass_loss    not too many nodes of its owner are missing together
   sees_all_nodes  the credential lists as many nodes as Ironic counts
 
-A gate that cannot be judged has failed. They cannot be overridden."""
+A gate that cannot be evaluated has failed. They cannot be overridden."""
+
+_Row = Mapping[str, Any]
 
 
 class _Deletion(base.Lister):
     """A command about records whose nodes are gone."""
+
+    notes = _GATES
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the nodes."""
@@ -41,33 +43,35 @@ class _Deletion(base.Lister):
         )
         return parser
 
-    @functools.cached_property
-    def request_id(self) -> str:
-        """The id that Ironic and Placement write into their logs."""
-        return new_id()
+    def call(self, name: str, nodes: Sequence[str], **more: Any) -> Any:
+        """Call an operation on these nodes.
 
-    @functools.cached_property
-    def operation(self) -> DeleteNodes:
-        """The operation behind both commands."""
-        from ironic_ownership.engine.operations.delete_nodes import DeleteNodes
+        :param nodes: uuids and names; the items of the answer have their
+            order.
+        """
+        uuids = [found for text in nodes if (found := _uuid(text))]
+        names = [text for text in nodes if not _uuid(text)]
+        body = {'uuids': uuids, 'names': names}
+        given = {key: value for key, value in body.items() if value}
+        answer = self.api.call(name, body=given | more)
+        places = {_uuid(text) or text: n for n, text in enumerate(nodes)}
 
-        wired = self.wiring
-        return DeleteNodes(
-            wired.ready_records(),
-            wired.inventory_of(self.request_id),
-            wired.placement_of(self.request_id),
-            wired.limits,
-            wired.scope,
-        )
+        def place(row: _Row) -> int:
+            found = (places.get(row['uuid']), places.get(row['name']))
+            return min(n for n in found if n is not None)
+
+        for key in ('nodes', 'gates'):
+            if key in answer:
+                answer[key] = sorted(answer[key], key=place)
+        return answer
 
 
 class CheckDeleteComputeNode(_Deletion):
-    """Judge every gate of a deletion, and delete nothing.
+    """Evaluate every gate of a deletion, and delete nothing.
 
     Exit code 0: each of the nodes could be deleted; 3: at least one not.
     """
 
-    notes = _GATES
     examples = (
         'compute node check-delete 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11',
         'compute node check-delete rack1-node7 -f json',
@@ -75,23 +79,23 @@ class CheckDeleteComputeNode(_Deletion):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Evaluate the gates of the nodes."""
-        proposed = self.operation.propose(parsed_args.nodes)
-        if proposed.refused:
+        answer = self.call('compute_node:bulk_check_delete', parsed_args.nodes)
+        outcomes = [Outcome(gate[shown.OUTCOME]) for gate in answer['gates']]
+        if not all(outcome.passed for outcome in outcomes):
             self.exit_code = errors.ExitCode.REFUSED
-        gates = [gate for n in proposed.nodes for gate in shown.gates_of(n)]
-        return self.table(shown.GATES, gates)
+        return self.rows(shown.GATES, answer['gates'])
 
 
 class DeleteComputeNode(_Deletion):
     """Delete the records, and the providers, of nodes that are gone.
 
     A service does that by itself for its own nodes. This command acts in its
-    place, whether it is alive or not: under the same gates, and only if the
-    record still has the owner for which they were judged. A node that fails
-    a gate keeps its record and its provider, and the others are deleted.
+    place, whether it is alive or not: behind the same gates, and only if the
+    record still has the owner for which they were evaluated. A node that
+    fails a gate keeps its record and its provider, and the others are
+    deleted.
     """
 
-    notes = _GATES
     examples = (
         'compute node delete 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11 --dry-run',
         'compute node delete rack1-node7 rack1-node8 --yes',
@@ -105,24 +109,46 @@ class DeleteComputeNode(_Deletion):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Delete the nodes whose gates are all passed."""
-        deletion = self.operation.propose(parsed_args.nodes)
-        passed = [n for n in deletion.nodes if not n.refused]
-        if passed and not parsed_args.dry_run:
-            self._confirm(parsed_args, [n.record for n in passed])
-            deletion = self.operation.execute(
-                deletion,
-                self.wiring.ready_removals(),
-                actor=confirmation.actor(),
-            )
-        if deletion.refused:
-            self.exit_code = errors.ExitCode.REFUSED
-        return self.table(shown.RESULTS, deletion.nodes)
+        nodes = parsed_args.nodes
+        # A proposal lists all nodes of Ironic: only if it is shown.
+        if parsed_args.dry_run or not parsed_args.yes:
+            rows = self._rows(nodes, dry_run=True)
+            passed = [r for r in rows if r['result'] == Result.WOULD_DELETE]
+            if parsed_args.dry_run or not passed:
+                return self._shown(rows)
+            names = [row['name'] or row['uuid'] for row in passed]
+            confirmation.confirm(parsed_args, f'Delete {_phrase(names)}')
+        request_id = self.api.request_id
+        confirmation.announce(request_id, f'delete {_phrase(nodes)}')
+        return self._shown(self._execute(nodes))
 
-    def _confirm(
-        self, args: argparse.Namespace, records: Sequence[model.ComputeNode]
-    ) -> None:
-        one = records[0]
-        rest = f' and {len(records) - 1} more' if len(records) > 1 else ''
-        what = f'delete compute node {one.name or one.uuid}{rest}'
-        confirmation.confirm(args, f'{what[0].upper()}{what[1:]}')
-        confirmation.announce(self.request_id, what)
+    def _shown(self, rows: Sequence[_Row]) -> base.Table:
+        if any(row['result'] == Result.REFUSED for row in rows):
+            self.exit_code = errors.ExitCode.REFUSED
+        return self.rows(shown.RESULTS, rows)
+
+    def _execute(self, nodes: Sequence[str]) -> Sequence[_Row]:
+        try:
+            return self._rows(nodes, dry_run=False)
+        except exceptions.OwnershipError as exc:
+            if exc.code != 'gates_failed':
+                raise
+        # No node was deleted: show the refusals.
+        return self._rows(nodes, dry_run=True)
+
+    def _rows(self, nodes: Sequence[str], *, dry_run: bool) -> Sequence[_Row]:
+        answer = self.call('compute_node:bulk_delete', nodes, dry_run=dry_run)
+        rows: Sequence[_Row] = answer['nodes']
+        return rows
+
+
+def _phrase(nodes: Sequence[str]) -> str:
+    rest = f' and {len(nodes) - 1} more' if len(nodes) > 1 else ''
+    return f'compute node {nodes[0]}{rest}'
+
+
+def _uuid(text: str) -> str | None:
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return None

@@ -1,25 +1,16 @@
-"""``service set`` and ``service delete``: what operators do to services.
-
-Neither asks Ironic for anything, so both work while it is down. What a
-service reported to Placement of itself is deleted with it.
-"""
+"""``service set`` and ``service delete``; both work while Ironic is down."""
 
 from __future__ import annotations
 
 import argparse
-import logging
 from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.cli import base, confirmation, errors
-from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.operations import delete_service, set_service
-from ironic_ownership.engine.request_id import new_id
-from ironic_ownership.observe import columns, service_change
+from ironic_ownership.cli.confirmation import Body
+from ironic_ownership.observe import service_change as shown
 
-LOG = logging.getLogger(__name__)
-
-_LONGEST_REASON = 255
+_MAX_REASON = 255
 
 
 def add_host(parser: argparse.ArgumentParser) -> None:
@@ -31,12 +22,23 @@ def add_host(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class SetService(base.ShowOne):
+class ServiceCommand(confirmation.WritingCommand):
+    """A command that changes one service."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser with the name of the service."""
+        parser = super().get_parser(prog_name)
+        add_host(parser)
+        return parser
+
+
+class SetService(ServiceCommand, base.ShowOne):
     """Enable or disable a service, or force it down.
 
-    A disabled service is given no nodes and keeps those that it has. One
-    that is forced down may not write at all from that moment on, even if its
-    process still runs; when that is taken back it registers anew by itself.
+    A disabled service is given no nodes and keeps those that it has. A
+    forced-down service loses its right to write immediately, even if its
+    process still runs; when that is taken back, it registers again by
+    itself.
     """
 
     notes = (
@@ -52,7 +54,6 @@ class SetService(base.ShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
         parser = super().get_parser(prog_name)
-        add_host(parser)
         for yes, no, dest, what in (
             ('--disable', '--enable', 'disabled', 'give it no more nodes'),
             ('--down', '--up', 'forced_down', 'take its right to write away'),
@@ -71,49 +72,58 @@ class SetService(base.ShowOne):
                 )
         parser.add_argument(
             '--disable-reason',
+            dest='disabled_reason',
             type=_reason,
             metavar='TEXT',
-            help='why it is disabled, for others to read (with --disable)',
+            help='why it is disabled, for other operators (with --disable)',
         )
-        confirmation.add_arguments(parser)
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        """Set what the options say."""
-        asked = parsed_args
-        if asked.disable_reason is not None and not asked.disabled:
+        """Set the service."""
+        if parsed_args.disabled_reason is not None and not (
+            parsed_args.disabled
+        ):
             raise errors.UsageError('--disable-reason goes with --disable')
-        if asked.disabled is None and asked.forced_down is None:
+        if parsed_args.disabled is None and parsed_args.forced_down is None:
             raise errors.UsageError(
                 'nothing to set',
-                hint='Say --disable, --enable, --down or --up',
+                hint='Add --disable, --enable, --down or --up',
             )
-        wanted = set_service.Settings(
-            asked.disabled, asked.disable_reason, asked.forced_down
+        body = self.operate(parsed_args)
+        return shown.CHANGE_KEYS, [body[key] for key in shown.CHANGE_KEYS]
+
+    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
+        """Call the operation."""
+        wanted = {
+            name: getattr(parsed_args, name)
+            for name in ('disabled', 'disabled_reason', 'forced_down')
+            if getattr(parsed_args, name) is not None
+        }
+        return self.api.call(
+            'service:set',
+            path={'host': parsed_args.host},
+            body=wanted | {'dry_run': dry_run},
         )
-        operation = set_service.SetService(self.wiring.ready_records())
-        change = operation.propose(asked.host, wanted)
-        request_id = new_id()
-        if change.changed and not asked.dry_run:
-            host = change.before.host
-            what = f'set {", ".join(change.changed)} of service {host}'
-            confirmation.confirm(asked, f'{what[0].upper()}{what[1:]}')
-            confirmation.announce(request_id, what)
-            change = operation.execute(change, actor=confirmation.actor())
-        shown = service_change.CHANGE
+
+    def describe(self, proposal: Body) -> str:
+        """Return the settings that change."""
+        if not proposal['changed']:
+            return ''
         return (
-            (*columns.keys(shown), 'dry_run', 'request_id'),
-            (*columns.row(shown, change), asked.dry_run, request_id),
+            f'set {", ".join(proposal["changed"])} of service '
+            f'{proposal["host"]}'
         )
 
 
-class DeleteService(base.Lister):
-    """Delete a service that owns nothing any more and does not run.
+class DeleteService(ServiceCommand, base.Lister):
+    """Delete a service that owns nothing and does not run.
 
-    All gates are shown, and with them what is left of the service. If one is
-    not passed the exit code is 3, and nothing is changed.
+    All gates are shown, with everything that remains of the service. If one
+    fails, the exit code is 3 and nothing is changed. The provider of its
+    capacity in Placement is deleted, too.
     """
 
     examples = (
@@ -121,54 +131,33 @@ class DeleteService(base.Lister):
         'service delete rack1 --yes',
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
-        parser = super().get_parser(prog_name)
-        add_host(parser)
-        confirmation.add_arguments(parser)
-        return parser
-
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Delete the service, if every gate is passed."""
-        request_id = new_id()
-        operation = delete_service.DeleteService(
-            self.wiring.ready_records(),
-            self.wiring.backend,
-            lambda: (
-                self.wiring.placement_of(request_id)
-                if self.wiring.reports_inventory
-                else None
-            ),
+        return self.rows(shown.GATES, self.operate(parsed_args)['gates'])
+
+    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
+        """Call the operation."""
+        return self.api.call(
+            'service:delete',
+            path={'host': parsed_args.host},
+            query={'dry_run': dry_run},
         )
-        deletion = operation.propose(parsed_args.host)
-        for warning in deletion.warnings:
-            LOG.warning('%s', ' '.join(warning.split()))
-        if deletion.refused:
-            self.exit_code = errors.ExitCode.REFUSED
-            LOG.error(
-                'service %s is not deleted, refused by: %s',
-                deletion.host,
-                ', '.join(result.gate for result in deletion.refused),
-            )
-        elif not parsed_args.dry_run:
-            what = f'delete service {deletion.host}'
-            confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
-            confirmation.announce(request_id, what)
-            try:
-                operation.execute(deletion, actor=confirmation.actor())
-            except (
-                # Something was given to it after the gates were evaluated.
-                exceptions.ServiceInUseError,
-                exceptions.ProviderInUseError,
-            ) as exc:
-                self.exit_code = errors.ExitCode.REFUSED
-                LOG.error('%s: %s', request_id, errors.line(exc))
-        return self.table(service_change.GATES, deletion.gates)
+
+    def describe(self, proposal: Body) -> str:
+        """Return the name of the service."""
+        return f'delete service {proposal["host"]}'
+
+    def refusals(self, proposal: Body) -> Sequence[str]:
+        """Return all failed gates in one line."""
+        failed = [g['gate'] for g in proposal['gates'] if not g['passed']]
+        what = f'service {proposal["host"]} is not deleted'
+        return [f'{what}, refused by: {", ".join(failed)}'] if failed else []
 
 
 def _reason(text: str) -> str:
-    if not text.strip() or len(text) > _LONGEST_REASON:
+    words = ' '.join(text.split())
+    if not 0 < len(words) <= _MAX_REASON:
         raise argparse.ArgumentTypeError(
-            f'a reason has 1 to {_LONGEST_REASON} characters'
+            f'a reason has 1 to {_MAX_REASON} characters'
         )
-    return text
+    return words

@@ -1,30 +1,23 @@
-"""``service failover``: hand a service over to a process that stands by.
-
-Asks records and membership, never Ironic: no node changes owner.
-"""
+"""``service failover``: hand a service over to a process that stands by."""
 
 from __future__ import annotations
 
 import argparse
-import logging
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.cli import base, confirmation, errors
-from ironic_ownership.cli.service_change import add_host
-from ironic_ownership.engine.operations import fail_over_service
-from ironic_ownership.engine.request_id import new_id
-from ironic_ownership.observe import columns, service_change
-
-LOG = logging.getLogger(__name__)
+from ironic_ownership.cli import base
+from ironic_ownership.cli.confirmation import Body
+from ironic_ownership.cli.service_change import ServiceCommand
+from ironic_ownership.observe import service_change as shown
 
 
-class FailoverService(base.ShowOne):
+class FailoverService(ServiceCommand, base.ShowOne):
     """Make a standby the active process of its service.
 
-    The process that is active loses its right to write at once, and stands
-    by from then on. No node changes owner. The command waits until the
-    standby has taken over.
+    The active process loses its right to write immediately, and stands by
+    from then on. No node changes owner. The command waits until the standby
+    has taken over.
     """
 
     notes = """\
@@ -40,47 +33,41 @@ process that was active registers again by itself."""
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of this command."""
         parser = super().get_parser(prog_name)
-        add_host(parser)
         parser.add_argument(
             '--to',
             metavar='INCARNATION',
             help='the process that takes over, as in "member list", or how '
             'its incarnation begins; needed if several stand by',
         )
-        confirmation.add_arguments(parser)
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        """Hand the service over."""
-        asked, request_id = parsed_args, new_id()
-        operation = fail_over_service.FailOverService(
-            self.wiring.ready_records(), self.wiring.backend
+        """Fail over the service."""
+        body = self.operate(parsed_args)
+        return shown.FAILOVER_KEYS, [body[key] for key in shown.FAILOVER_KEYS]
+
+    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
+        """Call the operation."""
+        wanted = {'to': parsed_args.to} if parsed_args.to else {}
+        return self.api.call(
+            'service:failover',
+            path={'host': parsed_args.host},
+            body=wanted | {'dry_run': dry_run},
         )
-        result = operation.propose(asked.host, asked.to)
-        if result.refused:
-            self.exit_code = errors.ExitCode.REFUSED
-            for refused in result.refused:
-                LOG.error('refused by %s: %s', refused.gate, refused.detail)
-        elif not asked.dry_run:
-            host = result.before.host
-            what = f'hand {host} over to incarnation {result.target}'
-            confirmation.confirm(asked, f'{what[0].upper()}{what[1:]}')
-            confirmation.announce(request_id, what)
-            result = operation.execute(result, actor=confirmation.actor())
-            if not result.done:
-                self.exit_code = errors.ExitCode.DEGRADED
-                LOG.warning(
-                    '%s did not take over: %s is served by %s',
-                    result.target,
-                    host,
-                    'no process yet'
-                    if result.after.fenced
-                    else result.after.incarnation,
-                )
-        shown = service_change.FAILOVER
+
+    def describe(self, proposal: Body) -> str:
+        """Return the service and the process that takes over."""
         return (
-            (*columns.keys(shown), 'dry_run', 'request_id'),
-            (*columns.row(shown, result), asked.dry_run, request_id),
+            f'hand {proposal["host"]} over to incarnation '
+            f'{proposal["to_incarnation"]}'
         )
+
+    def refusals(self, proposal: Body) -> Sequence[str]:
+        """Return one line for each failed gate."""
+        return [
+            f'refused by {gate["gate"]}: {gate["detail"]}'
+            for gate in proposal['gates']
+            if not gate['passed']
+        ]

@@ -26,8 +26,10 @@ class Outcome(enum.StrEnum):
     NOT_CONFIGURED = 'not_configured'
     """The deployment does not use what the gate checks: it stops nothing."""
 
-
-_STOPPING = frozenset((Outcome.FAILED, Outcome.UNKNOWN))
+    @property
+    def passed(self) -> bool:
+        """True if the operation goes on."""
+        return self not in (Outcome.FAILED, Outcome.UNKNOWN)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class GateResult:
     @property
     def passed(self) -> bool:
         """True if the gate lets the operation go on."""
-        return self.outcome not in _STOPPING
+        return self.outcome.passed
 
 
 def refusals(results: Iterable[GateResult]) -> list[GateResult]:

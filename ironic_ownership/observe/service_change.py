@@ -25,6 +25,8 @@ CHANGE = (
 )
 """A changed service."""
 
+CHANGE_KEYS = (*columns.keys(CHANGE), 'dry_run', 'request_id')
+
 GATES = (
     _Gate('gate', lambda g: g.gate.value),
     _Gate('passed', lambda g: g.passed),
@@ -41,6 +43,8 @@ FAILOVER = (
     _Failover('epoch', lambda f: f.after.epoch),
 )
 """A failover."""
+
+FAILOVER_KEYS = (*columns.keys(FAILOVER), 'dry_run', 'request_id')
 
 FAILOVER_GATES = (
     _Gate('gate', lambda g: g.gate.value),

@@ -134,6 +134,7 @@ def _deleted(request: Request, named: Sequence[str], dry_run: bool) -> Answer:
             'gates': _gates(deletion.nodes),
             'dry_run': dry_run,
             'request_id': request.request_id,
+            'warnings': [],
         }
     )
 
@@ -182,6 +183,7 @@ _DELETED = {
             gates=_GATES,
             dry_run=schemas.FLAG,
             request_id=schemas.REQUEST_ID,
+            warnings=schemas.WARNINGS,
         ),
     )
 }

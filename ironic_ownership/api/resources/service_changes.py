@@ -51,7 +51,11 @@ _TYPES: schemas.Types = {
     'examples': schemas.TEXTS,
     'detail': schemas.TEXT,
 }
-_TAIL = {'dry_run': schemas.FLAG, 'request_id': schemas.REQUEST_ID}
+_TAIL: schemas.Types = {
+    'dry_run': schemas.FLAG,
+    'request_id': schemas.REQUEST_ID,
+    'warnings': schemas.WARNINGS,
+}
 
 
 def _gates(of: Sequence[columns.Column[GateResult]]) -> dict[str, Any]:
@@ -108,7 +112,11 @@ def _set(request: Request) -> Answer:
         change = operation.execute(change, actor=request.actor)
     return Answer(
         schemas.cells(shown.CHANGE, change)
-        | {'dry_run': dry_run, 'request_id': request.request_id}
+        | {
+            'dry_run': dry_run,
+            'request_id': request.request_id,
+            'warnings': [],
+        }
     )
 
 
@@ -163,8 +171,8 @@ def _fail_over(request: Request) -> Answer:
         | {
             'dry_run': dry_run,
             'request_id': request.request_id,
-            'gates': gates,
             'warnings': warnings,
+            'gates': gates,
         }
     )
 
@@ -234,7 +242,6 @@ OPERATIONS = (
                     host=schemas.TEXT,
                     gates=_gates(shown.GATES),
                     **_TAIL,
-                    warnings=schemas.WARNINGS,
                 ),
             )
         },
@@ -259,7 +266,6 @@ OPERATIONS = (
                     _TYPES,
                     **_TAIL,
                     gates=_gates(shown.FAILOVER_GATES),
-                    warnings=schemas.WARNINGS,
                 ),
             )
         },

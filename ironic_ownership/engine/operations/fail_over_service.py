@@ -56,7 +56,8 @@ class Failover:
     @property
     def done(self) -> bool:
         """The success: the process that was named is active."""
-        return not self.after.fenced and self.after.incarnation == self.target
+        active = None if self.after.fenced else self.after.incarnation
+        return active is not None and active == self.target
 
 
 class FailOverService:
