@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ironic_ownership.api.errors import details_of
 from ironic_ownership.cli import base, confirmation, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.gates import Outcome
 from ironic_ownership.engine.operations.delete_nodes import Result
+from ironic_ownership.observe import columns
 from ironic_ownership.observe import deletion as shown
 
 _GATES = """\
@@ -44,26 +46,27 @@ class _Deletion(base.Lister):
         return parser
 
     def call(self, name: str, nodes: Sequence[str], **more: Any) -> Any:
-        """Call an operation on these nodes.
-
-        :param nodes: uuids and names; the items of the answer have their
-            order.
-        """
+        """Call an operation on these nodes, given by uuid or name."""
         uuids = [found for text in nodes if (found := _uuid(text))]
         names = [text for text in nodes if not _uuid(text)]
         body = {'uuids': uuids, 'names': names}
         given = {key: value for key, value in body.items() if value}
-        answer = self.api.call(name, body=given | more)
+        return self.api.call(name, body=given | more)
+
+    def in_order(
+        self,
+        shown: Iterable[columns.Column[Any]],
+        nodes: Sequence[str],
+        rows: Iterable[_Row],
+    ) -> base.Table:
+        """Return the table of rows in the order of the given nodes."""
         places = {_uuid(text) or text: n for n, text in enumerate(nodes)}
+        last = len(nodes)
 
         def place(row: _Row) -> int:
-            found = (places.get(row['uuid']), places.get(row['name']))
-            return min(n for n in found if n is not None)
+            return min(places.get(row[key], last) for key in ('uuid', 'name'))
 
-        for key in ('nodes', 'gates'):
-            if key in answer:
-                answer[key] = sorted(answer[key], key=place)
-        return answer
+        return self.rows(shown, sorted(rows, key=place))
 
 
 class CheckDeleteComputeNode(_Deletion):
@@ -83,7 +86,7 @@ class CheckDeleteComputeNode(_Deletion):
         outcomes = [Outcome(gate[shown.OUTCOME]) for gate in answer['gates']]
         if not all(outcome.passed for outcome in outcomes):
             self.exit_code = errors.ExitCode.REFUSED
-        return self.rows(shown.GATES, answer['gates'])
+        return self.in_order(shown.GATES, parsed_args.nodes, answer['gates'])
 
 
 class DeleteComputeNode(_Deletion):
@@ -115,17 +118,17 @@ class DeleteComputeNode(_Deletion):
             rows = self._rows(nodes, dry_run=True)
             passed = [r for r in rows if r['result'] == Result.WOULD_DELETE]
             if parsed_args.dry_run or not passed:
-                return self._shown(rows)
+                return self._shown(nodes, rows)
             names = [row['name'] or row['uuid'] for row in passed]
             confirmation.confirm(parsed_args, f'Delete {_phrase(names)}')
         request_id = self.api.request_id
         confirmation.announce(request_id, f'delete {_phrase(nodes)}')
-        return self._shown(self._execute(nodes))
+        return self._shown(nodes, self._execute(nodes))
 
-    def _shown(self, rows: Sequence[_Row]) -> base.Table:
+    def _shown(self, nodes: Sequence[str], rows: Sequence[_Row]) -> base.Table:
         if any(row['result'] == Result.REFUSED for row in rows):
             self.exit_code = errors.ExitCode.REFUSED
-        return self.rows(shown.RESULTS, rows)
+        return self.in_order(shown.RESULTS, nodes, rows)
 
     def _execute(self, nodes: Sequence[str]) -> Sequence[_Row]:
         try:
@@ -133,8 +136,8 @@ class DeleteComputeNode(_Deletion):
         except exceptions.OwnershipError as exc:
             if exc.code != 'gates_failed':
                 raise
-        # No node was deleted: show the refusals.
-        return self._rows(nodes, dry_run=True)
+            refused: Sequence[_Row] = details_of(exc)['nodes']
+            return refused
 
     def _rows(self, nodes: Sequence[str], *, dry_run: bool) -> Sequence[_Row]:
         answer = self.call('compute_node:bulk_delete', nodes, dry_run=dry_run)
