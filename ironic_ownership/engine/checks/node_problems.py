@@ -43,71 +43,57 @@ def unowned(facts: Facts) -> Iterator[Problem]:
 
 def unclaimed(facts: Facts) -> Iterator[Problem]:
     """Find nodes whose owner is decided and has not claimed them yet."""
-    found = _by_hosts(
-        facts.statuses,
-        lambda f: f.owner is None and _decision(f).owner is not None,
-        lambda f: (_decision(f).owner or '',),
+    yield from _by_hosts(
+        facts,
+        lambda s: s.owner is None and _decision(s).owner is not None,
+        lambda s: (_decision(s).owner or '',),
+        'unclaimed',
+        Severity.WARNING,
+        '{nodes} not yet claimed by {0}',
+        'It claims them at its next refresh; if it does not, see its log',
     )
-    for hosts, uuids in found:
-        yield _nodes(
-            'unclaimed',
-            Severity.WARNING,
-            f'{_count(uuids)} not yet claimed by {hosts[0]}',
-            uuids,
-            hosts,
-            'It claims them at its next refresh; if it does not, see its log',
-        )
 
 
 def misplaced(facts: Facts) -> Iterator[Problem]:
     """Find free nodes that their live owner is about to release."""
-    found = _by_hosts(
-        facts.statuses,
-        lambda f: bool(f.owner_alive) and _decision(f).owner != f.owner,
-        lambda f: (f.owner or '', _decision(f).owner or 'no service'),
+    yield from _by_hosts(
+        facts,
+        lambda s: bool(s.owner_alive) and _decision(s).owner != s.owner,
+        lambda s: (s.owner or '', _decision(s).owner or 'no service'),
+        'misplaced',
+        Severity.WARNING,
+        '{nodes} still owned by {0}, decided for {1}',
+        'They change owner at the next refreshes of both services',
     )
-    for hosts, uuids in found:
-        yield _nodes(
-            'misplaced',
-            Severity.WARNING,
-            f'{_count(uuids)} still owned by {hosts[0]}, decided for '
-            f'{hosts[1]}',
-            uuids,
-            hosts,
-            'They change owner at the next refreshes of both services',
-        )
 
 
 def contested(facts: Facts) -> Iterator[Problem]:
     """Find nodes about which services with different settings disagree."""
-    for hosts, uuids in _contest(facts, model.Contest.CONTESTED):
-        yield _nodes(
-            'contested',
-            Severity.ERROR,
-            f'{_count(uuids)} admitted by services with different settings: '
-            f'{suggestions.listed(hosts)}',
-            uuids,
-            hosts,
-            'Give these services the same policies and options, or filters '
-            'that do not overlap; until then an owner on record keeps its '
-            'nodes, and no service claims the others',
-        )
+    yield from _by_hosts(
+        facts,
+        lambda s: _decision(s).contest is model.Contest.CONTESTED,
+        lambda s: _decision(s).contenders,
+        'contested',
+        Severity.ERROR,
+        '{nodes} admitted by services with different settings: {hosts}',
+        'Give these services the same policies and options, or filters that '
+        'do not overlap; until then an owner on record keeps its nodes, and '
+        'no service claims the others',
+    )
 
 
 def conflict(facts: Facts) -> Iterator[Problem]:
     """Find nodes that several services admit by the same filter."""
-    for hosts, uuids in _contest(facts, model.Contest.CONFLICT):
-        yield _nodes(
-            'conflict',
-            Severity.ERROR,
-            f'{_count(uuids)} admitted by several services with the same '
-            'filter: '
-            f'{suggestions.listed(hosts)}',
-            uuids,
-            hosts,
-            'Only the one that joined first claims them: stop the others, or '
-            'give each its own filter',
-        )
+    yield from _by_hosts(
+        facts,
+        lambda s: _decision(s).contest is model.Contest.CONFLICT,
+        lambda s: _decision(s).contenders,
+        'conflict',
+        Severity.ERROR,
+        '{nodes} admitted by several services with the same filter: {hosts}',
+        'Only the one that joined first claims them: stop the others, or '
+        'give each its own filter',
+    )
 
 
 def kept_from(facts: Facts) -> Iterator[Problem]:
@@ -115,45 +101,33 @@ def kept_from(facts: Facts) -> Iterator[Problem]:
 
     Source: ironic-shards, "Data model impact": only an operator moves them.
     """
-    found = _by_hosts(
-        facts.statuses,
-        lambda f: _decision(f).reason is reasons.Reason.RECORD_KEEPS,
-        lambda f: (f.owner or '', _decision(f).wanted_by or 'no service'),
+    yield from _by_hosts(
+        facts,
+        lambda s: _decision(s).reason is reasons.Reason.RECORD_KEEPS,
+        lambda s: (s.owner or '', _decision(s).wanted_by or 'no service'),
+        'record_keeps',
+        Severity.WARNING,
+        '{nodes} on record with {0}; the policies give them to {1}',
+        f'Only a move changes the owner: {_MOVE} {{1}}',
     )
-    for hosts, uuids in found:
-        yield _nodes(
-            'record_keeps',
-            Severity.WARNING,
-            f'{_count(uuids)} on record with {hosts[0]}; the policies give '
-            f'them to {hosts[1]}',
-            uuids,
-            hosts,
-            f'Only a move changes the owner: {_MOVE} {hosts[1]}',
-        )
 
 
 def filtered(facts: Facts) -> Iterator[Problem]:
     """Find nodes that a live owner keeps outside of its own filters."""
-    found = _by_hosts(
-        facts.statuses,
-        lambda f: (
-            bool(f.owner_alive)
-            and _decision(f).filtered
-            and _decision(f).reason is not reasons.Reason.RECORD_KEEPS
+    yield from _by_hosts(
+        facts,
+        lambda s: (
+            bool(s.owner_alive)
+            and _decision(s).filtered
+            and _decision(s).reason is not reasons.Reason.RECORD_KEEPS
         ),
-        lambda f: (f.owner or '',),
+        lambda s: (s.owner or '',),
+        'filtered',
+        Severity.WARNING,
+        '{nodes} kept by {0}, whose policies no longer admit them',
+        f'Move them ({_MOVE} HOST), or restore their shard and conductor '
+        'group in Ironic',
     )
-    for hosts, uuids in found:
-        yield _nodes(
-            'filtered',
-            Severity.WARNING,
-            f'{_count(uuids)} kept by {hosts[0]}, whose policies no longer '
-            'admit them',
-            uuids,
-            hosts,
-            f'Move them ({_MOVE} HOST), or restore their shard and '
-            'conductor group in Ironic',
-        )
 
 
 def unlisted(facts: Facts) -> Iterator[Problem]:
@@ -249,27 +223,29 @@ def _left(
     )
 
 
-def _contest(
-    facts: Facts, kind: model.Contest
-) -> Iterable[tuple[_Hosts, list[str]]]:
-    return _by_hosts(
-        facts.statuses,
-        lambda f: _decision(f).contest is kind,
-        lambda f: _decision(f).contenders,
-    )
-
-
 def _by_hosts(
-    statuses: Iterable[NodeStatus],
+    facts: Facts,
     chosen: Callable[[NodeStatus], bool],
-    hosts: Callable[[NodeStatus], _Hosts],
-) -> Iterable[tuple[_Hosts, list[str]]]:
-    """Return the uuids of the chosen nodes by the hosts concerned."""
+    hosts_of: Callable[[NodeStatus], _Hosts],
+    code: str,
+    severity: Severity,
+    what: str,
+    hint: str,
+) -> Iterator[Problem]:
+    """Yield a problem for each combination of hosts of the chosen nodes.
+
+    :param what: a template with the number of nodes, as {nodes}, each of the
+        hosts, as {0} and {1}, and all of them, as {hosts}; so is ``hint``.
+    """
     found: dict[_Hosts, list[str]] = collections.defaultdict(list)
-    for status in statuses:
+    for status in facts.statuses:
         if chosen(status):
-            found[hosts(status)].append(status.uuid)
-    return sorted(found.items())
+            found[hosts_of(status)].append(status.uuid)
+    for hosts, uuids in sorted(found.items()):
+        text = what.format(
+            *hosts, nodes=_count(uuids), hosts=suggestions.listed(hosts)
+        )
+        yield _nodes(code, severity, text, uuids, hosts, hint.format(*hosts))
 
 
 def _nodes(

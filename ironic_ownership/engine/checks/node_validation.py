@@ -8,27 +8,27 @@ others, and nothing is ever scheduled to the node.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import re
 import uuid as uuid_
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.availability import evaluation
 
 _NAME = re.compile(r'[A-Za-z0-9._~-]{1,255}')
 
 
-class Severity(enum.StrEnum):
+class Severity(DescribedEnum):
     """Consequence of a fault."""
 
-    REFUSED = 'refused'
-    """Ironic would refuse it, or nothing could be scheduled to it."""
-
-    WARNING = 'warning'
-    """It can be enrolled, but may not be as intended."""
+    REFUSED = (
+        'refused',
+        'Ironic would refuse it, or nothing could be scheduled to it',
+    )
+    WARNING = 'warning', 'can be enrolled, but may not be as intended'
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,23 +8,19 @@ import functools
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.queries import deployment_snapshot, node_status
 
 
-class Severity(enum.StrEnum):
+class Severity(DescribedEnum):
     """Severity of a problem."""
 
-    ERROR = 'error'
-    """Nodes are not served, or may not be, until an operator acts."""
-
-    WARNING = 'warning'
-    """It may resolve itself, or become an error."""
-
-    UNKNOWN = 'unknown'
-    """It could not be checked."""
+    ERROR = 'error', 'nodes may not be served until an operator acts'
+    WARNING = 'warning', 'may resolve itself, or become an error'
+    UNKNOWN = 'unknown', 'could not be checked'
 
 
 class Kind(enum.StrEnum):

@@ -17,7 +17,7 @@ from ironic_ownership.engine.checks.problem import (
 )
 
 
-def shards_without_service(facts: Facts) -> Iterator[Problem]:
+def unserved_shards(facts: Facts) -> Iterator[Problem]:
     """Find shards in Ironic that no live, enabled service serves."""
     yield from _without_service(
         'shard_without_service',
@@ -27,7 +27,7 @@ def shards_without_service(facts: Facts) -> Iterator[Problem]:
     )
 
 
-def groups_without_service(facts: Facts) -> Iterator[Problem]:
+def unserved_groups(facts: Facts) -> Iterator[Problem]:
     """Find conductor groups that no live, enabled service serves.
 
     Groups that consist of unserved shards are reported as shards only.
@@ -49,7 +49,7 @@ def groups_without_service(facts: Facts) -> Iterator[Problem]:
     )
 
 
-def shards_without_nodes(facts: Facts) -> Iterator[Problem]:
+def empty_shards(facts: Facts) -> Iterator[Problem]:
     """Find shard keys of live services that no node in Ironic has."""
     present = {node.shard for node in facts.nodes.listed}
     for shard, hosts in _shard_keys(facts).items():

@@ -6,33 +6,17 @@ Pure. The CLI, the HTTP API, ``check`` and the metrics all show this status.
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Collection, Iterable, Mapping
-from typing import Self
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.availability import Evaluation, Unavailable
+from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 
-class _Described(enum.StrEnum):
-    """States that carry their help text.
-
-    :ivar help: one phrase for operators.
-    """
-
-    help: str
-
-    def __new__(cls, value: str, text: str) -> Self:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.help = text
-        return member
-
-
-class State(_Described):
+class State(DescribedEnum):
     """Ownership state of a compute node, the most alarming first."""
 
     ORPHAN = 'orphan', 'has a record, but Ironic answers 404 for its uuid'
@@ -45,7 +29,7 @@ class State(_Described):
     OWNED = 'owned', 'a service owns it, and its policies admit it'
 
 
-class Availability(_Described):
+class Availability(DescribedEnum):
     """Availability of a compute node for scheduling."""
 
     AVAILABLE = 'available', 'new instances can be scheduled to it'
