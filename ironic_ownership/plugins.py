@@ -1,8 +1,8 @@
-"""Find, load and validate plugins, ours included; say where they are from.
+"""Discovery, loading and validation of plugins, including built-in ones.
 
-The one importer of stevedore. stevedore logs a plugin that fails to load and
-goes on, and on a clash of names quietly prefers one of them; for a process
-that decides about ownership both are faults that stop it at start.
+The only importer of stevedore. stevedore logs a plugin that fails to load and
+continues, and on a clash of names silently prefers one of them; here both are
+faults that prevent the start.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Class = type[policy.Policy] | type[backend.MembershipBackend]
 
 @dataclasses.dataclass(frozen=True)
 class Plugin:
-    """One installed entry point: what it loads to, or why it does not.
+    """One installed entry point: its class, or the error of loading it.
 
-    :param distribution: name and version of the package that brings it.
+    :param distribution: name and version of its package.
     """
 
     group: str
@@ -58,17 +58,17 @@ def entry_points(
 def policies(names: Iterable[str]) -> dict[str, type[policy.Policy]]:
     """Load the named policies.
 
-    :raises ConfigurationError: listing everything wrong with any of them.
+    :raises ConfigurationError: listing the faults of all of them.
     """
     found = _load(POLICIES, names)
     return cast('dict[str, type[policy.Policy]]', found)
 
 
 def node_fields() -> frozenset[str]:
-    """Return the fields of nodes that installed policies ask for besides.
+    """Return the optional fields of nodes that installed policies request.
 
-    Of those installed, not of those selected here: this process also decides
-    for the members that selected others.
+    Installed ones, even if not selected here: this process also decides for
+    the members that selected others.
     """
     return frozenset(
         field
@@ -81,14 +81,14 @@ def node_fields() -> frozenset[str]:
 def backend_class(name: str) -> type[backend.MembershipBackend]:
     """Load the named membership backend.
 
-    :raises ConfigurationError: if it can't be used, saying why.
+    :raises ConfigurationError: if it can't be used, with the reason.
     """
     found = _load(BACKENDS, [name])[name]
     return cast('type[backend.MembershipBackend]', found)
 
 
 def failed(group: str, name: str, exc: Exception) -> exceptions.PluginError:
-    """Name the plugin that raised something when it was built."""
+    """Return the error of a plugin that raised when it was built."""
     return exceptions.PluginError(
         group,
         name,
@@ -99,7 +99,7 @@ def failed(group: str, name: str, exc: Exception) -> exceptions.PluginError:
 
 
 def origin(target: Class) -> str:
-    """Say what a loaded plugin is called, and which package brings it."""
+    """Return the name of a loaded plugin, and its package."""
     for group, kind in ((POLICIES, 'policy'), (BACKENDS, 'backend')):
         found = [p for p in installed(group) if p.target is target]
         if found:
@@ -118,8 +118,8 @@ def _load(group: str, names: Iterable[str]) -> dict[str, Class]:
 
 def _find(group: str, name: str) -> Plugin:
     entries = [e for e in _entry_points(group) if e.name == name]
-    bringers = sorted({d for e in entries for d in _distributions_of(e)})
-    where = ' and '.join(bringers)
+    providers = sorted({d for e in entries for d in _distributions_of(e)})
+    where = ' and '.join(providers)
 
     def failed(cause: str, hint: str) -> Plugin:
         error = exceptions.PluginError(
@@ -130,14 +130,14 @@ def _find(group: str, name: str) -> Plugin:
     if not entries:
         known = ', '.join(sorted({e.name for e in _entry_points(group)}))
         return failed('not installed', f'Installed are: {known or "none"}')
-    if len(entries) > 1 or len(bringers) > 1:
+    if len(entries) > 1 or len(providers) > 1:
         return failed(
-            'ambiguous: several packages bring this name',
+            'ambiguous: several packages provide this name',
             'Uninstall all but one of them',
         )
     try:
         target = entries[0].load()
-    except (Exception, SystemExit) as exc:  # noqa: BLE001 - a stranger's
+    except (Exception, SystemExit) as exc:  # noqa: BLE001 - third-party code
         cause = f'cannot be loaded: {type(exc).__name__}: {exc}'
         return failed(cause, 'Repair or uninstall that package')
     fault = _VALIDATORS[group](target)
@@ -159,8 +159,8 @@ def _entry_points(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
 
 @functools.cache
 def _distributions(group: str) -> dict[tuple[str, str], set[str]]:
-    # stevedore forgets which distribution an entry point is from, and takes
-    # those of two for one if they name the same class.
+    # stevedore drops the distribution of an entry point, and merges those of
+    # two distributions if they name the same class.
     found: dict[tuple[str, str], set[str]] = {}
     for entry in importlib.metadata.entry_points(group=group):
         if entry.dist is not None:
@@ -171,8 +171,8 @@ def _distributions(group: str) -> dict[tuple[str, str], set[str]]:
 
 
 def _distributions_of(entry: importlib.metadata.EntryPoint) -> set[str]:
-    brought = _distributions(entry.group).get((entry.name, entry.value))
-    return brought or {entry.value}
+    known = _distributions(entry.group).get((entry.name, entry.value))
+    return known or {entry.value}
 
 
 _VALIDATORS: dict[str, Callable[[object], str | None]] = {

@@ -122,9 +122,9 @@ def _remarks(
 
 
 def backend(conf: cfg.ConfigOpts) -> Backend:
-    """Read the membership backend and its options, and nothing else.
+    """Read the membership backend and its options only.
 
-    :returns: its class, and a value for each option it declares.
+    :returns: its class, and a value for each declared option.
     :raises ConfigurationError: if it can't be used.
     """
     faults: list[str] = []
@@ -156,11 +156,11 @@ def group_of(name: str, target: plugins.Class, option: options.Option) -> str:
 
 
 def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
-    """Read our own options; one that can't be read stands at its default."""
+    """Read our own options; invalid ones are at their defaults."""
     values: dict[str, Any] = {}
     for module in (default, ownership, membership):
         values |= _values_of(conf, module.GROUP, module.OPTS, faults)
-    # Used where the database is opened; here it matters that it can be.
+    # Used where the database is opened; here only validated.
     _values_of(conf, database.GROUP, database.OPTS, faults)
     return values
 
@@ -183,7 +183,7 @@ def _values_of(
 
 
 def _unreadable(group: str, name: str, exc: Exception) -> str:
-    # oslo.config's text begins with how it stores the place internally.
+    # oslo.config's text begins with its internal name of the place.
     cause = str(exc).rpartition(' is not valid: ')[2]
     return f'[{group}] {name}: {cause}'
 
@@ -208,7 +208,7 @@ def _policies(
     host: str | None,
     faults: list[str],
 ) -> dict[str, policy_validation.ValidatedPolicy]:
-    """Build the policies; check them for a host, if one is to run them."""
+    """Build the policies; check them for the host that runs them, if any."""
     names = [name.strip() for name in configured]
     selected: dict[str, policy_validation.ValidatedPolicy] = {}
     if not names:
@@ -232,7 +232,7 @@ def _policies(
                 )
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))
-        except Exception as exc:  # noqa: BLE001 - a stranger's code
+        except Exception as exc:  # noqa: BLE001 - third-party code
             faults.append(str(plugins.failed(plugins.POLICIES, name, exc)))
     assigners = [
         name
@@ -250,7 +250,7 @@ def _policies(
 def _register_policies(
     conf: cfg.ConfigOpts, selected: Sequence[str], faults: list[str]
 ) -> None:
-    """Register the options of all policies; refuse those of no use."""
+    """Register the options of all policies; refuse unused ones."""
     for plugin in plugins.installed(plugins.POLICIES):
         if plugin.target is None:
             continue
@@ -282,7 +282,7 @@ def _is_set(conf: cfg.ConfigOpts, group: str, option: options.Option) -> bool:
     try:
         return _raw(conf, group, option) != option.default
     except (ValueError, cfg.Error):
-        return True  # unreadable, but certainly set
+        return True  # unreadable, so it is set
 
 
 def _backend(

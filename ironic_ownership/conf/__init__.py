@@ -1,7 +1,7 @@
-"""The options of the project: what they are called, mean and default to.
+"""The options of the project: names, help and defaults.
 
-Options only. Nothing here reads a value or decides anything, and there is no
-global configuration object: whoever needs one is handed it.
+Options only: no value is read here, and there is no global configuration
+object, which callers receive as a parameter.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _MODULES = (default, ownership, membership, database)
 
 
 def register_opts(conf: cfg.ConfigOpts, *, logs: bool = True) -> None:
-    """Register the core options; plugins and clients bring their own.
+    """Register the core options; plugins and clients register their own.
 
-    :param logs: those of oslo.log, too, which takes long to import.
+    :param logs: also those of oslo.log, whose import takes long.
     """
     if logs:
         _register_logs(conf)
@@ -42,8 +42,8 @@ def _register_logs(conf: cfg.ConfigOpts) -> None:
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the core options by group, for the sample and the validator.
 
-    Those of the HTTP service, too, which registers them by itself: what
-    changes there does not concern a host.
+    Includes those of the HTTP service, which registers them by itself: their
+    changes do not concern a host.
     """
     modules = (*_MODULES, api)
     return [(module.GROUP, list(module.OPTS)) for module in modules]
@@ -55,19 +55,19 @@ def new(
     """Read the configuration files and return the core options.
 
     :param argv: ``--config-file`` and ``--config-dir`` arguments, if any;
-        without them the usual places below ``/etc`` and the home are tried.
+        without them the usual places below ``/etc`` and the home are read.
     :param prog: name of the program, for error messages.
-    :param logs: whether the program logs as these files say.
-    :raises cfg.Error: if a file can't be read or a value has no such type.
-    :raises ConfigurationError: if a file is no text, or no file.
+    :param logs: whether these files configure the log.
+    :raises cfg.Error: if a file can't be read or a value has a wrong type.
+    :raises ConfigurationError: if a file is not text, or not a file.
     """
     conf = cfg.ConfigOpts()
     register_opts(conf, logs=logs)
     files = cfg.find_config_files(PROJECT, PROJECT)
     directories = cfg.find_config_dirs(PROJECT, PROJECT)
-    said = io.StringIO()
+    output = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(output):
             conf(
                 list(argv),
                 project=PROJECT,
@@ -76,17 +76,17 @@ def new(
                 default_config_dirs=directories,
             )
     except SystemExit as exc:
-        # That is how oslo.config takes a wrong value of an option that
-        # could also be an argument, such as debug.
+        # oslo.config exits on a wrong value of an option that is also an
+        # argument, such as debug.
         raise exceptions.ConfigurationError(
-            [f'[DEFAULT] {said.getvalue().strip()}']
+            [f'[DEFAULT] {output.getvalue().strip()}']
         ) from exc
     except OSError as exc:
         raise exceptions.ConfigurationError(
             [f'configuration file {exc.filename}: {exc.strerror}']
         ) from exc
     except UnicodeDecodeError as exc:
-        # oslo.config does not say which of the files it was.
+        # oslo.config does not report which file it was.
         read = ' '.join(argv) or ' '.join([*files, *directories])
         raise exceptions.ConfigurationError(
             [f'a configuration file is not text in UTF-8: {read}']

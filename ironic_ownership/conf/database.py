@@ -1,4 +1,4 @@
-"""Options of the records' database: oslo.db's, with our own default."""
+"""Options of the database: those of oslo.db, with our own default."""
 
 from __future__ import annotations
 

@@ -12,16 +12,16 @@ OPTS = (
         'host',
         default=socket.gethostname(),
         sample_default='<host name of this machine>',
-        help='Name of this service, by which records, peers and operators '
-        'know it. Case does not count: it is known in lower case '
-        'everywhere. Give it a name of its own (a shard, a rack) to be able '
-        'to serve it from another machine later.',
+        help='Name of this service in the records, for its peers and for '
+        'operators. Case does not count: it is lower case everywhere. A '
+        'name of its own (a shard, a rack) allows to run the service on '
+        'another machine later.',
     ),
     cfg.StrOpt(
         'state_path',
         default='/var/lib/ironic-ownership',
-        help='Directory for what the service keeps on its own disk: the '
-        'embedded database, unless [database] connection says otherwise.',
+        help='Directory for local data of the service: the embedded database, '
+        'unless [database] connection names another one.',
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Options of being a member, the same for every membership backend."""
+"""Options of the membership, common to all backends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ OPTS = (
         'heartbeat_interval',
         default=5,
         min=0.5,
-        help='Seconds between two heartbeats. Also the time within which '
-        'one call to the membership backend has to end.',
+        help='Seconds between two heartbeats. Also the time limit of one '
+        'call to the membership backend.',
     ),
     cfg.FloatOpt(
         'member_ttl',
@@ -33,10 +33,10 @@ OPTS = (
     cfg.FloatOpt(
         'watch_interval',
         min=0.1,
-        help='Seconds between two looks at the members, and, for a process '
-        'that stands by, at its service. A backend that tells of changes by '
-        'itself is not asked for the members that often. Unset: a twentieth '
-        'of member_ttl, at most 1 and at least 0.1.',
+        help='Seconds between two polls of the members, and, for a process '
+        'that stands by, of its service. With a backend that notifies of '
+        'changes the members are polled less often. Unset: a twentieth of '
+        'member_ttl, at most 1 and at least 0.1.',
     ),
     cfg.FloatOpt(
         'restart_grace',
@@ -44,8 +44,8 @@ OPTS = (
         min=0,
         help='Seconds for which a service that was stopped cleanly is '
         'expected back, as for a restart or an upgrade: until then its nodes '
-        'stay with it. Zero means that a stopped service is gone at once and '
-        'its free nodes go to its peers.',
+        'stay with it. Zero means that a stopped service is gone immediately '
+        'and its free nodes go to its peers.',
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Options of what the service does about ownership."""
+"""Options of ownership: policies, backend, refresh and its limits."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ OPTS = (
         min=1,
         help='Seconds between two refreshes, each of which lists the nodes '
         'in scope and brings the records up to date. A change of the members '
-        'starts one at once.',
+        'starts one immediately.',
     ),
     cfg.IntOpt(
         'handover_limit',
         default=5000,
         min=1,
         help='At most this many nodes change owner by themselves in one '
-        'refresh of a service; the next refresh follows at once. A node '
-        'that nobody owned yet does not count.',
+        'refresh of a service; the next refresh follows immediately. '
+        'Unowned nodes that get an owner do not count.',
     ),
     cfg.FloatOpt(
         'recovery_delay',
@@ -43,7 +43,7 @@ OPTS = (
         min=0,
         help='Seconds for which a live conductor must have had the driver of '
         'a node that is out of service, at every refresh, before the node is '
-        'back in service. It goes out of service at once. A larger value '
+        'back in service. It goes out of service immediately. A larger value '
         'damps conductors that come and go.',
     ),
     cfg.FloatOpt(
@@ -52,15 +52,15 @@ OPTS = (
         min=0,
         max=1,
         help='When more than this share of the own nodes is missing from '
-        'Ironic at once, nothing is changed and the loss is reported. '
+        'Ironic in one refresh, nothing is changed and the loss is reported. '
         'Related: mass_loss_minimum.',
     ),
     cfg.IntOpt(
         'mass_loss_minimum',
         default=3,
         min=0,
-        help='Up to this many missing nodes are never a mass loss, whatever '
-        'their share. Related: mass_loss_share.',
+        help='Up to this many missing nodes are never a mass loss, with any '
+        'share. Related: mass_loss_share.',
     ),
     cfg.FloatOpt(
         'recheck_interval',

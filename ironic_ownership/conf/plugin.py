@@ -1,4 +1,4 @@
-"""The options of plugins, as oslo.config knows options."""
+"""Conversion of declared options of plugins to those of oslo.config."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ironic_ownership.contracts import options
 
 
 def to_oslo(option: options.Option) -> cfg.Opt:
-    """Return the declared option of a plugin as one of oslo.config.
+    """Return the option of oslo.config for a declared one.
 
-    The default and the name carry over; a value that breaks the declared
-    bounds is refused by oslo.config when it is read.
+    oslo.config refuses a value outside of the declared bounds when it is
+    read.
     """
     return cfg.Opt(
         option.name,

@@ -1,1 +1,1 @@
-"""The policies that come with the project: pure, and loaded like any other."""
+"""The built-in policies: pure, and loaded like those of third parties."""

@@ -1,4 +1,4 @@
-"""The filter that lets every node pass: the default."""
+"""The filter that admits every node: the default."""
 
 from __future__ import annotations
 

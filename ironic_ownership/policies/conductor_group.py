@@ -23,8 +23,8 @@ class ConductorGroupPolicy(policy.FilterPolicy):
         Option(
             'conductor_group',
             OptionType.STRING,
-            'Conductor group whose nodes this service owns, whatever the '
-            'case; the empty string is the default group. Adds up with '
+            'Conductor group whose nodes this service owns, in any case; the '
+            'empty string is the default group. Can be combined with '
             'shard_key. Needs the policy "conductor_group" in [ownership] '
             'policies.',
             required=True,
@@ -41,7 +41,7 @@ class ConductorGroupPolicy(policy.FilterPolicy):
         self._scope = model.Scope(conductor_group=self._group)
 
     def settings(self) -> Mapping[str, model.Value]:
-        """Return the group in the case in which Ironic stores it."""
+        """Return the group in lower case, as in Ironic."""
         return {'conductor_group': self._group}
 
     def scope(self) -> model.Scope:

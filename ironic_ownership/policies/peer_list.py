@@ -30,8 +30,8 @@ class PeerListPolicy(policy.AssignerPolicy):
             'peer_list',
             OptionType.LIST,
             'Deprecated in favour of shard_key. Hosts of the services that '
-            'share the nodes of this service, this one included, whatever '
-            'the case. Empty: all live services with the same settings. '
+            'share the nodes of this service, this one included, in any '
+            'case. Empty: all live services with the same settings. '
             'Needs the policy "peer_list" in [ownership] policies.',
             default=(),
             group='ironic',
@@ -52,11 +52,11 @@ class PeerListPolicy(policy.AssignerPolicy):
         }
 
     def settings(self) -> Mapping[str, model.Value]:
-        """Return the list in one order and in the canonical case."""
+        """Return the list sorted and in the canonical case."""
         return {'peer_list': tuple(sorted(self._peers))}
 
     def check_host(self, host: str) -> None:
-        """Refuse a list that leaves out the service itself."""
+        """Refuse a list without the service itself."""
         if self._peers and host not in self._peers:
             raise exceptions.PolicySettingsError(
                 f'[ironic] peer_list does not name this host, {host!r}: '
@@ -75,7 +75,7 @@ class PeerListPolicy(policy.AssignerPolicy):
     def peers(
         self, host: str, candidates: Sequence[str], scope: model.Scope
     ) -> frozenset[str]:
-        """Return the list, or all candidates; with a shard, nobody else."""
+        """Return the list or all candidates; with a shard, the host alone."""
         if scope.shard is not None:
             return frozenset((host,))
         return self._peers or frozenset(candidates)

@@ -1,4 +1,4 @@
-"""The assigner that gives free nodes to nobody: they have to be reserved."""
+"""The assigner that leaves free nodes unowned until they are reserved."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.contracts.options import Option, OptionType
 
 FALLBACKS = ('', 'instance_uuid')
-"""What ``fallback`` may be."""
+"""Values of ``fallback``."""
 
 
 class ReservationPolicy(policy.AssignerPolicy):
-    """Nobody owns a free node; who reserves it does, until it is free again.
+    """Free nodes are unowned; a service owns a node while it reserves it.
 
-    Every service of these settings may reserve every node that its filters
-    admit, so all of them share one pool. Which node it is to be is chosen
-    when somebody asks, and Ironic decides between two who ask at once.
+    Every service with these settings may reserve every node that its filters
+    admit, so all of them share one pool. The node is chosen at the request,
+    and Ironic arbitrates between concurrent requests.
 
     Source: multiple-compute-hosts, "Proposed change".
     """
@@ -40,8 +40,8 @@ class ReservationPolicy(policy.AssignerPolicy):
         Option(
             'expiry',
             OptionType.INTEGER,
-            'Seconds after which a reservation that nobody confirmed is '
-            'taken back. It is confirmed by "ironic-ownership reservation '
+            'Seconds after which an unconfirmed reservation is deleted. It '
+            'is confirmed by "ironic-ownership reservation '
             'confirm", and by itself once the provision state of its node '
             'is not "available" any more. 0: never.',
             default=3600,
@@ -55,7 +55,7 @@ class ReservationPolicy(policy.AssignerPolicy):
         if fallback not in FALLBACKS:
             raise exceptions.PolicySettingsError(
                 f'[policy_reservation] fallback = {fallback}: not known',
-                hint='Say instance_uuid, or remove the line',
+                hint='Set it to instance_uuid, or remove the line',
             )
         self._canonical = {
             'fallback': fallback,
@@ -63,11 +63,11 @@ class ReservationPolicy(policy.AssignerPolicy):
         }
 
     def settings(self) -> Mapping[str, model.Value]:
-        """Return both options; unset and empty are the same."""
+        """Return both options; unset and empty are equal."""
         return self._canonical
 
     def assign(
         self, nodes: Sequence[model.Node], hosts: Sequence[str]
     ) -> Sequence[str | None]:
-        """Give every node to nobody."""
+        """Leave every node unowned."""
         return [None] * len(nodes)

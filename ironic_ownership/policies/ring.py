@@ -1,8 +1,8 @@
 """A consistent hash ring whose answers are those of tooz, and so of Nova.
 
-tooz builds a set of all its hosts for each question, so its cost grows with
-the hosts; here most questions are one digest and one look into a table.
-Immutable: there is a fresh ring for each set of hosts.
+tooz builds a set of all its hosts for each lookup, so its cost grows with the
+hosts; here most lookups are one digest and one table access. Immutable: each
+set of hosts has a ring of its own.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import bisect
 from collections.abc import Iterable, Sequence
 
 try:
-    # Half the time of OpenSSL's for a key as short as a uuid, and at hand
-    # where a security policy takes md5 away: nothing secret is hashed here.
+    # Half the time of OpenSSL's for a key as short as a uuid, and available
+    # where a security policy disables md5: nothing secret is hashed here.
     from _md5 import md5  # type: ignore[import-not-found]
 except ImportError:  # a Python built without it
     from hashlib import md5
@@ -67,8 +67,8 @@ class Ring:
 
 
 def _points(host: str) -> Iterable[bytes]:
-    # tooz feeds the name to one running digest, once to begin with and once
-    # more for each point.
+    # tooz feeds the name to one running digest: first once, then again for
+    # each point.
     name = host.encode()
     running = md5(name)
     for _ in range(POINTS_PER_HOST):

@@ -9,7 +9,7 @@ from ironic_ownership.contracts.options import Option, OptionType
 
 
 class ShardKeyPolicy(policy.FilterPolicy):
-    """Nodes of the shard named by ``[ironic] shard_key``, to the letter.
+    """Nodes of the shard named by ``[ironic] shard_key``, case-sensitive.
 
     Source: ironic-shards, "Proposed change" and "Config changes".
     """
@@ -20,8 +20,8 @@ class ShardKeyPolicy(policy.FilterPolicy):
             'shard_key',
             OptionType.STRING,
             'Shard whose nodes this service owns, exactly as in Ironic. '
-            'While it is set, nodes are never listed without it. Adds up '
-            'with conductor_group. Needs the policy "shard_key" in '
+            'While it is set, nodes are never listed without it. Can be '
+            'combined with conductor_group. Needs the policy "shard_key" in '
             '[ownership] policies, and Ironic API 1.82.',
             required=True,
             group='ironic',

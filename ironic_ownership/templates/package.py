@@ -1,6 +1,6 @@
-"""Fill the templates in: from a kind and a name to files and their text.
+"""Render the templates: from a kind and a name to files and their text.
 
-Writes nothing and asks nobody whether the name is still free.
+Writes nothing, and does not check that the name is free.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _LONGEST = 40
 _SUFFIX = '.tmpl'
 
 
-_CHECKED_WITH = {
-    'filter': ' --option values=a,b',
-    'assigner': '',
-    'backend': ' --option path=/tmp/members.json',
-}
-
-
 class Kind(enum.StrEnum):
-    """What a plugin can be."""
+    """Kind of a plugin."""
 
     FILTER = 'filter'
     ASSIGNER = 'assigner'
     BACKEND = 'backend'
+
+
+_CHECKED_WITH = {
+    Kind.FILTER: ' --option values=a,b',
+    Kind.ASSIGNER: '',
+    Kind.BACKEND: ' --option path=/tmp/members.json',
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,17 +47,17 @@ class Package:
 
     @property
     def distribution(self) -> str:
-        """What pip calls it."""
+        """Its name for pip."""
         return f'ironic-ownership-{self.name.replace("_", "-")}'
 
     @property
     def module(self) -> str:
-        """What Python imports."""
+        """Its name for imports."""
         return f'ironic_ownership_{self.name}'
 
     @property
     def role(self) -> str:
-        """What the configuration calls it: policy or backend."""
+        """Its role in the configuration: policy or backend."""
         return 'backend' if self.kind is Kind.BACKEND else 'policy'
 
     @property
@@ -80,7 +80,7 @@ class Package:
     @property
     def check(self) -> str:
         """The command that checks the installed plugin."""
-        options = _CHECKED_WITH[self.kind.value]
+        options = _CHECKED_WITH[self.kind]
         return f'ironic-ownership plugin check {self.name}{options}'
 
     def files(self) -> dict[str, str]:
@@ -112,7 +112,7 @@ class Package:
 
 
 def fault_of(name: str) -> str | None:
-    """Return what is wrong with a name for a plugin, if anything is.
+    """Return the fault of a name for a plugin; ``None`` if it is valid.
 
     It becomes the name of a module, of an entry point and of a group of the
     configuration.
