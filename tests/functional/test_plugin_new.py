@@ -161,7 +161,7 @@ class FreshPluginTest(installations.InstalledCase):
         )
         read = (
             'import sys; from ironic_ownership import conf, settings; '
-            'print(settings.read(conf.new(sys.argv[1:], "x")).advertised)'
+            'print(settings.read(conf.new(sys.argv[1:], "x")).tuning.advertised)'
         )
         said = self.run_program(
             'python', '-c', read, f'--config-file={config}'
