@@ -161,7 +161,8 @@ class FreshPluginTest(installations.InstalledCase):
         )
         read = (
             'import sys; from ironic_ownership import conf, settings; '
-            'print(settings.read(conf.new(sys.argv[1:], "x")).tuning.advertised)'
+            'read = settings.read(conf.new(sys.argv[1:], "x")); '
+            'print(read.tuning.advertised)'
         )
         said = self.run_program(
             'python', '-c', read, f'--config-file={config}'
