@@ -6,6 +6,7 @@ service serves; tests compare it with the service.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,9 +54,13 @@ def _lines(operation: dict[str, Any]) -> Iterator[str]:
         for one in operation.get('parameters', ())
     ]
     if 'requestBody' in operation:
+        if 'description' in _body(operation):
+            text = _body(operation)['description'].rstrip('.')
+            yield f'The body: {_escaped(text)}.'
+            yield ''
         parameters += [
             (f'``{name}`` (body)', schema.get('description', ''), schema)
-            for name, schema in _body(operation)['properties'].items()
+            for name, schema in _properties(_body(operation)).items()
         ]
     for name, text, schema in parameters:
         yield name
@@ -76,11 +81,24 @@ def _body(operation: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
+def _properties(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the properties of a schema, and of its alternatives."""
+    found: dict[str, Any] = dict(schema.get('properties', {}))
+    for alternative in (*schema.get('anyOf', ()), *schema.get('oneOf', ())):
+        for name, value in _properties(alternative).items():
+            known = found.setdefault(name, value)
+            if 'enum' in known and 'enum' in value:
+                values = dict.fromkeys((*known['enum'], *value['enum']))
+                found[name] = {**known, 'enum': [*values]}
+    return found
+
+
 def _kind(schema: dict[str, Any]) -> str:
     """Return the allowed values of a schema, if it lists them."""
     values = schema.get('enum') or schema.get('items', {}).get('enum')
     if values:
-        return f'One of {", ".join(f"``{value}``" for value in values)}.'
+        texts = [v if isinstance(v, str) else json.dumps(v) for v in values]
+        return f'One of {", ".join(f"``{text}``" for text in texts)}.'
     return ''
 
 
