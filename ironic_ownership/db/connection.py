@@ -6,9 +6,10 @@ retries it and translates its errors. Must not know any table.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy
 from oslo_db import api as db_api
@@ -143,6 +144,27 @@ class Port:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+
+P = ParamSpec('P')
+S = TypeVar('S', bound=Port)
+
+
+def writes(
+    method: Callable[Concatenate[S, sqlalchemy.Connection, P], T],
+) -> Callable[Concatenate[S, P], T]:
+    """Run a method of a port as one transaction, see :meth:`Database.write`.
+
+    The transaction's connection becomes its first argument.
+    """
+
+    @functools.wraps(method)
+    def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._database.write(
+            lambda conn: method(self, conn, *args, **kwargs)
+        )
+
+    return run
 
 
 def open_database(

@@ -31,38 +31,37 @@ _instances = tables.instances.c
 class SqlMoves(connection.Port, Moves):
     """Moves in the database of the records."""
 
-    def plan(self, move: Move, nodes: Sequence[NodeMove]) -> None:
+    @connection.writes
+    def plan(
+        self, conn: sa.Connection, move: Move, nodes: Sequence[NodeMove]
+    ) -> None:
         """Store a move and its nodes as one transaction."""
-
-        def work(conn: sa.Connection) -> None:
-            now = transaction.now_of(conn)
-            conn.execute(
-                sa.insert(tables.moves).values(
-                    request_id=move.request_id,
-                    destination=move.destination,
-                    actor=move.actor,
-                    reason=move.reason,
-                    overrides=' '.join(move.overrides),
-                    created_at=now,
-                )
+        now = transaction.now_of(conn)
+        conn.execute(
+            sa.insert(tables.moves).values(
+                request_id=move.request_id,
+                destination=move.destination,
+                actor=move.actor,
+                reason=move.reason,
+                overrides=' '.join(move.overrides),
+                created_at=now,
             )
-            planned = [
-                {
-                    'request_id': move.request_id,
-                    'node_uuid': node.uuid,
-                    'source': node.source,
-                    'source_epoch': node.source_epoch,
-                    'instance_uuid': node.instance_uuid,
-                    'state': node.state.value,
-                    'detail': node.detail,
-                    'updated_at': now,
-                }
-                for node in nodes
-            ]
-            if planned:
-                conn.execute(sa.insert(tables.node_moves), planned)
-
-        self._database.write(work)
+        )
+        planned = [
+            {
+                'request_id': move.request_id,
+                'node_uuid': node.uuid,
+                'source': node.source,
+                'source_epoch': node.source_epoch,
+                'instance_uuid': node.instance_uuid,
+                'state': node.state.value,
+                'detail': node.detail,
+                'updated_at': now,
+            }
+            for node in nodes
+        ]
+        if planned:
+            conn.execute(sa.insert(tables.node_moves), planned)
 
     def carry_out(
         self, request_id: str, nodes: Sequence[NodeMove]
@@ -79,27 +78,26 @@ class SqlMoves(connection.Port, Moves):
 
         return self._database.write(work) if nodes else ()
 
-    def refuse(self, request_id: str, details: Mapping[str, str]) -> None:
+    @connection.writes
+    def refuse(
+        self, conn: sa.Connection, request_id: str, details: Mapping[str, str]
+    ) -> None:
         """Give up planned nodes of a move."""
-
-        def work(conn: sa.Connection) -> None:
-            now = transaction.now_of(conn)
-            for uuid, detail in sorted(details.items()):
-                conn.execute(
-                    sa.update(tables.node_moves)
-                    .where(
-                        _node_moves.request_id == request_id,
-                        _node_moves.node_uuid == uuid,
-                        _node_moves.state == NodeState.PLANNED.value,
-                    )
-                    .values(
-                        state=NodeState.REFUSED.value,
-                        detail=detail,
-                        updated_at=now,
-                    )
+        now = transaction.now_of(conn)
+        for uuid, detail in sorted(details.items()):
+            conn.execute(
+                sa.update(tables.node_moves)
+                .where(
+                    _node_moves.request_id == request_id,
+                    _node_moves.node_uuid == uuid,
+                    _node_moves.state == NodeState.PLANNED.value,
                 )
-
-        self._database.write(work)
+                .values(
+                    state=NodeState.REFUSED.value,
+                    detail=detail,
+                    updated_at=now,
+                )
+            )
 
     def moves(
         self, *, unfinished: bool = False, limit: int = 100

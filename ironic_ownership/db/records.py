@@ -7,6 +7,7 @@ change are in ``change_set``, its statements in ``change_transaction``.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -26,8 +27,10 @@ from ironic_ownership.db import (
 class SqlRecords(connection.Port, records.Records):
     """Services, compute nodes, instances and events in one SQL database."""
 
+    @connection.writes
     def register(
         self,
+        conn: sa.Connection,
         host: str,
         settings: model.MemberSettings,
         *,
@@ -35,28 +38,26 @@ class SqlRecords(connection.Port, records.Records):
         alive: Collection[str] = (),
     ) -> int:
         """Create or renew the row of a service and raise its epoch."""
-        return self._database.write(
-            lambda conn: registration.register(
-                conn, host, settings, incarnation, alive
-            )
-        )
+        return registration.register(conn, host, settings, incarnation, alive)
 
-    def retire(self, host: str, epoch: int, *, grace: float) -> None:
+    @connection.writes
+    def retire(
+        self, conn: sa.Connection, host: str, epoch: int, *, grace: float
+    ) -> None:
         """Give up the active place and the right to write."""
-        self._database.write(
-            lambda conn: registration.retire(conn, host, epoch, grace)
-        )
+        registration.retire(conn, host, epoch, grace)
 
+    @connection.writes
     def fail_over(
-        self, host: str, *, incarnation: str, actor: str
+        self, conn: sa.Connection, host: str, *, incarnation: str, actor: str
     ) -> model.Service:
         """Name the process that is to be active, and fence the one that is."""
-        return self._database.write(
-            lambda conn: registration.fail_over(conn, host, incarnation, actor)
-        )
+        return registration.fail_over(conn, host, incarnation, actor)
 
+    @connection.writes
     def set_service(
         self,
+        conn: sa.Connection,
         host: str,
         *,
         actor: str,
@@ -65,17 +66,16 @@ class SqlRecords(connection.Port, records.Records):
         forced_down: bool | None = None,
     ) -> model.Service:
         """Change the settings of a service that belong to the operator."""
-        return self._database.write(
-            lambda conn: service_admin.change(
-                conn, host, actor, disabled, disabled_reason, forced_down
-            )
+        return service_admin.change(
+            conn, host, actor, disabled, disabled_reason, forced_down
         )
 
-    def delete_service(self, host: str, *, actor: str) -> None:
+    @connection.writes
+    def delete_service(
+        self, conn: sa.Connection, host: str, *, actor: str
+    ) -> None:
         """Delete a service to which no record refers any more."""
-        self._database.write(
-            lambda conn: service_admin.delete(conn, host, actor)
-        )
+        service_admin.delete(conn, host, actor)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings
@@ -93,21 +93,16 @@ class SqlRecords(connection.Port, records.Records):
     ) -> None:
         """Store the status report of a registered service."""
         self._change_service(
-            host,
-            epoch,
-            view_checksum=view_checksum,
-            config_error=config_error,
+            host, epoch, view_checksum=view_checksum, config_error=config_error
         )
 
+    @connection.writes
     def _change_service(
-        self, host: str, epoch: int, **values: str | None
+        self, conn: sa.Connection, /, host: str, epoch: int, **values: Any
     ) -> None:
-        def work(conn: sa.Connection) -> None:
-            service = transaction.lock_service(conn, host)
-            transaction.check_right(host, epoch, service)
-            service_admin.update(conn, host, **values)
-
-        self._database.write(work)
+        service = transaction.lock_service(conn, host)
+        transaction.check_right(host, epoch, service)
+        service_admin.update(conn, host, **values)
 
     def services(self) -> Sequence[model.Service]:
         """Return all services, sorted by host. One query."""
@@ -152,8 +147,10 @@ class SqlRecords(connection.Port, records.Records):
         found = self._database.select(queries.COUNTS, tuple)
         return {host: (nodes, used) for host, nodes, used in found}
 
+    @connection.writes
     def apply(
         self,
+        conn: sa.Connection,
         host: str,
         epoch: int,
         changes: Sequence[records.Change],
@@ -161,14 +158,10 @@ class SqlRecords(connection.Port, records.Records):
         confirm: Callable[[], object] | None = None,
     ) -> records.Outcome:
         """Apply changes as one transaction."""
-
-        def work(conn: sa.Connection) -> records.Outcome:
-            outcome = change_transaction.apply(conn, host, epoch, changes)
-            if confirm is not None:
-                confirm()
-            return outcome
-
-        return self._database.write(work)
+        outcome = change_transaction.apply(conn, host, epoch, changes)
+        if confirm is not None:
+            confirm()
+        return outcome
 
     def events(
         self, *, node_uuid: str | None = None, limit: int = 100

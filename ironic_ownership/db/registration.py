@@ -1,8 +1,9 @@
 """Registration of a service's processes: register, retire, fail over.
 
-Each function is the work of one transaction, with the row locked first, so
-that of two processes that register at the same time the second one sees the
-first. Must not decide which processes are alive: the caller does.
+Each function serves the method of the same name of the records port, as one
+transaction. The row is locked first: of two processes that register together
+the second one sees the first. Must not decide which processes are alive: the
+caller does.
 """
 
 from __future__ import annotations
@@ -25,11 +26,6 @@ def register(
     """Create or renew the row of a service and raise its epoch.
 
     Being forced down outlives a registration, and so does its fence.
-
-    :param incarnation: of the process that is to be active.
-    :param alive: incarnations of the host that may be alive.
-    :returns: the new epoch.
-    :raises StandbyError: if another one of them is active.
     """
     before = service_admin.lock(conn, host)
     active = before.incarnation if before else None
@@ -68,9 +64,6 @@ def retire(conn: sa.Connection, host: str, epoch: int, grace: float) -> None:
 
     A service that is forced down may do so too: its process ends all the
     same.
-
-    :param grace: seconds for which the service is expected back.
-    :raises FencedError: if the epoch is no longer the current one.
     """
     before = service_admin.lock(conn, host)
     transaction.check_epoch(host, epoch, before.epoch if before else None)
@@ -96,11 +89,7 @@ def retire(conn: sa.Connection, host: str, epoch: int, grace: float) -> None:
 def fail_over(
     conn: sa.Connection, host: str, incarnation: str, actor: str
 ) -> model.Service:
-    """Name the process that is to be active, and fence the one that is.
-
-    :returns: the service as it is now.
-    :raises NotFoundError: if there is no such service.
-    """
+    """Name the process that is to be active, and fence the one that is."""
     before = service_admin.lock_known(conn, host)
     service_admin.update(
         conn,

@@ -17,8 +17,10 @@ _nodes = tables.compute_nodes.c
 class SqlRemovals(connection.Port, removals.Removals):
     """Deletions in the database of the records."""
 
+    @connection.writes
     def remove(
         self,
+        conn: sa.Connection,
         uuid: str,
         *,
         seen_host: str | None,
@@ -27,19 +29,15 @@ class SqlRemovals(connection.Port, removals.Removals):
         reason: reasons.Reason = reasons.Reason.NODE_GONE,
     ) -> bool:
         """Delete the record of a node without an instance."""
-
-        def work(conn: sa.Connection) -> bool:
-            # Services are locked first, as every writer does.
-            if seen_host is not None:
-                owner = transaction.lock_service(conn, seen_host)
-                if (owner.epoch if owner else None) != seen_epoch:
-                    return False
-            if not _is_as_seen(conn, uuid, seen_host):
+        # Services are locked first, as every writer does.
+        if seen_host is not None:
+            owner = transaction.lock_service(conn, seen_host)
+            if (owner.epoch if owner else None) != seen_epoch:
                 return False
-            _mark_deleted(conn, uuid, seen_host, actor, reason)
-            return True
-
-        return self._database.write(work)
+        if not _is_as_seen(conn, uuid, seen_host):
+            return False
+        _mark_deleted(conn, uuid, seen_host, actor, reason)
+        return True
 
 
 def _is_as_seen(conn: sa.Connection, uuid: str, host: str | None) -> bool:

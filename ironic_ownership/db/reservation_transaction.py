@@ -85,9 +85,6 @@ def activate(
     """Make the service the owner of the node that Ironic gave.
 
     :param before: the reservation as it was read without a lock.
-    :raises FencedError: if the service may not write.
-    :raises ServiceRefusedError: if it is disabled.
-    :raises ReservationConflictError: if the records do not allow it.
     """
     _check_may_own(conn, before.host, epoch)
     record = transaction.lock_node(conn, node.uuid)
@@ -123,7 +120,6 @@ def close(
     it.
 
     :param before: the reservation as it was read without a lock.
-    :raises FencedError: if the service writes itself without the right to.
     """
     uuid = before.node_uuid
     # Read without a lock, because services are locked first; if the owner

@@ -35,31 +35,34 @@ DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 class SqlReservations(connection.Port, Reservations):
     """Reservations in the database of the records."""
 
+    @connection.writes
     def begin(
-        self, reservation: Reservation, *, lifetime: float | None = None
+        self,
+        conn: sa.Connection,
+        reservation: Reservation,
+        *,
+        lifetime: float | None = None,
     ) -> Reservation:
         """Store a reservation, unless its instance has an open one."""
+        # If two processes get here, the insertion of one of them fails,
+        # and it is repeated from the start.
+        existing = _of_instance(conn, reservation.instance_uuid)
+        if existing is not None:
+            return existing
+        now = transaction.now_of(conn)
+        row = rows.new_reservation(reservation, now, lifetime)
+        conn.execute(sa.insert(tables.reservations), [row])
+        return dataclasses.replace(
+            reservation,
+            created_at=now,
+            updated_at=now,
+            expires_at=row['expires_at'],
+        )
 
-        def work(conn: sa.Connection) -> Reservation:
-            # If two processes get here, the insertion of one of them fails,
-            # and it is repeated from the start.
-            existing = _of_instance(conn, reservation.instance_uuid)
-            if existing is not None:
-                return existing
-            now = transaction.now_of(conn)
-            row = rows.new_reservation(reservation, now, lifetime)
-            conn.execute(sa.insert(tables.reservations), [row])
-            return dataclasses.replace(
-                reservation,
-                created_at=now,
-                updated_at=now,
-                expires_at=row['expires_at'],
-            )
-
-        return self._database.write(work)
-
+    @connection.writes
     def activate(
         self,
+        conn: sa.Connection,
         reservation_id: str,
         node: model.Node,
         *,
@@ -67,36 +70,29 @@ class SqlReservations(connection.Port, Reservations):
         actor: str | None = None,
     ) -> Reservation:
         """Record that Ironic gave the node, as one transaction."""
+        before = _known(conn, reservation_id)
+        reservation_transaction.activate(
+            conn, before, node, epoch, actor or before.host
+        )
+        return _known(conn, reservation_id)
 
-        def work(conn: sa.Connection) -> Reservation:
-            before = _known(conn, reservation_id)
-            reservation_transaction.activate(
-                conn, before, node, epoch, actor or before.host
-            )
-            return _known(conn, reservation_id)
-
-        return self._database.write(work)
-
-    def confirm(self, reservation_id: str) -> Reservation:
+    @connection.writes
+    def confirm(self, conn: sa.Connection, reservation_id: str) -> Reservation:
         """Record that it is used, so that it does not expire any more."""
-
-        def work(conn: sa.Connection) -> Reservation:
-            before = reservation_transaction.locked(conn, reservation_id)
-            if before.state is not ReservationState.ACTIVE:
-                raise exceptions.ReservationConflictError(
-                    f'reservation {reservation_id} is {before.state}, so it '
-                    'cannot be confirmed'
-                )
-            if before.confirmed:
-                return before
-            return _change(
-                conn, reservation_id, confirmed=True, expires_at=None
+        before = reservation_transaction.locked(conn, reservation_id)
+        if before.state is not ReservationState.ACTIVE:
+            raise exceptions.ReservationConflictError(
+                f'reservation {reservation_id} is {before.state}, so it '
+                'cannot be confirmed'
             )
+        if before.confirmed:
+            return before
+        return _change(conn, reservation_id, confirmed=True, expires_at=None)
 
-        return self._database.write(work)
-
+    @connection.writes
     def begin_deletion(
         self,
+        conn: sa.Connection,
         reservation_id: str,
         detail: str,
         *,
@@ -104,46 +100,43 @@ class SqlReservations(connection.Port, Reservations):
         epoch: int | None = None,
     ) -> Reservation:
         """Record that it is not wanted any more."""
-
-        def work(conn: sa.Connection) -> Reservation:
-            host = _known(conn, reservation_id).host
-            reservation_transaction.check_writer(conn, host, epoch)
-            before = reservation_transaction.locked(conn, reservation_id)
-            if seen is not None and _version(seen) != _version(before):
-                raise exceptions.ReservationConflictError(
-                    f'reservation {reservation_id} is {before.state} by now: '
-                    'another request changed it in the meantime'
-                )
-            if before.state is CLOSED or (
-                before.state is DELETING and seen is None
-            ):
-                return before
-            return _change(
-                conn, reservation_id, state=DELETING.value, detail=detail
+        host = _known(conn, reservation_id).host
+        reservation_transaction.check_writer(conn, host, epoch)
+        before = reservation_transaction.locked(conn, reservation_id)
+        if seen is not None and _version(seen) != _version(before):
+            raise exceptions.ReservationConflictError(
+                f'reservation {reservation_id} is {before.state} by now: '
+                'another request changed it in the meantime'
             )
+        if before.state is CLOSED or (
+            before.state is DELETING and seen is None
+        ):
+            return before
+        return _change(
+            conn, reservation_id, state=DELETING.value, detail=detail
+        )
 
-        return self._database.write(work)
-
-    def keep(self, reservation_id: str, detail: str) -> Reservation:
+    @connection.writes
+    def keep(
+        self, conn: sa.Connection, reservation_id: str, detail: str
+    ) -> Reservation:
         """Take a deletion back: Ironic did not release the node."""
+        before = reservation_transaction.locked(conn, reservation_id)
+        if before.state is not DELETING or before.node_uuid is None:
+            return before
+        return _change(
+            conn,
+            reservation_id,
+            state=ReservationState.ACTIVE.value,
+            confirmed=True,
+            expires_at=None,
+            detail=detail,
+        )
 
-        def work(conn: sa.Connection) -> Reservation:
-            before = reservation_transaction.locked(conn, reservation_id)
-            if before.state is not DELETING or before.node_uuid is None:
-                return before
-            return _change(
-                conn,
-                reservation_id,
-                state=ReservationState.ACTIVE.value,
-                confirmed=True,
-                expires_at=None,
-                detail=detail,
-            )
-
-        return self._database.write(work)
-
+    @connection.writes
     def close(
         self,
+        conn: sa.Connection,
         reservation_id: str,
         detail: str,
         *,
@@ -151,15 +144,11 @@ class SqlReservations(connection.Port, Reservations):
         actor: str | None = None,
     ) -> Reservation:
         """Record that Ironic holds no node for it, as one transaction."""
-
-        def work(conn: sa.Connection) -> Reservation:
-            before = _known(conn, reservation_id)
-            reservation_transaction.close(
-                conn, before, detail, epoch, actor or before.host
-            )
-            return _known(conn, reservation_id)
-
-        return self._database.write(work)
+        before = _known(conn, reservation_id)
+        reservation_transaction.close(
+            conn, before, detail, epoch, actor or before.host
+        )
+        return _known(conn, reservation_id)
 
     def find(self, reservation_id: str) -> Reservation | None:
         """Return one reservation, or ``None`` if it does not exist."""

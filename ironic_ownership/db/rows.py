@@ -91,17 +91,7 @@ def member(row: Any) -> model.Member:
 
 def event(row: Any) -> model.Event:
     """Build an event from a row of ``events``."""
-    return model.Event(
-        id=row.id,
-        at=row.at,
-        actor=row.actor,
-        kind=row.kind,
-        node_uuid=row.node_uuid,
-        from_host=row.from_host,
-        to_host=row.to_host,
-        instance_uuid=row.instance_uuid,
-        reason=row.reason,
-    )
+    return model.Event(**row._mapping)
 
 
 def node_move(row: Any) -> moves.NodeMove:

@@ -1,8 +1,8 @@
 """The row of one service: locked, updated, and changed by operators.
 
-Each change is the work of one transaction, with the row locked first, so
-that a host that writes and an operator who stops it wait for each other. A
-service that is forced down stays fenced.
+The changes serve the records port, each as one transaction. The row is locked
+first, so a host that writes and an operator who stops it wait for each other.
+A service that is forced down stays fenced.
 """
 
 from __future__ import annotations
@@ -62,11 +62,7 @@ def change(
     disabled_reason: str | None,
     forced_down: bool | None,
 ) -> model.Service:
-    """Change the settings of a service that belong to the operator.
-
-    :returns: the service as it is now.
-    :raises NotFoundError: if there is no such service.
-    """
+    """Change the settings of a service that belong to the operator."""
     before = lock_known(conn, host)
     after = before.decided(disabled, disabled_reason, forced_down)
     changed = {
@@ -94,12 +90,7 @@ def change(
 
 
 def delete(conn: sa.Connection, host: str, actor: str) -> None:
-    """Delete the row of a service to which no record refers any more.
-
-    :raises NotFoundError: if there is no such service.
-    :raises ServiceInUseError: if a compute node or an open instance names
-        it.
-    """
+    """Delete the row of a service to which no record refers any more."""
     before = lock_known(conn, host)
     nodes = _count(conn, (_nodes.host == host) & _nodes.deleted_at.is_(None))
     instances = _count(

@@ -145,14 +145,12 @@ class Driver:
 
     def prepare(self, coordinator: Coordinator) -> None:
         """Set up a coordinator before it connects."""
-        return None
 
     def check(self, coordinator: Coordinator) -> None:
         """Refuse a server that can't keep members for the time to live.
 
         :raises MembershipError: with the times that the server offers.
         """
-        return None
 
     def join(
         self,
@@ -182,7 +180,6 @@ class Driver:
 
     def failed(self, coordinator: Coordinator) -> None:
         """Note a call without an answer."""
-        return None
 
     def watchdog(self, expire: Callable[[], None]) -> Watchdog:
         """Return a watchdog of one membership.
@@ -200,7 +197,6 @@ class Driver:
 
     def disconnect(self, coordinator: Coordinator) -> None:
         """Free the connections of a coordinator; its members stay."""
-        return None
 
     def reader(
         self,
@@ -242,8 +238,6 @@ class Watchdog:
 
     def renew(self) -> None:
         """Restart the time to live."""
-        return None
 
     def end(self) -> None:
         """Stop watching."""
-        return None

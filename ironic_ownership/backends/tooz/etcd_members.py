@@ -215,7 +215,6 @@ class ChangeStream:
 
     def close(self) -> None:
         """Stop listening: the connection is closed with the client."""
-        return None
 
     def _begin(self) -> None:
         self._thread = threading.Thread(

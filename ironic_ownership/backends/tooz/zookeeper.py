@@ -163,7 +163,6 @@ class _ChildWatch:
 
     def close(self) -> None:
         """Stop listening; the watch ends with the session."""
-        return None
 
     def _set(self, timeout: float) -> None:
         self._changed.clear()

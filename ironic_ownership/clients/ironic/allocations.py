@@ -58,8 +58,7 @@ class IronicAllocations(allocations.Allocations):
         request_id: str | None = None,
         settling: float = SETTLING,
     ) -> None:
-        self._api = api.IronicAPI(connection)
-        self._request_id = request_id
+        self._api = api.IronicAPI(connection, request_id)
         self._settling = settling
 
     @property
@@ -156,7 +155,6 @@ class IronicAllocations(allocations.Allocations):
                     f'/allocations/{nodes.checked_uuid(instance_uuid)}',
                     [_FIELDS],
                     about=instance_uuid,
-                    request_id=self._request_id,
                 )
             )
         except errors.NotFoundError:
@@ -191,9 +189,7 @@ class IronicAllocations(allocations.Allocations):
     def mine(self, owner: str) -> Sequence[allocations.Allocation]:
         """List all that this project made for a service."""
         self._require()
-        walk = pagination.walk(
-            self._api, 'allocations', [_FIELDS], request_id=self._request_id
-        )
+        walk = pagination.walk(self._api, 'allocations', [_FIELDS])
         ours = (
             _read(data)
             for data in walk
@@ -210,11 +206,7 @@ class IronicAllocations(allocations.Allocations):
     ) -> dict[str, Any]:
         self._require()
         return self._api.write(
-            method,
-            f'/allocations{path}',
-            body,
-            about=about,
-            request_id=self._request_id,
+            method, f'/allocations{path}', body, about=about
         )
 
     def _require(self) -> None:

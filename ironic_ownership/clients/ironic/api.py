@@ -36,9 +36,13 @@ class IronicAPI:
 
     :param connection: of openstacksdk; nothing is sent before the first
         request.
+    :param request_id: "req-" and a uuid, for the server's log.
     """
 
-    def __init__(self, connection: sdk.Connection) -> None:
+    def __init__(
+        self, connection: sdk.Connection, request_id: str | None = None
+    ) -> None:
+        self._request_id = request_id
         # Not connection.baremetal, which begins with discovery.
         self._adapter = connection.config.get_session_client('baremetal')
         self._adapter._connection = connection
@@ -53,7 +57,7 @@ class IronicAPI:
         :raises IronicTooOldError: if it cannot list selected fields.
         """
         self._prefix = None
-        answer = self._send('/', (), None, None)
+        answer = self._send('GET', '/', minor=None)
         document = self._json(answer)
         prefix, low, high = versions.read(document, answer.headers)
         self._server_maximum = high
@@ -97,13 +101,15 @@ class IronicAPI:
 
         :param path: the part after ``/v1``.
         :param about: uuid of the node that the request names, if any.
-        :param request_id: "req-" and a uuid, for the server's log.
+        :param request_id: instead of that of the client.
         :raises NotFoundError: if Ironic does not have that node.
         :raises IronicUnavailableError: if it may work later.
         :raises IronicError: if it will not.
         """
         path = self._ready() + path
-        answer = self._send(path, params, self._minor, request_id)
+        answer = self._send(
+            'GET', path, self._minor, params, request_id=request_id
+        )
         errors.check_found(answer, about)
         return self._json(answer)
 
@@ -114,7 +120,6 @@ class IronicAPI:
         body: Any = None,
         *,
         about: str | None = None,
-        request_id: str | None = None,
     ) -> dict[str, Any]:
         """Send one request that writes. It may arrive twice.
 
@@ -130,9 +135,7 @@ class IronicAPI:
         :raises IronicError: if it will not.
         """
         path = self._ready() + path
-        answer = self._send(
-            path, (), self._minor, request_id, method=method, body=body
-        )
+        answer = self._send(method, path, self._minor, body=body)
         errors.check_found(answer, about)
         errors.check_accepted(answer)
         if answer.status_code in _DONE and not answer.content:
@@ -146,14 +149,15 @@ class IronicAPI:
 
     def _send(
         self,
+        method: str,
         path: str,
-        params: Params,
         minor: int | None,
-        request_id: str | None,
+        params: Params = (),
         *,
-        method: str = 'GET',
         body: Any = None,
+        request_id: str | None = None,
     ) -> requests.Response:
+        request_id = request_id or self._request_id
         started = time.monotonic()
         answer = errors.IRONIC.send(
             self._adapter,

@@ -78,7 +78,7 @@ class IronicInventory(inventory.Inventory):
         request_id: str | None = None,
         on_request: Iterable[str] = (),
     ) -> None:
-        self._api = api.IronicAPI(connection)
+        self._api = api.IronicAPI(connection, request_id)
         self._page_size = page_size
         self._request_id = request_id
         self._on_request = {f: ON_REQUEST[f] for f in sorted(on_request)}
@@ -198,7 +198,6 @@ class IronicInventory(inventory.Inventory):
                 f'/nodes/{uuid}',
                 [('fields', ','.join(self._known_fields()))],
                 about=uuid,
-                request_id=self._request_id,
             )
         except errors.NotFoundError:
             return None
@@ -234,7 +233,7 @@ class IronicInventory(inventory.Inventory):
 
         :raises IronicTooOldError: before API 1.49.
         """
-        return read_all(self._api, self._page_size, self._request_id)
+        return read_all(self._api, self._page_size)
 
     def _require(self, scope: model.Scope) -> None:
         _ = self._api.minor

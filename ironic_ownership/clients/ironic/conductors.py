@@ -23,9 +23,7 @@ SINCE = 49
 _FIELDS = ('fields', 'hostname,conductor_group,alive,drivers')
 
 
-def read_all(
-    api: IronicAPI, page_size: int, request_id: str | None
-) -> Sequence[model.Conductor]:
+def read_all(api: IronicAPI, page_size: int) -> Sequence[model.Conductor]:
     """List all conductors, dead ones as well.
 
     :param page_size: conductors on one page.
@@ -41,7 +39,6 @@ def read_all(
         [_FIELDS],
         key='hostname',
         page_size=page_size,
-        request_id=request_id,
     ):
         for conductor in filter(None, map(_read, page)):
             found[conductor.hostname] = conductor

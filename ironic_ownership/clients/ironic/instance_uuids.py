@@ -39,8 +39,7 @@ class IronicInstanceUUIDs(allocations.Allocations):
     def __init__(
         self, connection: sdk.Connection, *, request_id: str | None = None
     ) -> None:
-        self._api = api.IronicAPI(connection)
-        self._request_id = request_id
+        self._api = api.IronicAPI(connection, request_id)
 
     @property
     def method(self) -> allocations.Method:
@@ -122,7 +121,6 @@ class IronicInstanceUUIDs(allocations.Allocations):
                 f'/nodes/{nodes.checked_uuid(uuid)}',
                 [('fields', ','.join(known))],
                 about=uuid,
-                request_id=self._request_id,
             )
         except errors.NotFoundError:
             return None
@@ -207,22 +205,11 @@ class IronicInstanceUUIDs(allocations.Allocations):
         return next((d for d in found if _instance(d) == instance_uuid), None)
 
     def _list(self, name: str, value: str) -> list[dict[str, Any]]:
-        found = pagination.walk(
-            self._api,
-            'nodes',
-            [_FIELDS, (name, value)],
-            request_id=self._request_id,
-        )
+        found = pagination.walk(self._api, 'nodes', [_FIELDS, (name, value)])
         return [data for data in found if isinstance(data, dict)]
 
     def _patch(self, uuid: str, changes: Sequence[Mapping[str, Any]]) -> None:
-        self._api.write(
-            'PATCH',
-            f'/nodes/{uuid}',
-            list(changes),
-            about=uuid,
-            request_id=self._request_id,
-        )
+        self._api.write('PATCH', f'/nodes/{uuid}', list(changes), about=uuid)
 
 
 def _read(data: Mapping[str, Any]) -> allocations.Allocation:

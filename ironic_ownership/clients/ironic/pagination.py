@@ -67,19 +67,13 @@ def pages(
         marker = _last(page, key, marker, collection)
 
 
-def walk(
-    api: IronicAPI,
-    collection: str,
-    params: Params,
-    *,
-    request_id: str | None = None,
-) -> Iterator[Any]:
+def walk(api: IronicAPI, collection: str, params: Params) -> Iterator[Any]:
     """Yield all items of a list, as they are in the JSON of the answers.
 
     :raises IronicUnavailableError: also if the list changes in between.
     """
     try:
-        for page in pages(api, collection, params, request_id=request_id):
+        for page in pages(api, collection, params):
             yield from page
     except ListChangedError as exc:
         raise exceptions.IronicUnavailableError(
