@@ -292,16 +292,8 @@ class Attempt:
             return None
         # Another process released it and may have missed our allocation. A
         # reservation for the release alone protects the allocation from use.
-        last = Reservation(
-            id=str(uuid_.uuid4()),
-            instance_uuid=held.instance_uuid,
-            host=held.host,
-            request=held.request,
-            method=held.method,
-            state=DELETING,
-        )
-        begun = self._reservations.begin(last)
-        if begun.id == last.id:
+        begun = self._releaser.begin(held.request, held.host, held.method)
+        if begun is not None:
             self._releaser.release(begun, 'leftover allocation', actor=actor)
         return None
 

@@ -8,7 +8,6 @@ Reservations on which a process may still be working are left alone.
 from __future__ import annotations
 
 import dataclasses
-import uuid as uuid_
 from collections.abc import Callable, Mapping
 
 from oslo_log import log
@@ -247,19 +246,10 @@ class Recovery:
         self, orphan: allocations.Allocation, method: allocations.Method
     ) -> bool:
         """Release an allocation of this service that is not on record."""
-        last = Reservation(
-            id=str(uuid_.uuid4()),
-            instance_uuid=orphan.instance_uuid,
-            host=self._host,
-            request=reservation_request.Request(
-                orphan.instance_uuid, self._host
-            ),
-            method=method,
-            state=DELETING,
-        )
+        request = reservation_request.Request(orphan.instance_uuid, self._host)
         self._fence.epoch()
-        begun = self._reservations.begin(last)
-        if begun.id != last.id:
+        begun = self._releaser.begin(request, self._host, method)
+        if begun is None:
             # Belongs to another service now, or was just begun.
             return False
         LOG.warning(

@@ -6,11 +6,16 @@ alone: a late release could free a node that the same instance got since.
 
 from __future__ import annotations
 
+import uuid as uuid_
 from collections.abc import Callable
 
 from oslo_log import log
 
-from ironic_ownership.contracts import allocations, exceptions
+from ironic_ownership.contracts import (
+    allocations,
+    exceptions,
+    reservation_request,
+)
 from ironic_ownership.contracts.reservations import (
     Reservation,
     Reservations,
@@ -84,6 +89,27 @@ class Releaser:
         if begun.state is CLOSED:
             return begun
         return self._finish(begun, detail, actor, epoch)
+
+    def begin(
+        self,
+        request: reservation_request.Request,
+        host: str,
+        method: allocations.Method,
+    ) -> Reservation | None:
+        """Record the release of an allocation that has no open reservation.
+
+        :returns: ``None`` if the instance has an open reservation after all.
+        """
+        wanted = Reservation(
+            id=str(uuid_.uuid4()),
+            instance_uuid=request.instance_uuid,
+            host=host,
+            request=request,
+            method=method,
+            state=DELETING,
+        )
+        begun = self._reservations.begin(wanted)
+        return begun if begun.id == wanted.id else None
 
     def wait(
         self, held: Reservation, *, actor: str | None = None

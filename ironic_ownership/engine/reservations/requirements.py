@@ -1,16 +1,20 @@
 """Requirements of a request on the properties of a node.
 
 Pure, and evaluated once for each set of properties, not for each node.
+
+Specs of capabilities are in the language of ``oslo_utils.specs_matcher``. It
+parses a spec again for each value; here it is parsed once for all nodes, with
+the same results.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ironic_ownership.contracts import flavor_specs, reservation_request
-from ironic_ownership.engine.reservations import capability_match
 
 MB = 1024
 """MB in a GB."""
@@ -22,7 +26,13 @@ CAPABILITY = 'capabilities:'
 PROPERTIES = ('cpu_arch', 'cpus', 'local_gb', 'memory_mb')
 """Properties that can be requested like capabilities, as with Nova."""
 
+_NO = frozenset(('', '0', 'f', 'false', 'n', 'no', 'off', 'none'))
+_UNFIT = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
+"""Errors of the operators for a value that they can't compare."""
+
 _SAME_ARCHITECTURE = {'amd64': 'x86_64', 'arm64': 'aarch64', 'i386': 'i686'}
+
+Test = Callable[[str], bool]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,7 +48,7 @@ class Requirement:
     name: str
     fields: tuple[str, ...]
     read: Callable[[Mapping[str, Any]], str | None]
-    fits: Callable[[str], bool]
+    fits: Test
 
 
 def of(
@@ -99,9 +109,7 @@ def _capability(name: str, spec: str) -> Requirement:
     own = (name,) if name in PROPERTIES else ()
 
     def read(properties: Mapping[str, Any]) -> str | None:
-        found = capability_match.parse(
-            _text(properties.get('capabilities')) or ''
-        )
+        found = parse_capabilities(_text(properties.get('capabilities')) or '')
         if name in found or not own:
             return found.get(name)
         return _text(properties.get(name))
@@ -110,7 +118,7 @@ def _capability(name: str, spec: str) -> Requirement:
         CAPABILITY + name,
         ('capabilities', *own),
         read,
-        capability_match.test_of(spec),
+        test_of(spec),
     )
 
 
@@ -133,3 +141,50 @@ def _number(text: str) -> float:
 def _canonical_architecture(text: str) -> str:
     name = text.strip().lower()
     return _SAME_ARCHITECTURE.get(name, name)
+
+
+@functools.lru_cache(maxsize=4096)
+def parse_capabilities(text: str) -> Mapping[str, str]:
+    """Read ``name:value,name:value``, as Ironic keeps capabilities.
+
+    Other items are ignored, as in Ironic.
+    """
+    pairs = (item.partition(':') for item in text.split(','))
+    return {
+        name.strip(): value.strip() for name, colon, value in pairs if colon
+    }
+
+
+def test_of(spec: str) -> Test:
+    """Return the test for the values of a capability.
+
+    :param spec: such as ``>= 2``, ``s== uefi`` or ``<or> a <or> b``; without
+        an operator the value has to be equal; ``flavor_specs.PRESENT``
+        accepts every value that does not mean "no".
+    """
+    if spec == flavor_specs.PRESENT:
+        return lambda value: value.lower() not in _NO
+    # Imported here: pyparsing is slow to import.
+    import pyparsing
+    from oslo_utils import specs_matcher
+
+    tree: Any
+    try:
+        tree = specs_matcher.make_grammar().parse_string(spec)
+    except pyparsing.ParseException:
+        tree = [spec]
+    if len(tree) == 1:
+        wanted = tree[0]
+        return lambda value: bool(value == wanted)
+    return functools.partial(
+        _compare, specs_matcher.op_methods[tree[0]], tuple(tree[1:])
+    )
+
+
+def _compare(
+    operator: Callable[..., bool], arguments: tuple[str, ...], value: str
+) -> bool:
+    try:
+        return bool(operator(value, *arguments))
+    except _UNFIT:
+        return False

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oslo_utils import specs_matcher
 
-from ironic_ownership.engine.reservations import capability_match
+from ironic_ownership.engine.reservations import requirements
 
 _words = st.sampled_from(
     ('', '1', '2', '2.0', '10', 'a', 'ab', "['a', 'b']", '[', '(', '==', 'x y')
@@ -33,9 +33,7 @@ class TestOperators(unittest.TestCase):
             expected = specs_matcher.match(value, spec)
         except (ValueError, TypeError, SyntaxError):
             expected = False
-        self.assertIs(
-            bool(expected), capability_match.test_of(spec)(value), spec
-        )
+        self.assertIs(bool(expected), requirements.test_of(spec)(value), spec)
 
     def test_each_operator_has_an_example(self) -> None:
         for value, spec, fits in (
@@ -58,7 +56,7 @@ class TestOperators(unittest.TestCase):
             ('15', '<range-in> [ 10 20 ]', True),
             ('20', '<range-in> [ 10 20 )', False),
         ):
-            test = capability_match.test_of(spec)
+            test = requirements.test_of(spec)
             self.assertIs(fits, test(value), (value, spec))
 
     def test_value_that_an_operator_cannot_compare_does_not_fit(self) -> None:
@@ -70,11 +68,11 @@ class TestOperators(unittest.TestCase):
             ('1', '<range-in> [ 1 2'),
         ):
             self.assertIs(
-                False, capability_match.test_of(spec)(value), (value, spec)
+                False, requirements.test_of(spec)(value), (value, spec)
             )
 
     def test_capability_that_has_to_be_there_may_not_say_no(self) -> None:
-        present = capability_match.test_of('')
+        present = requirements.test_of('')
         for value in ('true', 'yes', '1', 'uefi'):
             self.assertTrue(present(value), value)
         for value in ('', 'false', 'False', 'no', '0', 'off'):
@@ -90,4 +88,6 @@ class TestParse(unittest.TestCase):
             ('a:', {'a': ''}),
             (',,:', {'': ''}),
         ):
-            self.assertEqual(expected, capability_match.parse(text), text)
+            self.assertEqual(
+                expected, requirements.parse_capabilities(text), text
+            )
