@@ -1,14 +1,13 @@
-"""Move many nodes in bulk: every gate, a real Ironic, two databases.
+"""Bulk moves with every gate, a real Ironic and two databases.
 
-Beside a real Ironic, on SQLite and on PostgreSQL, for three sizes. What is
-timed is all of a move but the start of the program: selection, one scan of
-Ironic, the gates, the stored plan and the batches. The verification that
-follows scans Ironic once more and has a figure of its own, without a target;
-most of both scans is Ironic's own time. Nova's command moves one node in two
-seconds, most of them its start. There is no peer for the bulk: in its place
-the table has 1,000 nodes a second, and for growth the ratio of the sizes.
-Ironic, the database and we share the machine, so the fastest of some rounds
-counts.
+On SQLite and on PostgreSQL, for three sizes. The figure covers a move without
+the start of the program: selection, one scan of Ironic, the gates, the stored
+plan and the batches. The verification that follows scans Ironic again and has
+a figure of its own, without a target; most of both scans is Ironic's own time.
+Nova's command moves one node in two seconds, most of them its start. No peer
+does bulk moves: instead the targets are 1,000 nodes per second, and for growth
+the ratio of the sizes. Ironic, the database and this process share the
+machine, so the fastest of several rounds counts.
 
     python -m benchmarks.move [--nodes 10000] [--rounds 3]
 """
@@ -43,10 +42,10 @@ from ironic_ownership.engine.ports import Ports
 from lab import enrolment, ironic, postgresql
 
 RATE = 1000
-"""Nodes a second at least."""
+"""The minimal number of nodes per second."""
 
 GROWTH = 1.3
-"""How much worse than linear the largest may be against the smallest."""
+"""The growth from the smallest to the largest size, against linear growth."""
 
 _SETTINGS = model.MemberSettings((model.PolicySettings('all'),))
 _PARTS = (4, 2, 1)
@@ -78,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix='move-') as name:
         directory = pathlib.Path(name)
-        # The server's user has to get at its files in there.
+        # The server's user needs access to its files in there.
         directory.chmod(0o755)
         with ironic.Ironic(directory / 'ironic') as server:
             return _measure_all(server, directory, args.nodes, args.rounds)

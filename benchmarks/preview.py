@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print the table, and tell whether the targets are met."""
     parser = argparse.ArgumentParser(
         prog='python -m benchmarks.preview',
-        description='Preview the loss of a member beside a naive loop.',
+        description='Preview the loss of a member against a naive loop.',
     )
     parser.add_argument('--nodes', type=int, default=100_000)
     parser.add_argument('--members', type=int, default=100)

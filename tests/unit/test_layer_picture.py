@@ -73,6 +73,17 @@ class LayerGraphTest(testtools.TestCase):
         self.assertEqual(found - {'host'}, {*graph.imported_by('host')})
 
 
+class ArchitectureTest(testtools.TestCase):
+    """The page with the pictures."""
+
+    def test_every_room_is_described(self) -> None:
+        page = _CHECKOUT / 'doc/source/contributor/architecture.rst'
+        described = set(re.findall(r'``(\w+)``', page.read_text()))
+        for contract in ('layers', 'rooms'):
+            graph = layer_graph.read(_PYPROJECT, contract)
+            self.assertEqual(set(), {*graph.rooms} - described)
+
+
 class LayerPictureTest(testtools.TestCase):
     """What is drawn."""
 
