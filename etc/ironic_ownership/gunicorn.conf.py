@@ -2,7 +2,7 @@
 
 gunicorn --config gunicorn.conf.py ironic_ownership.web.wsgi:application
 
-Everything but what is here is read from ironic-ownership.conf.
+All other settings are read from ironic-ownership.conf.
 """
 
 bind = '127.0.0.1:6396'
