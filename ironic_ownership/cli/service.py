@@ -1,7 +1,7 @@
 """``service list`` and ``service show``: from records and membership.
 
-They say what they can while the membership backend is down. Ironic is asked
-for the long list only, which leaves out what it does not answer.
+Both work while the membership backend is down, with a warning. Ironic is read
+for the long list only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ nodes."""
 
 _LONG_NOTES = """\
 With --long, "free" are nodes without an instance. "unavailable" are nodes,
-free or not, that could not be given to anybody now: in maintenance, retired,
+free or not, that could not be given to a client now: in maintenance, retired,
 with a power error, or in a provision state other than available and active;
 unknown, and the exit code 4, if Ironic does not answer. "of_mean" is the
 number of nodes against the mean: that of its ring, or without a ring that of

@@ -1,8 +1,8 @@
 """The port through which an operator deletes a compute node's record.
 
 A service deletes its own records by a change of its own, which its epoch
-guards. An operator acts for an owner that may be dead or alive, and so states
-which owner the gates were judged for.
+guards. An operator acts for an owner that may be dead or alive, and so names
+the owner for which the gates were evaluated.
 """
 
 from __future__ import annotations
@@ -31,15 +31,14 @@ class Removals(abc.ABC):
     ) -> bool:
         """Delete the record of a node without an instance.
 
-        The row stays behind, marked: a node that returns gets it back. What
-        the owner still writes about the node is refused from then on. Leaves
-        one event.
+        The row stays, marked: a node that returns gets it back. Later writes
+        of the owner about the node are refused. Leaves one event.
 
-        :param seen_host: owner on record when the gates were judged;
-            ``None`` for nobody.
+        :param seen_host: owner on record when the gates were evaluated;
+            ``None`` if there was none.
         :param seen_epoch: epoch of that owner then; ``None`` if it had no
-            row, or nobody owned the node.
-        :param actor: who asked for it.
+            row, or there was none.
+        :param actor: user and place, for the event.
         :returns: ``False`` if there is no such record, or owner, epoch or
             instance are not as seen; then nothing was changed.
         """

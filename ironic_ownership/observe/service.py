@@ -1,38 +1,13 @@
-"""How services and members are shown."""
+"""Columns of services and members."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from ironic_ownership.contracts import model
+from ironic_ownership.engine.membership.member_listing import Reading
+from ironic_ownership.engine.queries.service_status import ServiceStatus
 from ironic_ownership.observe import columns
 
 _Row = dict[str, columns.Cell]
-
-
-class Standing(Protocol):
-    """What is shown of a service; the engine makes it."""
-
-    @property
-    def row(self) -> model.Service: ...  # noqa: D102
-    @property
-    def member(self) -> model.Member | None: ...  # noqa: D102
-    @property
-    def view_known(self) -> bool: ...  # noqa: D102
-    @property
-    def nodes(self) -> int: ...  # noqa: D102
-    @property
-    def instances(self) -> int: ...  # noqa: D102
-    @property
-    def unavailable(self) -> int | None: ...  # noqa: D102
-    @property
-    def of_mean(self) -> float | None: ...  # noqa: D102
-    @property
-    def standbys(self) -> int: ...  # noqa: D102
-    @property
-    def alive(self) -> str: ...  # noqa: D102 - a word
-    @property
-    def settings(self) -> model.MemberSettings: ...  # noqa: D102
 
 
 def policies(settings: model.MemberSettings) -> list[str]:
@@ -43,8 +18,8 @@ def policies(settings: model.MemberSettings) -> list[str]:
 def options(settings: model.MemberSettings) -> _Row:
     """Return the advertised options that are set, by name.
 
-    Of two policies with an option of one name, each option is shown with the
-    name of its policy before it.
+    An option that two policies have is shown with the name of its policy
+    before it.
     """
     found = [
         (policy.name, name, list(value) if isinstance(value, tuple) else value)
@@ -59,7 +34,7 @@ def options(settings: model.MemberSettings) -> _Row:
     }
 
 
-_Column = columns.Column[Standing]
+_Column = columns.Column[ServiceStatus]
 
 SHORT = (
     _Column('host', lambda s: s.row.host),
@@ -70,7 +45,7 @@ SHORT = (
     _Column('nodes', lambda s: s.nodes),
     _Column('instances', lambda s: s.instances),
 )
-"""What fits into a listing."""
+"""A line of the short list."""
 
 _REST = (
     _Column('fenced', lambda s: s.row.fenced),
@@ -88,7 +63,7 @@ LONG = (
     _Column('of_mean', lambda s: columns.rounded(s.of_mean)),
     *_REST,
 )
-"""What a listing shows when asked for more."""
+"""A line of the long list."""
 
 DETAILS = (
     *SHORT,
@@ -103,18 +78,6 @@ DETAILS = (
     _Column('config_error', lambda s: s.row.config_error),
 )
 """Everything about one service."""
-
-
-class Reading(Protocol):
-    """What is shown of a member; the engine makes it."""
-
-    @property
-    def member(self) -> model.Member: ...  # noqa: D102
-    @property
-    def readable(self) -> bool: ...  # noqa: D102 - in this installation
-    @property
-    def role(self) -> str: ...  # noqa: D102 - to its host: a word
-
 
 _Read = columns.Column[Reading]
 

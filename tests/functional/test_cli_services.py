@@ -1,4 +1,4 @@
-"""The command line on SQLite: what operators do to services."""
+"""The command line on SQLite: operations on services."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Case(unittest.TestCase):
         return next(s for s in self.lab.records.services() if s.host == host)
 
     def assert_changes_nothing(self, code: int, *words: str) -> str:
-        """Run a command that must leave no trace; return what it says."""
+        """Run a command that must leave no trace; return its output."""
         before = self.state()
         done = self.lab.run(*words)
         self.assertEqual(code, done.returncode, done)
@@ -132,12 +132,12 @@ class SetServiceTest(_Case):
             ('--enable', '--disable-reason', 'x'),
             ('--disable', '--disable-reason', ''),
             ('--disable', '--disable-reason', 'x' * 256),
-            ('--disable',),  # nobody to ask
+            ('--disable',),  # no terminal to ask
         ):
             with self.subTest(words):
                 self.assert_changes_nothing(2, 'service', 'set', 'old', *words)
 
-    def test_unknown_service_is_told_its_neighbours(self) -> None:
+    def test_unknown_service_has_a_hint(self) -> None:
         for words in (('set', 'rakc1', '--down'), ('delete', 'rakc1')):
             said = self.assert_changes_nothing(1, 'service', *words, '--yes')
             self.assertIn('Did you mean rack1?', said)
@@ -155,7 +155,7 @@ class DeleteServiceTest(_Case):
             ['rack1'], [s.host for s in self.lab.records.services()]
         )
 
-    def test_refusal_lists_everything_that_is_left(self) -> None:
+    def test_refusal_lists_everything_that_remains(self) -> None:
         said = self.assert_changes_nothing(
             3, 'service', 'delete', 'rack1', '--yes'
         )

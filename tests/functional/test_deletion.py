@@ -30,7 +30,7 @@ class DeleteTest(deletion_case.DeletionTestCase):
         self.assertEqual(('would_delete', False), _result(row))
         self.assert_all_kept()
 
-    def test_nobody_to_ask_deletes_nothing(self) -> None:
+    def test_without_a_terminal_nothing_is_deleted(self) -> None:
         done = self.lab.run('compute', 'node', 'delete', self.gone)
         self.assertEqual(2, done.returncode, done.stderr)
         self.assertIn('--yes', done.stderr)
@@ -40,9 +40,9 @@ class DeleteTest(deletion_case.DeletionTestCase):
         for command in (['check-delete'], ['delete', '--yes']):
             rows = self.run_json(*command, self.nodes[0], code=3)
             self.assertTrue(rows)
-        verdicts = self.check(self.nodes[0], code=3)
+        outcomes = self.check(self.nodes[0], code=3)
         self.assertEqual(
-            deletion_case.GATES | {'node_is_gone': 'failed'}, verdicts
+            deletion_case.GATES | {'node_is_gone': 'failed'}, outcomes
         )
         self.assert_all_kept()
 
@@ -82,7 +82,7 @@ class DeleteTest(deletion_case.DeletionTestCase):
         self.assertEqual(('deleted', False), _result(row))
         self.assertEqual({*self.nodes, self.gone}, self.recorded())
 
-    def test_record_that_nobody_owns_is_deleted(self) -> None:
+    def test_unowned_record_is_deleted(self) -> None:
         ring = model.MemberSettings(
             (model.PolicySettings.of('peer_list', {'peer_list': ()}),)
         )
@@ -99,11 +99,11 @@ class DeleteTest(deletion_case.DeletionTestCase):
         self.lab.claim('rack1', self.epoch, model.Node(self.gone, name='x'))
         self.assertEqual({*self.nodes, self.gone}, self.recorded())
 
-    def test_mass_loss_is_judged_over_the_nodes_of_the_owner(self) -> None:
+    def test_mass_loss_is_evaluated_over_the_nodes_of_the_owner(self) -> None:
         more = [self.lose(f'gone-{n}') for n in (2, 3, 4)]
-        verdicts = self.check(self.gone, code=3)
+        outcomes = self.check(self.gone, code=3)
         self.assertEqual(
-            deletion_case.GATES | {'no_mass_loss': 'failed'}, verdicts
+            deletion_case.GATES | {'no_mass_loss': 'failed'}, outcomes
         )
         self.assertIn('mass_loss_share', self.evidence['no_mass_loss'])
         self.run_json('delete', self.gone, *more, '--yes', code=3)
@@ -130,8 +130,8 @@ class DeleteTest(deletion_case.DeletionTestCase):
             more=self.placement_section(),
         )
         for uuid in self.nodes:
-            verdicts = self.check(uuid, code=3, config=config)
-            self.assertEqual('failed', verdicts['node_is_gone'])
+            outcomes = self.check(uuid, code=3, config=config)
+            self.assertEqual('failed', outcomes['node_is_gone'])
         self.run_json('delete', *self.nodes, '--yes', code=3, config=config)
         self.assert_all_kept()
 
@@ -172,11 +172,11 @@ class DeleteTest(deletion_case.DeletionTestCase):
 
     def test_placement_down_is_no_deletion(self) -> None:
         self.placement_server.kill()
-        verdicts = self.check(self.gone, code=3)
+        outcomes = self.check(self.gone, code=3)
         (row,) = self.run_json('delete', self.gone, '--yes', code=3)
         self.placement_server.start()
         self.assertEqual(
-            deletion_case.GATES | {'no_allocation': 'unknown'}, verdicts
+            deletion_case.GATES | {'no_allocation': 'unknown'}, outcomes
         )
         self.assertEqual(['no_allocation'], row['failed_gates'])
         self.assert_all_kept()
@@ -187,7 +187,7 @@ class DeleteTest(deletion_case.DeletionTestCase):
         )
         self.assert_refused(no_allocation='unknown')
 
-    def test_deployment_without_placement_is_told_so(self) -> None:
+    def test_deployment_without_placement_is_reported(self) -> None:
         self.lab.config = self.lab.configure()
         self.assertEqual(
             deletion_case.GATES | {'no_allocation': 'not_configured'},

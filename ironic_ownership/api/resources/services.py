@@ -19,7 +19,7 @@ _TYPES: schemas.Types = {
     'alive': {
         'type': 'string',
         'enum': ['up', 'standby', 'away', 'down', 'unknown'],
-        'description': 'What the membership sees: up; standby, while only '
+        'description': 'The view of the membership: up; standby, while only '
         'processes are alive that stand by; away, if it was stopped for a '
         'while; down; unknown, if the membership does not answer.',
     },
@@ -31,7 +31,7 @@ _TYPES: schemas.Types = {
     'free': {'type': 'integer'},
     'unavailable': {
         'type': ['integer', 'null'],
-        'description': 'Nodes that could not be given to anybody now; null '
+        'description': 'Nodes that could not be given to a client now; null '
         'if that is not known.',
     },
     'of_mean': {'type': ['number', 'null']},

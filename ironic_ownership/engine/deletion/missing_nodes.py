@@ -77,7 +77,7 @@ class MissingNodes:
 
         :param missing: uuids of own nodes that the scan did not list.
         :param owned: number of own nodes on record.
-        :raises IronicError: if a look-up fails; earlier answers are kept.
+        :raises IronicError: if one request fails; earlier answers are kept.
         """
         self._forget_all_but(missing)
         elsewhere, gone = [], []

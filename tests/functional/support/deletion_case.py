@@ -7,6 +7,7 @@ import uuid as uuid_
 from typing import Any
 
 from ironic_ownership.contracts import model, records
+from ironic_ownership.observe import deletion
 from tests.functional.support import command_line, ironics, laws, placements
 
 GATES = {
@@ -95,17 +96,17 @@ class DeletionTestCase(ironics.IronicTestCase, placements.PlacementTestCase):
     def check(
         self, *nodes: str, code: int = 0, config: Any = None
     ) -> dict[str, str]:
-        """Return the verdict of each gate of the last node."""
+        """Return the outcome of each gate of the last node."""
         rows = self.run_json('check-delete', *nodes, code=code, config=config)
         self.evidence = {row['gate']: row['evidence'] for row in rows}
-        return {row['gate']: row['verdict'] for row in rows}
+        return {row['gate']: row[deletion.OUTCOME] for row in rows}
 
-    def assert_refused(self, **verdicts: str) -> None:
+    def assert_refused(self, **outcomes: str) -> None:
         """Only these gates refuse, both commands, and all is kept."""
-        self.assertEqual(GATES | verdicts, self.check(self.gone, code=3))
+        self.assertEqual(GATES | outcomes, self.check(self.gone, code=3))
         (row,) = self.run_json('delete', self.gone, '--yes', code=3)
         self.assertEqual(
-            ('refused', False, sorted(verdicts)),
+            ('refused', False, sorted(outcomes)),
             (
                 row['result'],
                 row['provider_deleted'],
