@@ -8,7 +8,7 @@ from tests.unit.engine import world
 
 
 class TestInterpret(third_party.ThirdPartyCase):
-    def test_what_our_policies_advertise_is_read(self) -> None:
+    def test_settings_of_our_policies_are_read(self) -> None:
         for runs in (
             world.ALL,
             world.RING,
@@ -68,7 +68,7 @@ class TestInventory(third_party.ThirdPartyCase, configurations.ConfiguredCase):
         _, query = ironic.requests[-1]
         return set(query['fields'][0].split(','))
 
-    def test_field_is_asked_for_if_an_installed_policy_needs_it(self) -> None:
+    def test_field_is_requested_if_an_installed_policy_needs_it(self) -> None:
         # Installed, not selected: this process decides for all members.
         self.assertNotIn('extra', self.fields())
         self.install('theirs', NEEDS_EXTRA)
@@ -104,7 +104,7 @@ class TestListOpts(third_party.ThirdPartyCase):
         self.install('broken', 'import no_such_module_at_all')
         self.assertIn(('policy_theirs', 'colour'), self.listed())
 
-    def test_every_option_says_what_it_means(self) -> None:
+    def test_every_option_has_help(self) -> None:
         mute = [
             (group, opt.name)
             for group, opts in wiring.list_opts()
@@ -127,7 +127,7 @@ class TestWiring(configurations.ConfiguredCase):
             model.Scope(shard='R1', conductor_group='group'), wired.scope
         )
 
-    def test_scope_is_known_on_a_machine_that_is_nobodys_peer(self) -> None:
+    def test_scope_is_known_on_a_machine_that_is_no_peer(self) -> None:
         wired = wiring.Wiring(
             self.configure(
                 '[DEFAULT]\nhost = desk\n'

@@ -22,7 +22,7 @@ class TestCallWithin(unittest.TestCase):
 
 
 class TestCalls(unittest.TestCase):
-    def test_too_many_that_hang_are_refused_at_once(self) -> None:
+    def test_too_many_hanging_calls_are_refused_immediately(self) -> None:
         calls, go_on = deadline.Calls(2), threading.Event()
         self.addCleanup(go_on.set)
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""The rules of ownership, once more: slowly, node by node, without a plan.
+"""Reference of the rules of ownership: slow, node by node.
 
 Written from the rules and not from the code, to test the code against. It
 shares no function with the package: rings come from tooz, scopes are
@@ -105,7 +105,7 @@ class Moment:
         )
 
     def wish(self, node: model.Node) -> model.Decision:
-        """Return what the policies want, whatever is on record."""
+        """Return the decision of the policies, regardless of the record."""
         admitting = [s for s in self.able if s.admits(node)]
         circles = {tuple(self.circle(s)) for s in admitting}
         if not circles:
@@ -188,7 +188,7 @@ class Moment:
     def may_move(self, owner: str, wish: model.Decision) -> bool:
         """Both sides rebalance, and the taker has more than one peer.
 
-        Or it goes to nobody, from a service that has nodes on demand only.
+        Or it becomes unowned, from a service that has nodes on demand only.
         """
         if wish.owner is None:
             return self._shares(owner) or (

@@ -59,7 +59,7 @@ def tuning_of(
 
 @dataclasses.dataclass
 class Shared:
-    """What the services of one deployment have in common."""
+    """Objects shared by the services of one deployment."""
 
     clock: Clock
     store: memory.MemoryStore
@@ -147,7 +147,7 @@ class Service:
 
 
 class ServiceCase(sqlite.SqliteCase):
-    """Has ``shared``; ``start`` gives a service that is a member."""
+    """A case with ``shared``; ``start`` returns a running member."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -8,7 +8,7 @@ LOGGER = 'ironic_ownership.engine.conditions'
 
 
 class TestNotices(unittest.TestCase):
-    def test_trouble_is_said_once_and_its_end_once(self) -> None:
+    def test_condition_is_logged_once_and_its_end_once(self) -> None:
         told = conditions.Conditions()
         with self.assertLogs(LOGGER, 'INFO') as logs:
             for _ in range(3):
@@ -20,7 +20,7 @@ class TestNotices(unittest.TestCase):
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
         )
 
-    def test_end_of_what_never_was_is_not_said(self) -> None:
+    def test_end_of_an_unreported_condition_is_not_logged(self) -> None:
         with self.assertNoLogs(LOGGER, 'INFO'):
             conditions.Conditions().clear('backend', 'up again')
 
@@ -36,7 +36,7 @@ class TestNotices(unittest.TestCase):
             told.standing,
         )
 
-    def test_trouble_that_returns_is_said_again(self) -> None:
+    def test_condition_that_returns_is_logged_again(self) -> None:
         told = conditions.Conditions()
         with self.assertLogs(LOGGER, 'WARNING') as logs:
             told.report('backend', 'down')

@@ -27,7 +27,7 @@ class PickyPolicy(policy.FilterPolicy):
 
 
 class OddPolicy(policy.AssignerPolicy):
-    """An assigner that does not rebalance; nobody gets an even node."""
+    """An assigner that does not rebalance; even nodes stay unowned."""
 
     contract_version = 1
 

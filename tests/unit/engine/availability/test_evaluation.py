@@ -1,4 +1,4 @@
-"""By which rule a node is judged, and what keeps it from flapping."""
+"""Rules of availability, and damping of flapping conductors."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ nodes = st.builds(
 )
 
 
-def judged(fleet: evaluation.Fleet | None = SERVED, **values):
+def codes_of(fleet: evaluation.Fleet | None = SERVED, **values):
     node = dataclasses.replace(FREE, **values)
     return evaluation.evaluate(node, fleet).code
 
 
-class TestJudge(unittest.TestCase):
+class TestEvaluate(unittest.TestCase):
     def test_free_node_with_a_live_conductor_is_available(self) -> None:
-        verdict = evaluation.evaluate(FREE, SERVED)
-        self.assertIsNone(verdict.code)
+        found = evaluation.evaluate(FREE, SERVED)
+        self.assertIsNone(found.code)
 
     def test_each_state_has_its_code(self) -> None:
         for values, code in (
@@ -86,7 +86,7 @@ class TestJudge(unittest.TestCase):
             ),
         ):
             with self.subTest(values):
-                self.assertEqual(code, judged(**values))
+                self.assertEqual(code, codes_of(**values))
 
     def test_first_reason_that_applies_counts(self) -> None:
         worst = {
@@ -105,10 +105,10 @@ class TestJudge(unittest.TestCase):
             'provision_state': 'available',
             'retired': False,
         }
-        found = [judged(**worst)]
+        found = [codes_of(**worst)]
         for name, value in better.items():
             worst[name] = value
-            found.append(judged(**worst))
+            found.append(codes_of(**worst))
         self.assertEqual(
             [
                 *('out_of_service', 'maintenance', 'reserved'),
@@ -131,28 +131,28 @@ class TestJudge(unittest.TestCase):
     def test_driver_of_another_group_or_of_the_dead_is_no_service(
         self,
     ) -> None:
-        verdict = evaluation.evaluate(FREE, OTHERS)
-        self.assertIs(Unavailable.OUT_OF_SERVICE, verdict.code)
-        self.assertIn("'d'", verdict.detail)
-        self.assertIn('c3', verdict.detail)
-        self.assertIsNone(judged(OTHERS, conductor_group='g'))
+        found = evaluation.evaluate(FREE, OTHERS)
+        self.assertIs(Unavailable.OUT_OF_SERVICE, found.code)
+        self.assertIn("'d'", found.detail)
+        self.assertIn('c3', found.detail)
+        self.assertIsNone(codes_of(OTHERS, conductor_group='g'))
 
     def test_group_is_matched_in_lower_case(self) -> None:
         fleet = evaluation.Fleet.of(
             [model.Conductor('c', 'rack-a', frozenset({'d'}))]
         )
-        self.assertIsNone(judged(fleet, conductor_group='rack-a'))
-        self.assertEqual('out_of_service', judged(fleet))
+        self.assertIsNone(codes_of(fleet, conductor_group='rack-a'))
+        self.assertEqual('out_of_service', codes_of(fleet))
 
     def test_without_any_live_conductor_no_node_is_to_blame(self) -> None:
         for fleet in (None, GONE, evaluation.Fleet()):
-            self.assertIsNone(judged(fleet))
-            self.assertEqual('maintenance', judged(fleet, maintenance=True))
+            self.assertIsNone(codes_of(fleet))
+            self.assertEqual('maintenance', codes_of(fleet, maintenance=True))
 
     @hypothesis.given(nodes, fleets)
     def test_available_means_all_of_it(self, node, fleet) -> None:
-        verdict = evaluation.evaluate(node, fleet)
-        if verdict.code is not None:
+        found = evaluation.evaluate(node, fleet)
+        if found.code is not None:
             return
         self.assertFalse(node.maintenance or node.retired)
         self.assertIsNone(node.instance_uuid)
@@ -197,7 +197,7 @@ class TestCheckInService(unittest.TestCase):
         with self.assertRaises(exceptions.NodeOutOfServiceError):
             evaluation.check_in_service(FREE, GONE)
 
-    def test_what_is_not_known_refuses_nothing(self) -> None:
+    def test_unknown_conductors_refuse_nothing(self) -> None:
         evaluation.check_in_service(FREE, None)
         evaluation.check_in_service(FREE, SERVED)
 
@@ -211,7 +211,7 @@ class TestWatch(unittest.TestCase):
         self.damper.observe(fleet, now)
         return self.damper.evaluate(FREE, before).code
 
-    def test_it_goes_at_once_and_comes_back_after_the_delay(self) -> None:
+    def test_it_goes_immediately_and_returns_after_the_delay(self) -> None:
         self.assertIsNone(self.code(0, SERVED, None))
         out = 'out_of_service'
         self.assertEqual(out, self.code(1, OTHERS, None))
@@ -219,7 +219,7 @@ class TestWatch(unittest.TestCase):
         self.assertEqual(out, self.code(61, SERVED, out))
         self.assertIsNone(self.code(62, SERVED, out))
 
-    def test_delay_begins_anew_with_each_flap(self) -> None:
+    def test_delay_restarts_with_each_flap(self) -> None:
         out = 'out_of_service'
         for now in (0, 50, 100, 150):
             self.assertEqual(out, self.code(now, SERVED, out))
@@ -235,7 +235,7 @@ class TestWatch(unittest.TestCase):
             self.assertEqual(out, self.code(61, SERVED, out))
             self.damper.observe(None, 62)
 
-    def test_after_nobody_was_alive_a_driver_is_missed_after_the_delay(
+    def test_driver_is_missed_after_the_delay_of_an_outage(
         self,
     ) -> None:
         self.assertIsNone(self.code(0, SERVED, None))
@@ -244,7 +244,7 @@ class TestWatch(unittest.TestCase):
         self.assertIsNone(self.code(69, OTHERS, None))
         self.assertEqual('out_of_service', self.code(70, OTHERS, None))
 
-    def test_who_was_out_before_is_not_back_by_that(self) -> None:
+    def test_node_out_of_service_before_an_outage_stays_out(self) -> None:
         out = 'out_of_service'
         self.assertEqual(out, self.code(0, OTHERS, None))
         self.assertEqual(out, self.code(10, GONE, out))
@@ -260,7 +260,7 @@ class TestWatch(unittest.TestCase):
         self.assertIsNone(self.code(0, SERVED, None))
         self.assertIsNone(self.code(0, SERVED, 'maintenance'))
 
-    def test_who_stays_out_says_why(self) -> None:
+    def test_node_that_stays_out_has_a_detail(self) -> None:
         self.damper.observe(SERVED, 0)
         held = self.damper.evaluate(FREE, 'out_of_service')
         self.assertIn('60 s', held.detail)
@@ -280,25 +280,25 @@ class TestWatch(unittest.TestCase):
             else:
                 served_since = None
             gone_at = now if fleet.all_gone else gone_at
-            verdict = damper.evaluate(FREE, before)
+            found = damper.evaluate(FREE, before)
             if served_since is None and now - gone_at >= 60:
-                self.assertEqual('out_of_service', verdict.code)
+                self.assertEqual('out_of_service', found.code)
             if fleet.all_gone:
-                self.assertEqual(before, verdict.code)
-            if before == 'out_of_service' and verdict.code is None:
+                self.assertEqual(before, found.code)
+            if before == 'out_of_service' and found.code is None:
                 assert served_since is not None
                 self.assertGreaterEqual(now - served_since, 60)
-            before = verdict.code
+            before = found.code
 
 
 class TestSeen(unittest.TestCase):
-    def test_only_the_owner_says_when_it_is_back(self) -> None:
+    def test_only_the_owner_puts_it_back(self) -> None:
         held = world.record(1, 'host1', unavailable='out_of_service')
-        verdict = evaluation.seen(FREE, held, SERVED)
-        self.assertEqual('out_of_service', verdict.code)
-        self.assertIn('host1', verdict.detail)
+        found = evaluation.seen(FREE, held, SERVED)
+        self.assertEqual('out_of_service', found.code)
+        self.assertIn('host1', found.detail)
 
-    def test_record_that_nobody_owns_says_nothing(self) -> None:
+    def test_unowned_record_keeps_no_node_out(self) -> None:
         left = world.record(1, None, unavailable='out_of_service')
         self.assertIsNone(evaluation.seen(FREE, left, SERVED).code)
 

@@ -1,4 +1,4 @@
-"""The owner judges its nodes: what is written, and what never is."""
+"""Availability that the owner of a node writes, or keeps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def free(number: int, driver: str = 'd', **values) -> model.Node:
     )
 
 
-class JudgingCase(service.ServiceCase):
+class TrackerCase(service.ServiceCase):
     def setUp(self) -> None:
         super().setUp()
         self.ironic.put(free(1), free(2), free(3, 'e'))
@@ -55,29 +55,33 @@ class JudgingCase(service.ServiceCase):
             for record in self.records.compute_nodes()
         }
 
-    def told(self, number: int) -> list[str | None]:
+    def received(self, number: int) -> list[str | None]:
         events = self.records.events(node_uuid=world.uuid(number))
         return [e.reason for e in events if e.kind == KIND][::-1]
 
 
-class TestJudging(JudgingCase):
-    def test_claimed_nodes_are_judged_at_once(self) -> None:
-        self.ironic.put(free(4, maintenance=True), free(5, 'nobody has it'))
+class TestTracker(TrackerCase):
+    def test_claimed_nodes_are_evaluated_immediately(self) -> None:
+        self.ironic.put(
+            free(4, maintenance=True), free(5, 'no conductor has it')
+        )
         self.host.refresh()
         self.assertEqual(
             {1: None, 2: None, 3: None, 4: 'maintenance', 5: OUT},
             self.codes(),
         )
 
-    def test_nodes_of_the_last_conductor_that_dies_go_at_once(self) -> None:
+    def test_nodes_of_the_last_conductor_that_dies_go_immediately(
+        self,
+    ) -> None:
         self.die('c2')
         report = self.host.refresh()
         self.assertEqual(1, report.applied)
         self.assertEqual({1: None, 2: None, 3: OUT}, self.codes())
-        (told,) = self.told(3)
-        self.assertIn('available -> out_of_service', told)
-        self.assertIn("'e'", told)
-        self.assertIn('c2', told)
+        (received,) = self.received(3)
+        self.assertIn('available -> out_of_service', received)
+        self.assertIn("'e'", received)
+        self.assertIn('c2', received)
 
     def test_second_refresh_writes_nothing_more(self) -> None:
         self.die('c2')
@@ -95,14 +99,14 @@ class TestJudging(JudgingCase):
         self.pass_time(60)
         self.host.refresh()
         self.assertIsNone(self.codes()[3])
-        self.assertEqual(2, len(self.told(3)))
+        self.assertEqual(2, len(self.received(3)))
 
     def test_driver_that_flaps_leaves_one_event(self) -> None:
         for dead in (('c2',), (), ('c2',), (), ('c2',)):
             self.die(*dead)
             self.host.refresh()
             self.pass_time(40)
-        self.assertEqual(1, len(self.told(3)))
+        self.assertEqual(1, len(self.received(3)))
 
     def test_delay_can_change_while_the_host_runs(self) -> None:
         self.die('c2')
@@ -127,13 +131,13 @@ class TestJudging(JudgingCase):
         self.assertEqual(0, self.host.refresh().applied)
         self.assertEqual(before, self.state())
 
-    def test_other_reasons_are_judged_without_any_conductor(self) -> None:
+    def test_other_reasons_need_no_conductor(self) -> None:
         self.die('c1', 'c2')
         self.ironic.put(free(1, maintenance=True))
         self.host.refresh()
         self.assertEqual('maintenance', self.codes()[1])
 
-    def test_conductors_that_are_not_told_rewrite_nothing(self) -> None:
+    def test_unreadable_conductors_rewrite_nothing(self) -> None:
         self.die('c2')
         self.host.refresh()
         before = self.state()
@@ -154,14 +158,14 @@ class TestJudging(JudgingCase):
         self.host.refresh()
         self.assertEqual('host1', self.owners()[7])
 
-    def test_conductors_are_asked_for_once_however_many_nodes(self) -> None:
+    def test_conductors_are_read_once_for_any_number_of_nodes(self) -> None:
         self.ironic.put(*(free(n) for n in range(10, 200)))
         self.ironic.calls.clear()
         self.host.refresh()
-        asked = [name for name, _ in self.ironic.calls]
-        self.assertEqual(1, asked.count('conductors'))
+        requested = [name for name, _ in self.ironic.calls]
+        self.assertEqual(1, requested.count('conductors'))
 
-    def test_maintenance_half_way_is_one_event_each_way(self) -> None:
+    def test_maintenance_is_one_event_each_way(self) -> None:
         for maintenance in (True, True, False, False):
             self.ironic.put(free(1, maintenance=maintenance))
             self.host.refresh()
@@ -170,14 +174,14 @@ class TestJudging(JudgingCase):
                 'available -> maintenance: provision state available',
                 'maintenance -> available',
             ],
-            self.told(1),
+            self.received(1),
         )
 
     def test_instance_is_no_event_of_its_own(self) -> None:
         self.ironic.put(free(1, instance_uuid='i'))
         self.host.refresh()
         self.assertEqual('reserved', self.codes()[1])
-        self.assertEqual([], self.told(1))
+        self.assertEqual([], self.received(1))
 
     def test_group_of_a_node_counts(self) -> None:
         self.ironic.put(free(1, conductor_group='g'))
@@ -185,7 +189,7 @@ class TestJudging(JudgingCase):
         self.assertEqual(OUT, self.codes()[1])
 
 
-class TestOwners(JudgingCase):
+class TestOwners(TrackerCase):
     def test_only_the_owner_writes(self) -> None:
         other = self.start('host2')
         self.settle(self.host, other)

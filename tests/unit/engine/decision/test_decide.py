@@ -30,7 +30,7 @@ class TestFreeNodes(DecideCase):
             self.decide(world.node(1, shard='b'), members=shards),
         )
 
-    def test_node_that_nobody_admits_has_no_owner(self) -> None:
+    def test_node_that_no_service_admits_has_no_owner(self) -> None:
         self.assertEqual(
             model.Decision(None, Reason.NOT_ADMITTED),
             self.decide(
@@ -57,14 +57,14 @@ class TestFreeNodes(DecideCase):
             decision = self.decide(world.node(1, driver=driver), members=alive)
             self.assertEqual(owner, decision.owner)
 
-    def test_assigner_may_give_a_node_to_nobody(self) -> None:
+    def test_assigner_may_leave_a_node_unowned(self) -> None:
         alive = world.members(world.runs(odd=None), 'host1', 'host2')
         self.assertEqual(
             model.Decision(None, Reason.UNASSIGNED),
             self.decide(world.node(2), members=alive),
         )
 
-    def test_node_on_record_with_nobody_is_as_free_as_a_new_one(self) -> None:
+    def test_unowned_record_is_as_free_as_a_new_node(self) -> None:
         alive = world.members(world.ALL, 'host1')
         self.assertEqual(
             model.Decision('host1', Reason.EXCLUSIVE),
@@ -73,7 +73,7 @@ class TestFreeNodes(DecideCase):
 
 
 class TestDeployedNodes(DecideCase):
-    def test_one_without_an_owner_is_adopted_by_whom_it_belongs_to(
+    def test_one_without_an_owner_is_adopted_by_its_service(
         self,
     ) -> None:
         alive = world.members(world.RING, 'host1', 'host2')
@@ -83,7 +83,7 @@ class TestDeployedNodes(DecideCase):
             )
             self.assertEqual(model.Decision('host2', Reason.ADOPTED), decision)
 
-    def test_one_that_nobody_admits_is_not_adopted(self) -> None:
+    def test_one_that_no_service_admits_is_not_adopted(self) -> None:
         decision = self.decide(world.node(1, instance_uuid='i'))
         self.assertEqual(model.Decision(None, Reason.NOT_ADMITTED), decision)
 
@@ -184,7 +184,9 @@ class TestExclusiveNodes(DecideCase):
             ('host2', 'host1'), (decision.owner, decision.wanted_by)
         )
 
-    def test_who_has_no_peer_takes_nothing_from_another_ring(self) -> None:
+    def test_service_without_peers_takes_nothing_from_another_ring(
+        self,
+    ) -> None:
         services = [model.Service('host9', settings=world.RING)]
         for runs in (
             world.ALL,
@@ -202,7 +204,7 @@ class TestExclusiveNodes(DecideCase):
                 ('host9', 'host1'), (decision.owner, decision.wanted_by)
             )
 
-    def test_who_has_no_peer_lets_nothing_go(self) -> None:
+    def test_service_without_peers_releases_nothing(self) -> None:
         runs = world.runs(conductor_group='g', peer_list=())
         decision = self.decide(
             world.node(1, conductor_group='h'),
@@ -253,7 +255,7 @@ class TestRebalancing(DecideCase):
         )
         self.assertIsNone(decision.owner)
 
-    def test_member_that_nobody_can_read_is_never_a_peer(self) -> None:
+    def test_unreadable_member_is_never_a_peer(self) -> None:
         for runs in (world.UNKNOWN, world.NEWER):
             for number in range(1, 8):
                 decision = self.decide(
@@ -267,7 +269,7 @@ class TestRebalancing(DecideCase):
 
 
 class TestReserving(DecideCase):
-    def test_free_node_belongs_to_nobody(self) -> None:
+    def test_free_node_is_unowned(self) -> None:
         alive = world.members(world.RESERVING, 'host1', 'host2')
         for record in (None, world.record(1, None), world.record(1, 'host1')):
             self.assertEqual(
@@ -405,7 +407,7 @@ class TestDisagreement(DecideCase):
 
 
 class Nonsense(policy.AssignerPolicy):
-    """Answers what a test tells it to."""
+    """Returns the result that a test sets."""
 
     contract_version = 1
     answer = staticmethod(lambda nodes, hosts: hosts)
@@ -416,17 +418,17 @@ class Nonsense(policy.AssignerPolicy):
 
 class TestNonsense(DecideCase):
     def refused(self, answer) -> str:
-        class Told(Nonsense):
+        class Fixed(Nonsense):
             pass
 
-        Told.answer = staticmethod(answer)
+        Fixed.answer = staticmethod(answer)
         with self.assertRaises(exceptions.PluginFaultError) as caught:
             self.decide(
                 world.node(1),
-                members=world.members(world.runs(told=None), 'a', 'b'),
-                classes={'told': Told},
+                members=world.members(world.runs(fixed=None), 'a', 'b'),
+                classes={'fixed': Fixed},
             )
-        self.assertIn('Told', str(caught.exception))
+        self.assertIn('Fixed', str(caught.exception))
         return str(caught.exception)
 
     def test_too_few_or_too_many_owners_are_a_fault(self) -> None:
@@ -437,7 +439,7 @@ class TestNonsense(DecideCase):
         self.assertIn("'c'", self.refused(lambda n, h: ['c']))
         self.refused(lambda n, h: ['A'])
 
-    def test_what_is_no_list_of_owners_is_a_fault(self) -> None:
+    def test_result_that_is_no_list_of_owners_is_a_fault(self) -> None:
         self.refused(lambda n, h: None)
         self.refused(lambda n, h: [['a']])
 

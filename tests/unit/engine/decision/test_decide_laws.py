@@ -1,7 +1,7 @@
-"""What holds for every decision, whoever is alive and whatever is on record.
+"""Laws of every decision, for any members and any records.
 
 The fast decisions are compared with a naive reference, and the laws are
-checked once more by themselves, for a reference can be wrong too.
+checked again by themselves, for a reference can be wrong too.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ def rings(services) -> list[list[str]]:
 
 
 class TestRings(unittest.TestCase):
-    """What Nova does, input by input, and where we differ on purpose."""
+    """The peers of Nova, input by input, with intended differences."""
 
     def test_single_service_is_its_ring(self) -> None:
         services = world.assemble(world.members(world.RING, 'host1'))
@@ -100,7 +100,7 @@ class TestRings(unittest.TestCase):
 
 
 class TestUnreadable(unittest.TestCase):
-    """Members whose settings this release can't know the meaning of."""
+    """Members whose settings this release can't read."""
 
     def test_it_is_in_no_ring_and_yet_alive(self) -> None:
         for runs in (world.UNKNOWN, world.NEWER):
@@ -113,7 +113,7 @@ class TestUnreadable(unittest.TestCase):
     def test_what_it_admits_is_unknown(self) -> None:
         services = world.assemble([world.member('x', world.UNKNOWN)])
         self.assertIsNone(services.admits('x', world.node(1)))
-        self.assertIsNone(services.admits('nobody', world.node(1)))
+        self.assertIsNone(services.admits('unknown', world.node(1)))
 
 
 class TestPolicies(unittest.TestCase):
@@ -123,7 +123,7 @@ class TestPolicies(unittest.TestCase):
         services = world.assemble(alive, rows)
         self.assertIs(True, services.admits('host1', world.node(1, shard='a')))
 
-    def test_dead_service_is_judged_by_what_it_last_advertised(self) -> None:
+    def test_dead_service_counts_with_its_last_settings(self) -> None:
         rows = [model.Service('host1', settings=world.runs(shard_key='b'))]
         services = world.assemble([], rows)
         self.assertIs(True, services.admits('host1', world.node(1, shard='b')))

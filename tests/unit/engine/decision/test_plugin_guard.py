@@ -39,33 +39,33 @@ class TestFaults(unittest.TestCase):
 
 
 class TestWatch(unittest.TestCase):
-    def test_who_is_slow_is_named_while_it_is_at_it(self) -> None:
-        told: list[str] = []
-        asked = threading.Event()
+    def test_slow_plugin_is_named_during_the_call(self) -> None:
+        received: list[str] = []
+        requested = threading.Event()
 
         def tell(words: str) -> None:
-            told.append(words)
-            asked.set()
+            received.append(words)
+            requested.set()
 
         with (
             plugin_guard.watched(0.01, tell) as slow,
             plugin_guard.faults_of(ODD, 'assign', _origin),
         ):
-            self.assertTrue(asked.wait(60))
+            self.assertTrue(requested.wait(60))
         self.assertTrue(slow.is_set())
         self.assertEqual(
-            ["policy 'x' from oddpolicy 1.0: OddPolicy.assign"], told
+            ["policy 'x' from oddpolicy 1.0: OddPolicy.assign"], received
         )
 
-    def test_nobody_is_told_of_who_is_in_time(self) -> None:
-        told: list[str] = []
+    def test_plugin_in_time_is_not_reported(self) -> None:
+        received: list[str] = []
         with (
-            plugin_guard.watched(600, told.append) as slow,
+            plugin_guard.watched(600, received.append) as slow,
             plugin_guard.faults_of(ODD, 'assign'),
         ):
             pass
         self.assertFalse(slow.is_set())
-        self.assertEqual([], told)
+        self.assertEqual([], received)
 
-    def test_time_between_two_calls_is_nobodys(self) -> None:
+    def test_time_between_two_calls_names_no_plugin(self) -> None:
         self.assertEqual('between two policies', plugin_guard.Watch().words())

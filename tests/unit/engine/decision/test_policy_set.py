@@ -40,7 +40,7 @@ class TestPolicySet(unittest.TestCase):
         )
 
     @given(_RUNS, _NODES)
-    def test_what_is_admitted_lies_in_the_scope(self, runs, node) -> None:
+    def test_admitted_node_lies_in_the_scope(self, runs, node) -> None:
         policies = world.interpret(world.runs(**runs))
         if policies.admits(node):
             self.assertTrue(
@@ -55,7 +55,7 @@ class TestPolicySet(unittest.TestCase):
             model.Scope(shard='a', conductor_group='g'), policies.scope
         )
 
-    def test_only_what_scopes_cannot_say_is_asked_node_by_node(self) -> None:
+    def test_only_filters_beyond_scopes_are_called_for_each_node(self) -> None:
         policies = world.interpret(
             world.runs(all=None, shard_key='a', picky='ipmi')
         )
@@ -81,14 +81,14 @@ class TestPolicySet(unittest.TestCase):
 
 
 class Alike:
-    """Has what a scope has, and is none."""
+    """An object like a scope that is not one."""
 
     shard = conductor_group = None
     nothing = False
 
 
-class Told(policy.FilterPolicy):
-    """Answers what a test tells it to."""
+class Fixed(policy.FilterPolicy):
+    """Returns the result that a test sets."""
 
     contract_version = 1
     answer: object = True
@@ -100,7 +100,7 @@ class Told(policy.FilterPolicy):
         return self.answer
 
 
-class ToldAssigner(world.OddPolicy):
+class FixedAssigner(world.OddPolicy):
     answer: object = frozenset()
 
     def peers(self, host, candidates, scope):
@@ -112,7 +112,7 @@ class ToldAssigner(world.OddPolicy):
 
 
 def origin(target: type[policy.Policy]) -> str:
-    return f"policy 'told' from {target.__name__.lower()} 1.0"
+    return f"policy 'x' from {target.__name__.lower()} 1.0"
 
 
 class TestAnswers(unittest.TestCase):
@@ -122,38 +122,38 @@ class TestAnswers(unittest.TestCase):
         return str(caught.exception)
 
     def test_filter_answers_true_or_false_or_breaks_its_contract(self) -> None:
-        told = Told({})
-        policies = policy_set.PolicySet.of([told], origin)
+        fixed = Fixed({})
+        policies = policy_set.PolicySet.of([fixed], origin)
         for answer in (True, False):
-            told.answer = answer
+            fixed.answer = answer
             self.assertIs(answer, policies.admits(world.node(1)))
         for answer in (None, 1, 0, 'no', []):
-            told.answer = answer
+            fixed.answer = answer
             text = self.fault(lambda: policies.admits(world.node(1)))
-            for part in ("policy 'told' from told 1.0", 'Told.admits'):
+            for part in ("policy 'x' from fixed 1.0", 'Fixed.admits'):
                 self.assertIn(part, text)
 
     def test_scope_of_another_type_breaks_the_contract(self) -> None:
-        told = Told({})
-        told.answer = Alike()
-        policies = policy_set.PolicySet.of([told], origin)
-        self.assertIn('Told.scope', self.fault(lambda: policies.scope))
+        fixed = Fixed({})
+        fixed.answer = Alike()
+        policies = policy_set.PolicySet.of([fixed], origin)
+        self.assertIn('Fixed.scope', self.fault(lambda: policies.scope))
 
     def test_peers_are_a_set_of_names(self) -> None:
-        told = ToldAssigner({})
-        policies = policy_set.PolicySet.of([told], origin)
+        fixed = FixedAssigner({})
+        policies = policy_set.PolicySet.of([fixed], origin)
         self.assertEqual({'a'}, policies.peers('a', ['a', 'b']))
-        for answer in (None, 'everybody', ['a'], frozenset({1})):
-            told.answer = answer
+        for answer in (None, 'all', ['a'], frozenset({1})):
+            fixed.answer = answer
             text = self.fault(lambda: policies.peers('a', ['a', 'b']))
-            for part in ('from toldassigner 1.0', 'ToldAssigner.peers'):
+            for part in ('from fixedassigner 1.0', 'FixedAssigner.peers'):
                 self.assertIn(part, text)
 
     def test_order_of_the_nodes_cannot_be_changed_by_a_policy(self) -> None:
-        policies = policy_set.PolicySet.of([ToldAssigner({})], origin)
+        policies = policy_set.PolicySet.of([FixedAssigner({})], origin)
         nodes = [world.node(2), world.node(1)]
         self.assertIn(
-            'ToldAssigner.assign',
+            'FixedAssigner.assign',
             self.fault(lambda: policies.assign(nodes, ('a', 'b'))),
         )
         self.assertEqual([world.node(2), world.node(1)], nodes)

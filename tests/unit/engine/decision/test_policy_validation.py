@@ -25,7 +25,7 @@ def _origin(target: type[policy.Policy]) -> str:
     return "policy 'plain' from them 1.0"
 
 
-class TestTrial(unittest.TestCase):
+class TestValidation(unittest.TestCase):
     def refused(self, **methods: object) -> str:
         candidate = type('Odd', (Plain,), methods)({'colour': 'red'})
         with self.assertRaises(exceptions.PluginFaultError) as caught:
@@ -35,7 +35,7 @@ class TestTrial(unittest.TestCase):
         self.assertIn(f'Odd.{name}', str(caught.exception))
         return str(caught.exception)
 
-    def test_good_policy_is_returned_with_what_it_says(self) -> None:
+    def test_valid_policy_is_returned_with_options_and_remarks(self) -> None:
         tried = policy_validation.validate(Plain({'colour': 'red'}), _origin)
         self.assertEqual({'colour': 'red'}, tried.options)
         self.assertEqual((), tried.remarks)
@@ -85,7 +85,7 @@ class TestTrial(unittest.TestCase):
         self.refused(remarks=lambda self: 'text')
         self.refused(remarks=lambda self: [5])
 
-    def test_scope_of_an_assigner_is_not_asked_for(self) -> None:
+    def test_scope_of_an_assigner_is_not_called(self) -> None:
         policy_validation.validate(peer_list.PeerListPolicy({}))
 
     def test_values_of_all_types_are_advertised(self) -> None:

@@ -1,4 +1,4 @@
-"""Previews are decisions: what they show is what then happens."""
+"""Previews are decisions: the services decide the same."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class TestCompare(unittest.TestCase):
             [world.uuid(2)], [t.node.uuid for t in found.stranded]
         )
 
-    def test_nothing_changes_while_nobody_comes_or_goes(self) -> None:
+    def test_nothing_changes_while_the_members_stay(self) -> None:
         found = compared(self.nodes, self.records, self.before, self.before)
         self.assertEqual(
             ([], [], [], []),
@@ -126,7 +126,7 @@ class TestCompare(unittest.TestCase):
         snapshot_strategies.moments(),
         st.sampled_from(snapshot_strategies.HOSTS),
     )
-    def test_preview_is_what_the_decisions_say(self, moment, host) -> None:
+    def test_preview_follows_the_decisions(self, moment, host) -> None:
         before = situation(moment.members, moment.services.values())
         after = scenario.without(before, [host])
         found = preview.compare(

@@ -126,12 +126,12 @@ class TestGuard(service.ServiceCase):
             self.ironic.failures = {'conductors': error}
             self.guard.check(world.uuid(1))
 
-    def test_who_lost_its_membership_may_do_nothing(self) -> None:
+    def test_service_without_membership_may_not_act(self) -> None:
         self.shared.clock.elapse(service.TTL - service.MARGIN)
         self.refuse(exceptions.FencedError, 'no valid membership')
         self.assertEqual([], self.ironic.calls)
 
-    def test_right_that_ends_during_the_look_up_is_no_right(self) -> None:
+    def test_right_that_ends_during_the_check_is_refused(self) -> None:
         get = self.ironic.get
 
         def slowly(uuid: str):
@@ -141,14 +141,14 @@ class TestGuard(service.ServiceCase):
         self.ironic.get = slowly
         self.refuse(exceptions.FencedError, 'no valid membership')
 
-    def test_fenced_service_may_do_nothing_before_it_learns_of_it(
+    def test_fenced_service_may_not_act_before_it_notices(
         self,
     ) -> None:
         self.operator('UPDATE services SET epoch = epoch + 1, fenced = 1')
         self.assertTrue(self.host.fence.may_act)
         self.refuse(exceptions.FencedError, 'was fenced')
 
-    def test_process_whose_successor_registered_may_do_nothing(self) -> None:
+    def test_superseded_process_may_not_act(self) -> None:
         self.records.register('host1', SHARD_A)
         self.refuse(exceptions.FencedError, 'another process of this one')
 
@@ -158,7 +158,7 @@ class TestGuard(service.ServiceCase):
         self.operator('UPDATE services SET forced_down = 0')
         self.guard.check(world.uuid(1))
 
-    def test_service_set_down_may_act_again_once_it_registered_anew(
+    def test_forced_down_service_may_act_after_it_registered_again(
         self,
     ) -> None:
         self.records.set_service('host1', actor='x', forced_down=True)

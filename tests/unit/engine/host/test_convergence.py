@@ -1,6 +1,6 @@
-"""Several services, everything that happens to them, and the laws.
+"""Convergence of several services, and the laws, under random events.
 
-hypothesis draws what happens: beats, refreshes, crashes, starts, time that
+hypothesis draws the events: beats, refreshes, crashes, starts, time that
 passes, instances that come and go, an outage of the membership - and, in
 the middle of a refresh (after its snapshot was begun, before each
 transaction), more of the same. After each step the laws are checked; when
@@ -12,14 +12,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tooz import hashring
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Claim, Update
-from ironic_ownership.db import schema
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.testing import fakes
 from tests.unit.db import sqlite
@@ -50,6 +49,12 @@ _INTERRUPTED = st.tuples(
 )
 _STEP = st.one_of(_BRIEF, _INTERRUPTED, _INTERRUPTED)
 _STORY = st.lists(_STEP, min_size=5, max_size=40)
+
+_HALF = settings(max_examples=settings().max_examples // 2)
+"""Two tests of a law share its examples: no test takes seconds."""
+
+_AT_WORK = [('deploy', 1), *(('turn', host) for host in HOSTS[:2] * 2)]
+"""A deployment that runs already."""
 
 
 class Interrupted(SqlRecords):
@@ -234,11 +239,11 @@ class Story:
         self.deployed = deployed
 
     def settle(self) -> None:
-        """Let everybody that lives do its work until there is none left."""
+        """Let all live services work until nothing changes any more."""
         self.outage(False)
         self.beat('host1')
         self.elapse(TTL + 1)
-        for _ in range(12):  # until everybody has been a member for long
+        for _ in range(12):  # until all of them are settled
             for host in list(self.processes):
                 self.beat(host)
             self.elapse(TTL / 6)
@@ -256,9 +261,7 @@ class Story:
 class ConvergenceCase(sqlite.SqliteCase):
     def setUp(self) -> None:
         super().setUp()
-        # Speed, not durability: nobody pulls the plug on a unit test.
-        self.database = self.open(sqlite_synchronous=False)
-        schema.ensure(self.database)
+        self.database = self.open_with_schema()
 
     def play(self, runs: model.MemberSettings, steps) -> Story:
         for table in ('instances', 'compute_nodes', 'services', 'events'):
@@ -270,8 +273,17 @@ class ConvergenceCase(sqlite.SqliteCase):
 
 
 class TestRing(ConvergenceCase):
+    @_HALF
     @given(_STORY)
     def test_free_nodes_end_with_their_one_owner(self, steps) -> None:
+        self.converge(steps)
+
+    @_HALF
+    @given(_STORY)
+    def test_free_nodes_of_a_ring_at_work_do_so_too(self, steps) -> None:
+        self.converge([*_AT_WORK, *steps])
+
+    def converge(self, steps) -> None:
         story = self.play(world.RING, steps)
         story.settle()
         ring = hashring.HashRing(sorted(story.processes), hash_function='md5')
@@ -283,14 +295,23 @@ class TestRing(ConvergenceCase):
 
 
 class TestExclusive(ConvergenceCase):
+    @_HALF
     @given(_STORY)
     def test_one_filter_twice_never_gives_a_node_to_two(self, steps) -> None:
+        self.converge(steps)
+
+    @_HALF
+    @given(_STORY)
+    def test_services_at_work_never_share_a_node_either(self, steps) -> None:
+        self.converge([*_AT_WORK, *steps])
+
+    def converge(self, steps) -> None:
         story = self.play(world.ALL, steps)
         story.settle()
-        told: dict[str, str] = {}
+        owners: dict[str, str] = {}
         for event in reversed(story.shared.records.events(limit=10_000)):
             if event.kind == 'owner_changed':
                 self.assertIsNone(event.from_host)
-                self.assertNotIn(event.node_uuid, told)
-                told[event.node_uuid] = event.to_host
-        self.assertEqual(set(story.shared.ironic.nodes), set(told))
+                self.assertNotIn(event.node_uuid, owners)
+                owners[event.node_uuid] = event.to_host
+        self.assertEqual(set(story.shared.ironic.nodes), set(owners))

@@ -28,7 +28,7 @@ TIRED = exceptions.IronicUnavailableError('Ironic is down')
 
 
 class FakeMember:
-    """Counts what the host asks for."""
+    """Counts the calls of the host."""
 
     def __init__(self) -> None:
         self.is_standby = False
@@ -64,22 +64,22 @@ class Loop:
         self.ends.set()
 
     def change_intervals(self, *intervals: float) -> None:
-        """Nothing here depends on them."""
+        """Ignore them."""
 
 
 class Refresher:
-    """Answers one after the other, the last one for ever."""
+    """Returns the answers in order, the last one repeatedly."""
 
     def __init__(self) -> None:
         self.answers: list[Summary | Exception] = [Summary()]
         self.refreshed = 0
-        self.asked = 0
+        self.requested = 0
         self.is_waiting = False
         self.outdated: list[bool] = []
         self.on_refresh = lambda: None
 
     def is_outdated(self) -> bool:
-        self.asked += self.is_waiting
+        self.requested += self.is_waiting
         return self.outdated.pop(0) if self.outdated else False
 
     def refresh(self) -> Summary:
@@ -93,9 +93,9 @@ class Refresher:
 
 
 class Wake(threading.Event):
-    """Does not wait between two refreshes, and notes how long it should.
+    """Records the waits between refreshes, and skips them.
 
-    :param rounds: after so many waits it really waits, to be woken.
+    :param rounds: number of waits after which it really waits.
     """
 
     def __init__(self, rounds: int) -> None:
@@ -113,7 +113,7 @@ class Wake(threading.Event):
 
 
 class Sleepless(threading.Event):
-    """Is never set in time, and does not wait for that."""
+    """Never set: each wait returns immediately."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class HostCase(unittest.TestCase):
         self.assertFalse(thread.is_alive())
 
     def run_rounds(self, rounds: int) -> list[float]:
-        """Refresh that often and return the waits that were asked for."""
+        """Refresh that often, and return the requested waits."""
         wake = Wake(rounds)
         served = self.build(wake)
         thread = self.start(served)
@@ -198,7 +198,7 @@ class TestStop(HostCase):
         self.assertEqual([GRACE], self.member.left)
         self.assertTrue(self.worker.ended)
 
-    def test_nobody_leaves_while_the_heartbeat_may_still_call(self) -> None:
+    def test_process_leaves_after_the_last_call_of_the_heartbeat(self) -> None:
         """The backend is called from one thread at a time."""
         run = self.heartbeat.run
 
@@ -234,7 +234,7 @@ class TestStop(HostCase):
             self.end(served, thread)
         self.assertFalse(self.fence.may_act)
 
-    def test_stop_before_the_start_serves_nobody(self) -> None:
+    def test_stop_before_the_start_starts_nothing(self) -> None:
         served = self.build(threading.Event())
         served.stop()
         served.run()
@@ -242,7 +242,7 @@ class TestStop(HostCase):
             (0, 0), (self.heartbeat.joined, self.refresher.refreshed)
         )
 
-    def test_stop_while_waiting_for_dependencies_ends_at_once(self) -> None:
+    def test_stop_interrupts_the_wait_for_dependencies(self) -> None:
         waiting = threading.Event()
 
         def prepare() -> None:
@@ -257,7 +257,7 @@ class TestStop(HostCase):
         self.assertEqual(0, self.heartbeat.joined)
 
     def test_refresh_that_hangs_does_not_hold_up_the_end(self) -> None:
-        """The right is taken first, so what hangs can't write any more."""
+        """The fence drops first, so a hanging thread can't write."""
         inside, forever = threading.Event(), threading.Event()
         self.addCleanup(forever.set)
 
@@ -295,7 +295,7 @@ class TestRefreshes(HostCase):
             self.run_rounds(11),
         )
 
-    def test_failures_are_said_once_and_their_end_once(self) -> None:
+    def test_failures_and_recovery_are_logged_once(self) -> None:
         self.refresher.answers = [*[TIRED] * 5, Summary()]
         with self.assertLogs(LOGGER, 'INFO') as logs:
             self.run_rounds(8)
@@ -315,7 +315,7 @@ class TestRefreshes(HostCase):
         ]
         self.assertEqual([BEAT, BEAT, 60.0], self.run_rounds(3))
 
-    def test_more_than_one_round_may_change_goes_on_at_once(self) -> None:
+    def test_refresh_that_reached_the_limit_goes_on_immediately(self) -> None:
         self.refresher.answers = [
             Summary(limited=True, applied=5),
             Summary(limited=True, applied=5, waiting=1),
@@ -336,7 +336,7 @@ class TestRefreshes(HostCase):
             self.end(served, thread)
         self.assertEqual([0.0, 0.0], wake.waits[:2])
 
-    def test_fenced_service_registers_anew(self) -> None:
+    def test_fenced_service_registers_again(self) -> None:
         self.refresher.answers = [
             exceptions.FencedError('epoch 1'),
             Summary(),
@@ -344,7 +344,7 @@ class TestRefreshes(HostCase):
         self.run_rounds(2)
         self.assertEqual(1, self.member.lost)
 
-    def test_who_has_registered_anew_meanwhile_does_not_do_so_again(
+    def test_service_that_registered_during_a_refresh_keeps_its_epoch(
         self,
     ) -> None:
         self.refresher.answers = [
@@ -364,7 +364,7 @@ class TestRefreshes(HostCase):
         self.run_rounds(2)
         self.assertEqual(0, self.member.lost)
 
-    def test_what_nobody_foresaw_does_not_end_the_loop(self) -> None:
+    def test_unexpected_error_does_not_end_the_loop(self) -> None:
         self.refresher.answers = [ZeroDivisionError(), Summary()]
         with self.assertLogs(LOGGER, 'ERROR') as logs:
             self.run_rounds(2)
@@ -372,7 +372,7 @@ class TestRefreshes(HostCase):
 
 
 class TestStart(HostCase):
-    def test_dependencies_are_waited_for_and_that_is_said_once(self) -> None:
+    def test_wait_for_dependencies_is_logged_once(self) -> None:
         down = exceptions.RecordsUnavailableError('no database')
         self.prepared = [down, down, down]
         with (
@@ -388,13 +388,13 @@ class TestStart(HostCase):
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
         )
 
-    def test_nobody_joins_before_the_dependencies_answer(self) -> None:
+    def test_process_joins_after_the_dependencies_answer(self) -> None:
         joined = []
         self.prepare = lambda: joined.append(self.heartbeat.joined)
         self.run_rounds(1)
         self.assertEqual([0], joined)
 
-    def test_what_will_not_pass_ends_the_process(self) -> None:
+    def test_permanent_error_ends_the_process(self) -> None:
         for failure in (
             exceptions.IronicTooOldError('too old'),
             exceptions.SchemaError('of a newer release'),
@@ -426,7 +426,7 @@ class TestStandby(HostCase):
             self.assertEqual([60.0, 60.0], self.run_rounds(2))
         self.assertEqual(0, self.refresher.refreshed)
 
-    def test_standby_does_what_is_to_be_done_before_a_refresh(self) -> None:
+    def test_standby_runs_the_action_before_a_refresh(self) -> None:
         self.member.is_standby, self.member.epoch = True, None
         done = threading.Event()
         served = self.build(threading.Event())
@@ -435,7 +435,7 @@ class TestStandby(HostCase):
         self.assertTrue(done.wait(PATIENCE))
         self.end(served, thread)
 
-    def test_who_becomes_active_and_is_woken_refreshes(self) -> None:
+    def test_standby_that_becomes_active_refreshes(self) -> None:
         self.member.is_standby, self.member.epoch = True, None
         wake = threading.Event()
         served = self.build(wake)
@@ -449,12 +449,12 @@ class TestStandby(HostCase):
 
 
 class TestWaiting(HostCase):
-    def test_refresh_that_waits_for_nothing_is_never_asked(self) -> None:
+    def test_refresh_that_waits_for_nothing_is_not_checked(self) -> None:
         self.run_rounds(3)
-        self.assertEqual(0, self.refresher.asked)
+        self.assertEqual(0, self.refresher.requested)
 
-    def test_what_it_waited_for_starts_the_next_one(self) -> None:
-        """The limit of one round, somebody's fate, the end of a grace."""
+    def test_awaited_event_starts_the_next_refresh(self) -> None:
+        """The handover limit, a death, or the end of a grace time."""
         self.refresher.is_waiting = True
         self.refresher.outdated = [False, False, True]
         again = threading.Event()

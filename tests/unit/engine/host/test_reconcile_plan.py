@@ -43,7 +43,7 @@ def plan_for(
 class TestClaims(unittest.TestCase):
     """Node 1 goes to host2, node 4 to host1."""
 
-    def test_node_of_nobody_is_claimed_by_its_owner_alone(self) -> None:
+    def test_unowned_node_is_claimed_by_its_owner_alone(self) -> None:
         for records in ((), (world.record(1, None),)):
             node = world.node(1)
             self.assertEqual(
@@ -132,7 +132,7 @@ class TestOwnNodes(unittest.TestCase):
             plan_for('host1', [node], [world.record(1, 'host1', 'i')]).changes,
         )
 
-    def test_what_ironic_says_besides_is_no_difference(self) -> None:
+    def test_other_fields_of_ironic_are_no_difference(self) -> None:
         node = world.node(
             1, power_state='power on', maintenance=True, properties={'a': 1}
         )
@@ -152,7 +152,7 @@ class TestOwnNodes(unittest.TestCase):
         self.assertEqual([node.uuid], made.filtered)
         self.assertEqual([Update(node)], made.changes)
 
-    def test_free_node_that_nobody_gets_is_released(self) -> None:
+    def test_free_node_without_a_new_owner_is_released(self) -> None:
         runs = world.runs(conductor_group='g', peer_list=())
         made = plan_for(
             'host1',
@@ -249,10 +249,10 @@ class TestLaws(unittest.TestCase):
                     self.assertIsNone(record.instance_uuid)
 
 
-class TestUndecided(unittest.TestCase):
+class TestSuspects(unittest.TestCase):
     """host1 is not in the view; host2 and host3 are its peers.
 
-    Node 1 is host1's on record, node 2 is nobody's, node 7 is host2's; with
+    On record node 1 is host1's, node 2 is unowned, node 7 is host2's; with
     three members the ring gives them to host2, host3 and host3.
     """
 
@@ -297,7 +297,7 @@ class TestUndecided(unittest.TestCase):
             self.assertEqual({'host1'}, made.suspects)
             self.assertGreater(made.deferred, 0)
 
-    def test_who_does_not_see_itself_gives_nothing_up(self) -> None:
+    def test_service_missing_from_its_own_view_releases_nothing(self) -> None:
         """As in the first moments of a store that was restarted empty."""
         made = plan_for(
             'host2',
@@ -312,7 +312,7 @@ class TestUndecided(unittest.TestCase):
         self.assertEqual([], made.changes)
         self.assertEqual({'host2'}, made.suspects)
 
-    def test_everything_moves_once_it_is_dead(self) -> None:
+    def test_all_nodes_move_once_it_is_dead(self) -> None:
         changes = self.both(DEAD)
         self.assertEqual({None, 'host1'}, self.owners(changes))
         self.assertTrue(any(isinstance(c, Release) for c in changes))
@@ -329,17 +329,17 @@ class TestUndecided(unittest.TestCase):
         self.assertEqual([Update(world.node(1, driver='ipmi'))], made.changes)
 
     def test_forced_down_or_retired_one_is_not_waited_for(self) -> None:
-        everything = self.both(DEAD)
-        self.assertEqual(everything, self.both(OPEN, forced_down=True))
-        self.assertEqual(everything, self.both(OPEN, fenced=True))
+        all_changes = self.both(DEAD)
+        self.assertEqual(all_changes, self.both(OPEN, forced_down=True))
+        self.assertEqual(all_changes, self.both(OPEN, fenced=True))
 
-    def test_who_has_just_started_waits_for_the_retired_one_too(self) -> None:
-        """Perhaps everybody was stopped and is started again."""
+    def test_unsettled_observer_waits_for_a_retired_service(self) -> None:
+        """All services may have been restarted."""
         self.assertEqual(
             [], self.both(failure_detector.Liveness(), fenced=True)
         )
 
-    def test_disabled_one_keeps_its_nodes_and_holds_up_nobody_else(
+    def test_disabled_service_keeps_its_nodes_and_defers_no_other(
         self,
     ) -> None:
         changes = self.both(OPEN, disabled=True)
@@ -368,7 +368,7 @@ class TestUndecided(unittest.TestCase):
         )
         self.assertEqual(before.changes, after.changes)
 
-    def test_exclusive_service_waits_for_nobody(self) -> None:
+    def test_exclusive_service_waits_for_no_other(self) -> None:
         made = plan_for(
             'host2',
             [world.node(1), world.node(2)],
@@ -378,7 +378,7 @@ class TestUndecided(unittest.TestCase):
         )
         self.assertEqual((2, 0), (len(made.changes), made.deferred))
 
-    def test_first_service_of_all_waits_for_nobody(self) -> None:
+    def test_first_service_waits_for_no_other(self) -> None:
         made = plan_for(
             'host2',
             [world.node(1), world.node(2)],
@@ -403,7 +403,7 @@ class TestLimit(unittest.TestCase):
         ]
         self.changes = [*self.releases, *self.inherited, *self.others]
 
-    def test_what_changes_owner_is_cut_and_nothing_else(self) -> None:
+    def test_only_changes_of_owner_are_limited(self) -> None:
         for limit in range(10):
             done = reconcile_plan.limited(self.changes, limit)
             moved = [
@@ -413,10 +413,10 @@ class TestLimit(unittest.TestCase):
             for other in self.others:
                 self.assertIn(other, done)
 
-    def test_enough_is_everything_in_its_order(self) -> None:
+    def test_changes_within_the_limit_keep_their_order(self) -> None:
         self.assertEqual(self.changes, reconcile_plan.limited(self.changes, 8))
 
-    def test_what_was_refused_comes_last(self) -> None:
+    def test_refused_changes_come_last(self) -> None:
         refused = {change.uuid for change in self.releases}
         done = reconcile_plan.limited(self.changes, 3, refused)
         for change in done:

@@ -126,7 +126,7 @@ class TestMissingNodes(service.ServiceCase):
             ['owner_changed', 'node_forgotten', 'owner_changed'], kinds
         )
 
-    def test_mass_loss_changes_nothing_and_is_said_once(self) -> None:
+    def test_mass_loss_changes_nothing_and_is_logged_once(self) -> None:
         before = self.state()
         self.take(*range(1, 9))
         self.ironic.put(world.node(20, shard='a'))
@@ -139,7 +139,7 @@ class TestMissingNodes(service.ServiceCase):
         )
         self.assertIn('of 10 own nodes', logs.records[0].getMessage())
 
-    def test_mass_loss_that_ends_is_said_and_work_goes_on(self) -> None:
+    def test_end_of_a_mass_loss_is_logged_and_work_goes_on(self) -> None:
         lost = dict(self.ironic.nodes)
         self.take(*range(1, 9))
         self.host.refresh()
@@ -221,7 +221,7 @@ class TestMissingNodes(service.ServiceCase):
             },
         )
 
-    def test_group_is_judged_by_the_nodes_of_all_groups(self) -> None:
+    def test_scope_of_a_group_is_counted_with_all_groups(self) -> None:
         runs = world.runs(shard_key='c', conductor_group='g')
         host = self.start('host2', runs)
         self.ironic.put(
@@ -241,7 +241,7 @@ class TestFence(service.ServiceCase):
         self.ironic.put(*(world.node(number) for number in range(1, 6)))
         self.host = self.start('host1')
 
-    def test_who_may_not_act_asks_nobody_and_changes_nothing(self) -> None:
+    def test_fenced_service_sends_no_request_and_changes_nothing(self) -> None:
         self.shared.clock.elapse(service.TTL - service.MARGIN)
         with self.assertRaises(exceptions.FencedError):
             self.host.refresh()
@@ -260,7 +260,7 @@ class TestFence(service.ServiceCase):
             self.host.refresh()
         self.assertEqual({}, self.owners())
 
-    def test_right_is_asked_for_before_every_transaction(self) -> None:
+    def test_right_is_checked_before_every_transaction(self) -> None:
         apply = self.records.apply
 
         def slowly(*args, **options):
@@ -290,13 +290,13 @@ class TestFence(service.ServiceCase):
             self.host.refresh()
         self.assertEqual({}, self.owners())
 
-    def test_process_whose_successor_registered_writes_nothing(self) -> None:
+    def test_superseded_process_writes_nothing(self) -> None:
         self.records.register('host1', world.ALL)
         with self.assertRaises(exceptions.FencedError):
             self.host.refresh()
         self.assertEqual({}, self.owners())
 
-    def test_forced_down_service_changes_nothing_and_says_so_once(
+    def test_forced_down_service_changes_nothing_and_logs_it_once(
         self,
     ) -> None:
         self.records.set_service('host1', actor='x', forced_down=True)
@@ -325,7 +325,7 @@ class TestFence(service.ServiceCase):
         self.host.refresh()
         self.assertEqual({**owners, 6: 'host1'}, self.owners())
 
-    def test_deleted_service_that_still_runs_registers_anew(self) -> None:
+    def test_deleted_service_that_still_runs_registers_again(self) -> None:
         self.records.delete_service('host1', actor='x')
         with self.assertRaises(exceptions.FencedError):
             self.host.refresh()
@@ -358,7 +358,9 @@ class TestSharing(service.ServiceCase):
         for host in (self.host1, host2):
             self.assertEqual(0, host.refresh().applied)
 
-    def test_dead_owner_is_fenced_by_who_takes_its_free_nodes(self) -> None:
+    def test_dead_owner_is_fenced_by_the_new_owner_of_its_free_nodes(
+        self,
+    ) -> None:
         self.ironic.put(world.node(4, instance_uuid='i'))
         self.host1.refresh()
         self.shared.clock.elapse(service.TTL)
@@ -390,7 +392,7 @@ class TestSharing(service.ServiceCase):
         self.assertEqual((0, 7), (report.applied, report.refused))
         self.assertEqual({'host1'}, set(self.owners().values()))
 
-    def test_ring_of_several_is_deprecated_and_that_is_said_once(
+    def test_ring_of_several_is_logged_once_as_deprecated(
         self,
     ) -> None:
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:
@@ -419,7 +421,7 @@ class TestSharing(service.ServiceCase):
 
 
 class TestManyNodesLeaveTheScope(service.ServiceCase):
-    """More at once than one round looks up, and more than a mass loss."""
+    """More than one round looks up, and more than a mass loss."""
 
     COUNT = 3 * missing_nodes.LOOKUPS_A_ROUND
 
@@ -468,8 +470,8 @@ class TestManyNodesLeaveTheScope(service.ServiceCase):
         self.assertEqual({None}, set(self.owners().values()))
 
 
-class TestMembersThatBlink(service.ServiceCase):
-    """The view of one refresh lacks somebody whom every look has seen."""
+class TestFlappingMembers(service.ServiceCase):
+    """The view of one refresh lacks a member that every poll has seen."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -483,7 +485,7 @@ class TestMembersThatBlink(service.ServiceCase):
         others = {k: v for k, v in rows.items() if k[0] != host}
         return unittest.mock.patch.object(self.shared.store, 'rows', others)
 
-    def test_what_was_not_done_for_them_is_tried_again_soon(self) -> None:
+    def test_deferred_changes_are_retried_soon(self) -> None:
         host = self.hosts['host1']
         for missing in self.hosts:
             with self.hide(missing):
@@ -493,7 +495,7 @@ class TestMembersThatBlink(service.ServiceCase):
         self.assertFalse(host.refresh().unfinished)
         self.assertIn('host1', self.owners().values())
 
-    def test_who_is_missed_by_the_looks_too_is_waited_for(self) -> None:
+    def test_service_that_polls_miss_too_is_waited_for(self) -> None:
         host = self.hosts['host1']
         with self.hide('host2'):
             host.member.beat()

@@ -1,4 +1,4 @@
-"""What a refresh costs when nothing has changed."""
+"""Number of statements of a refresh in which nothing changes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class TestQueries(service.ServiceCase):
         runs = world.runs(conductor_group='g', peer_list=())
         self.check(runs, runs)
 
-    def test_they_do_not_grow_with_nodes_that_nobody_owns(self) -> None:
+    def test_they_do_not_grow_with_unowned_nodes(self) -> None:
         self.check(world.ALL, world.RING)
 
     def test_they_do_not_grow_with_unowned_nodes_of_a_shard(self) -> None:

@@ -7,16 +7,16 @@ from tests.unit.engine import service, world
 
 
 class Reporter:
-    """Keeps what it is told, and who owned what at that moment."""
+    """Records the results, and the owners at that moment."""
 
     def __init__(self, case: service.ServiceCase) -> None:
         self._case = case
-        self.told: list[tuple[set[str], dict[int, str | None]]] = []
+        self.received: list[tuple[set[str], dict[int, str | None]]] = []
         self.withdrawn: list[str] = []
 
     def refreshed(self, seen: refresh_result.RefreshResult) -> None:
         nodes = {node.uuid for node in seen.nodes}
-        self.told.append((nodes, self._case.owners()))
+        self.received.append((nodes, self._case.owners()))
         self.policies = seen.policies
 
     def withdraw(self, uuid: str) -> None:
@@ -36,21 +36,23 @@ class TestReporter(service.ServiceCase):
             placement=self.placement,
         )
 
-    def test_is_told_all_own_nodes_once_the_changes_are_written(self) -> None:
+    def test_all_own_nodes_are_reported_after_the_changes_are_written(
+        self,
+    ) -> None:
         self.host.refresh()
-        (nodes, owners), *rest = self.reporter.told
+        (nodes, owners), *rest = self.reporter.received
         self.assertEqual({world.uuid(n) for n in range(1, 6)}, nodes)
         self.assertEqual(dict.fromkeys(range(1, 6), 'host1'), owners)
         self.assertEqual([], rest)
         self.assertEqual('a', self.reporter.policies.scope.shard)
 
-    def test_is_told_a_node_that_left_the_scope(self) -> None:
+    def test_node_that_left_the_scope_is_reported(self) -> None:
         self.host.refresh()
         self.ironic.put(world.node(1, shard='b'))
         self.host.refresh()
-        self.assertIn(world.uuid(1), self.reporter.told[-1][0])
+        self.assertIn(world.uuid(1), self.reporter.received[-1][0])
 
-    def test_is_told_nothing_in_a_mass_loss_or_forced_down(self) -> None:
+    def test_mass_loss_or_forced_down_reports_nothing(self) -> None:
         self.host.refresh()
         for number in range(1, 6):
             del self.ironic.nodes[world.uuid(number)]
@@ -58,9 +60,9 @@ class TestReporter(service.ServiceCase):
         self.ironic.put(*(world.node(n, shard='a') for n in range(1, 6)))
         self.operator('UPDATE services SET forced_down = 1')
         self.host.refresh()
-        self.assertEqual(1, len(self.reporter.told))
+        self.assertEqual(1, len(self.reporter.received))
 
-    def test_nobody_relies_on_a_provider_when_it_is_deleted(self) -> None:
+    def test_provider_is_withdrawn_before_it_is_deleted(self) -> None:
         self.host.refresh()
         gone = world.uuid(1)
         self.records.apply(

@@ -16,16 +16,16 @@ DOWN = exceptions.IronicUnavailableError('Ironic is down')
 
 
 class Loop:
-    """What a reload asks of the host's loops; ``turn`` is one of them."""
+    """A fake of the host; ``turn`` is one turn of its refresh loop."""
 
     def __init__(self) -> None:
         self.intervals: tuning.Intervals | None = None
-        self.asked = 0
+        self.requested = 0
         self._action: Callable[[], None] | None = None
 
     def before_refresh(self, action: Callable[[], None]) -> None:
         self._action = action
-        self.asked += 1
+        self.requested += 1
 
     def change_intervals(self, intervals: tuning.Intervals) -> None:
         self.intervals = intervals
@@ -79,7 +79,7 @@ class ReloadCase(service.ServiceCase):
         self.host.refresh()
 
     def settle(self) -> None:
-        """Go around both loops until nothing is left to do."""
+        """Go around both loops until the change is complete."""
         for _ in range(3):
             self.turn()
             self.host.beat()
@@ -144,14 +144,14 @@ class TestApplied(ReloadCase):
         self.settle()
         self.assertEqual(7.0, self.host.availability.recovery_delay)
 
-    def test_it_is_applied_once_and_said_once(self) -> None:
+    def test_it_is_applied_and_logged_once(self) -> None:
         with self.assertLogs(
             'ironic_ownership.engine.host.reload', 'INFO'
         ) as logs:
             self.reload.request(service.tuning_of(A))
             self.settle()
         self.assertEqual(1, len(logs.records))
-        self.assertEqual(1, self.loop.asked)
+        self.assertEqual(1, self.loop.requested)
 
     def test_of_several_only_the_last_one_counts(self) -> None:
         self.reload.request(service.tuning_of(B))
@@ -160,7 +160,7 @@ class TestApplied(ReloadCase):
         self.settle()
         self.assertEqual((C, 'c'), (self.member().settings, self.listed()))
 
-    def test_one_asked_for_while_another_is_applied_is_not_lost(self) -> None:
+    def test_request_during_an_application_is_not_lost(self) -> None:
         check = self.ironic.check
 
         def meanwhile(scope: model.Scope) -> None:
@@ -201,7 +201,7 @@ class TestRefused(ReloadCase):
         (line,) = logs.output
         self.assertIn(f'the old one stays in use: {error}', line)
 
-    def test_old_one_stays_and_the_row_says_why(self) -> None:
+    def test_old_one_stays_and_the_row_has_the_reason(self) -> None:
         self.refuse('no such shard')
         self.settle()
         self.assertEqual((A, 'a'), (self.member().settings, self.listed()))
@@ -252,7 +252,7 @@ class TestRefused(ReloadCase):
             self.turn()
         self.assertEqual(str(TOO_OLD), self.row().config_error)
 
-    def test_change_that_is_half_done_is_taken_back(self) -> None:
+    def test_incomplete_change_is_reverted(self) -> None:
         self.reload.request(service.tuning_of(B))
         self.turn()
         self.host.beat()

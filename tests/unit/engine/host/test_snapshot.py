@@ -63,8 +63,8 @@ class TestSnapshot(service.ServiceCase):
         node = world.node(4, shard='a', instance_uuid='i')
         near = self.records.compute_nodes_near
 
-        def reserved_after(*asked):  # type: ignore[no-untyped-def]
-            found = near(*asked)
+        def reserved_after(*requested):  # type: ignore[no-untyped-def]
+            found = near(*requested)
             claim = Claim(node, reasons.Reason.RESERVED)
             self.records.apply('host1', epoch, [claim])
             return found
@@ -77,7 +77,7 @@ class TestSnapshot(service.ServiceCase):
         self.assertNotIn(world.uuid(4), seen.records)
         self.assertIn(world.uuid(4), self.take().records)
 
-    def test_many_strangers_bring_no_records_of_other_nodes(self) -> None:
+    def test_many_unknown_nodes_bring_no_records_of_others(self) -> None:
         self.ironic.put(world.node(4, shard='b'), world.node(9, shard='a'))
         self.hosts[1].refresh()
         with unittest.mock.patch.object(snapshot, 'LOOKED_UP_BY_UUID', 0):
@@ -85,7 +85,7 @@ class TestSnapshot(service.ServiceCase):
                 {world.uuid(1), world.uuid(3)}, set(self.take().records)
             )
 
-    def test_everything_is_read_in_the_order_that_is_safe(self) -> None:
+    def test_reads_are_in_the_safe_order(self) -> None:
         read: list[str] = []
 
         def noted(target, name):
@@ -108,7 +108,9 @@ class TestSnapshot(service.ServiceCase):
             ['services', 'compute_nodes_near', 'scan', 'view'], read
         )
 
-    def test_who_left_for_a_while_during_the_scan_is_away(self) -> None:
+    def test_service_that_left_for_a_while_during_the_scan_is_away(
+        self,
+    ) -> None:
         scan = self.ironic.scan
 
         def meanwhile(scope):

@@ -48,7 +48,7 @@ class TestSelfReport(unittest.TestCase):
         (row,) = self.records.services()
         return row.config_error
 
-    def test_what_is_said_is_stored_and_taken_back(self) -> None:
+    def test_status_is_stored_and_cleared(self) -> None:
         self.status.plugin_fault = 'it fails'
         self.status.store(VIEW)
         self.assertEqual('plugin fault: it fails', self.stored())
@@ -61,7 +61,7 @@ class TestSelfReport(unittest.TestCase):
         self.status.store(VIEW)
         self.assertIsNone(self.stored())
 
-    def test_nothing_is_stored_twice_but_anew_after_a_registration(
+    def test_same_status_is_stored_again_only_after_a_registration(
         self,
     ) -> None:
         self.status.plugin_fault = 'it fails'
@@ -75,7 +75,7 @@ class TestSelfReport(unittest.TestCase):
         self.status.store(VIEW)
         self.assertEqual('plugin fault: it fails', self.stored())
 
-    def test_who_may_not_act_says_nothing(self) -> None:
+    def test_fenced_service_stores_nothing(self) -> None:
         self.clock.elapse(60)
         with self.assertRaises(exceptions.FencedError):
             self.status.store(VIEW)

@@ -1,4 +1,4 @@
-"""What is taken over from the dead, by what was listed before they died."""
+"""Take-over of the nodes of dead services, by the last scan."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TakeOverCase(service.ServiceCase):
         self.host.beat()
         self.assertEqual({'host1'}, self.host.died)
 
-    def asked(self) -> list[str]:
+    def requested(self) -> list[str]:
         return [method for method, _ in self.ironic.calls]
 
 
@@ -48,7 +48,7 @@ class TestTakeOver(TakeOverCase):
         self.die()
         self.assertFalse(self.host.takeover.take_over({'host1'}))
         self.assertEqual({'host2'}, set(self.owners().values()))
-        self.assertEqual(['instances'], self.asked())
+        self.assertEqual(['instances'], self.requested())
 
     def test_node_that_got_an_instance_since_stays(self) -> None:
         number = self.left[0]
@@ -82,7 +82,7 @@ class TestTakeOver(TakeOverCase):
         self.assertEqual({'host2'}, set(self.owners().values()))
         self.assertGreater(rounds, 1)
 
-    def test_who_came_back_loses_nothing(self) -> None:
+    def test_owner_that_came_back_loses_nothing(self) -> None:
         self.die()
         instances = self.ironic.instances
 
@@ -98,7 +98,7 @@ class TestTakeOver(TakeOverCase):
             self.left, [n for n, o in self.owners().items() if o == 'host1']
         )
 
-    def test_who_is_alive_or_not_judged_yet_loses_nothing(self) -> None:
+    def test_owner_that_is_alive_or_suspected_loses_nothing(self) -> None:
         before = self.state()
         self.assertFalse(self.host.takeover.take_over({'host1'}))
         self.dead.backend.leave()
@@ -110,7 +110,7 @@ class TestTakeOver(TakeOverCase):
         before = self.state()
         self.host.takeover.longest_age = 10.0
         self.assertFalse(self.host.takeover.take_over({'host1'}))
-        self.assertEqual((before, []), (self.state(), self.asked()))
+        self.assertEqual((before, []), (self.state(), self.requested()))
 
     def test_list_of_another_scope_is_not_used(self) -> None:
         self.die()
@@ -118,15 +118,15 @@ class TestTakeOver(TakeOverCase):
         other = world.runs(shard_key='a', peer_list=())
         self.host.refresher.reconfigure(service.tuning_of(other))
         self.assertFalse(self.host.takeover.take_over({'host1'}))
-        self.assertEqual((before, []), (self.state(), self.asked()))
+        self.assertEqual((before, []), (self.state(), self.requested()))
 
-    def test_without_the_right_nothing_is_asked_or_done(self) -> None:
+    def test_fenced_service_sends_no_request_and_claims_nothing(self) -> None:
         self.die()
         before = self.state()
         self.host.fence.drop()
         with self.assertRaises(exceptions.FencedError):
             self.host.takeover.take_over({'host1'})
-        self.assertEqual((before, []), (self.state(), self.asked()))
+        self.assertEqual((before, []), (self.state(), self.requested()))
 
     def test_right_that_ends_meanwhile_ends_it(self) -> None:
         self.die()
@@ -140,7 +140,7 @@ class TestTakeOver(TakeOverCase):
             self.host.takeover.take_over({'host1'})
         self.assertEqual(before, self.state())
 
-    def test_law_4_scope_is_asked_for_and_nothing_else(self) -> None:
+    def test_law_4_only_its_scope_is_requested(self) -> None:
         self.die()
         self.host.takeover.take_over({'host1'})
         self.assertEqual([('instances', model.Scope())], self.ironic.calls)
@@ -169,7 +169,7 @@ class TestThread(TakeOverCase):
     def test_change_without_a_death_is_for_the_refresh(self) -> None:
         self.takeover.members_changed(frozenset())
         self.assertTrue(self.wake.is_set())
-        self.assertEqual([], self.asked())
+        self.assertEqual([], self.requested())
 
     def test_refresh_follows_a_take_over(self) -> None:
         self.die()
@@ -193,7 +193,7 @@ class TestThread(TakeOverCase):
         self.assertTrue(self.wake.wait(PATIENCE))
         self.assertEqual({'host2'}, set(self.owners().values()))
 
-    def test_who_lost_its_right_leaves_it_to_the_others(self) -> None:
+    def test_fenced_service_leaves_it_to_the_others(self) -> None:
         self.die()
         before = self.state()
         with unittest.mock.patch.object(

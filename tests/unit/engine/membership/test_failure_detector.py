@@ -1,7 +1,7 @@
-"""What happens to an observer, and whom it may not declare dead.
+"""Events of an observer, and the laws of its failure detector.
 
-hypothesis draws views, beats, joins and time; the laws are written down a
-second time, from the whole history, and not from any state.
+hypothesis draws views, beats, joins and time. The tests evaluate the laws
+from the whole history, and not from any state.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TTL = 20.0
 
 
 class Observer:
-    """An observer with a clock, in the few words of the tests."""
+    """A failure detector with a clock."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -52,7 +52,7 @@ class TestOneHost(unittest.TestCase):
         self.observer = Observer()
         self.observer.settle('h1', 'h2', 'h3')
 
-    def test_missing_host_is_dead_after_a_beat_and_a_look(self) -> None:
+    def test_missing_host_is_dead_after_a_beat_and_a_poll(self) -> None:
         self.assertEqual(frozenset(), self.observer.observe('h2', 'h3'))
         self.assertFalse(self.observer.is_dead('h1'))
         self.assertTrue(self.observer.detector.wants_beat)
@@ -62,14 +62,14 @@ class TestOneHost(unittest.TestCase):
         self.assertEqual({'h1'}, self.observer.observe('h2', 'h3'))
         self.assertTrue(self.observer.is_dead('h1'))
 
-    def test_death_is_told_once(self) -> None:
+    def test_death_is_returned_once(self) -> None:
         for _ in range(2):
             self.observer.observe('h2', 'h3')
             self.observer.beat()
         self.assertEqual(frozenset(), self.observer.observe('h2', 'h3'))
         self.assertTrue(self.observer.is_dead('h1'))
 
-    def test_looks_without_a_beat_prove_nothing(self) -> None:
+    def test_polls_without_a_beat_prove_nothing(self) -> None:
         for _ in range(5):
             self.observer.observe('h2', 'h3')
         self.assertFalse(self.observer.is_dead('h1'))
@@ -83,7 +83,7 @@ class TestOneHost(unittest.TestCase):
         self.observer.observe('h2', 'h3')
         self.assertFalse(self.observer.is_dead('h1'))
 
-    def test_view_that_was_asked_for_before_the_beat_proves_nothing(
+    def test_view_requested_before_the_beat_proves_nothing(
         self,
     ) -> None:
         self.observer.observe('h2', 'h3')
@@ -116,7 +116,7 @@ class TestOneHost(unittest.TestCase):
 
 
 class TestSettling(unittest.TestCase):
-    def test_who_has_just_joined_declares_nobody_dead(self) -> None:
+    def test_observer_that_just_joined_declares_no_host_dead(self) -> None:
         observer = Observer()
         observer.observe('h1')
         observer.elapse(TTL / 2)
@@ -127,13 +127,13 @@ class TestSettling(unittest.TestCase):
         self.assertFalse(observer.is_dead('never seen'))
         self.assertFalse(observer.detector.wants_beat)
 
-    def test_whom_it_never_saw_is_dead_once_it_has_settled(self) -> None:
+    def test_host_that_was_never_seen_is_dead_once_settled(self) -> None:
         observer = Observer()
         observer.settle('h1')
         self.assertTrue(observer.is_dead('never seen'))
         self.assertFalse(observer.is_dead('h1'))
 
-    def test_rejoining_starts_anew(self) -> None:
+    def test_rejoining_resets_it(self) -> None:
         observer = Observer()
         observer.settle('h1')
         observer.detector.joined(observer.now)
@@ -159,7 +159,7 @@ class TestSettling(unittest.TestCase):
         observer.observe()
         self.assertFalse(observer.is_dead('h1'))
 
-    def test_all_gone_at_once_is_a_restart(self) -> None:
+    def test_loss_of_all_hosts_is_a_restart(self) -> None:
         observer = Observer()
         observer.settle('h1', 'h2', 'h3')
         for _ in range(3):
@@ -172,7 +172,7 @@ class TestSettling(unittest.TestCase):
         observer.beat()
         self.assertEqual({'h2'}, observer.observe('h1', 'h3'))
 
-    def test_half_of_them_is_not_all(self) -> None:
+    def test_loss_of_half_the_hosts_is_no_restart(self) -> None:
         observer = Observer()
         observer.settle('h1', 'h2', 'h3', 'h4')
         observer.observe('h3', 'h4')
@@ -201,9 +201,7 @@ _STEP = st.one_of(
 
 class TestLaws(unittest.TestCase):
     @given(st.lists(_STEP, max_size=30))
-    def test_whoever_is_declared_dead_was_missed_long_enough(
-        self, steps
-    ) -> None:
+    def test_dead_host_was_missed_long_enough(self, steps) -> None:
         observer = Observer()
         joined, beats, polls = observer.now, [], []
         for kind, value in steps:
@@ -239,7 +237,9 @@ class TestLaws(unittest.TestCase):
                     self.assertNotIn(host, hosts)
 
     @given(st.lists(_STEP, max_size=30), _HOSTS)
-    def test_whoever_stays_away_is_dead_in_the_end(self, steps, left) -> None:
+    def test_host_that_stays_away_is_dead_in_the_end(
+        self, steps, left
+    ) -> None:
         observer = Observer()
         for kind, value in steps:
             if kind == 'elapse':

@@ -23,7 +23,7 @@ class TestFence(unittest.TestCase):
         with self.assertRaises(exceptions.FencedError):
             self.fence.epoch()
 
-    def test_nobody_may_act_before_the_first_beat(self) -> None:
+    def test_there_is_no_right_before_the_first_beat(self) -> None:
         self.assert_fenced()
 
     def test_right_lasts_until_start_of_the_beat_ttl_less_margin(
@@ -49,7 +49,7 @@ class TestFence(unittest.TestCase):
         self.fence.extend(started, 3)
         self.assert_fenced()
 
-    def test_dropped_right_is_gone_at_once(self) -> None:
+    def test_dropped_right_ends_immediately(self) -> None:
         self.fence.extend(self.clock(), 3)
         self.fence.drop()
         self.assert_fenced()

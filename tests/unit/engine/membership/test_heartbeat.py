@@ -1,4 +1,4 @@
-"""When it beats and when it looks. Time is a number, nobody waits for it."""
+"""Schedule of beats and polls. The clock is a number: no test waits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 class FakeMember:
-    """Notes when it was asked to beat and to look.
+    """Records the times of beats and polls.
 
     :ivar beat_takes: seconds, as is ``look_takes``.
     """
@@ -61,7 +61,7 @@ class FakeMember:
 
 
 class Backend:
-    """Watches as it is told.
+    """Reports changes at the times that a test sets.
 
     :ivar tells: seconds after which something changes, one after the other.
     """
@@ -127,7 +127,7 @@ class HeartbeatCase(unittest.TestCase):
 
 
 class TestTimes(HeartbeatCase):
-    def test_beats_and_looks_come_at_their_intervals(self) -> None:
+    def test_beats_and_polls_keep_their_intervals(self) -> None:
         self.run_for(11)
         self.assertEqual([0, 5, 10], self.member.beats)
         self.assertEqual(
@@ -140,21 +140,21 @@ class TestTimes(HeartbeatCase):
         self.run_for(16)
         self.assertEqual([0, 5, 10, 15], self.member.beats)
 
-    def test_beat_that_takes_longer_than_the_interval_is_followed_at_once(
+    def test_beat_longer_than_the_interval_is_followed_immediately(
         self,
     ) -> None:
         self.member.beat_takes = 7.0
         self.run_for(20)
         self.assertEqual([0, 7, 14], self.member.beats)
 
-    def test_beat_that_is_wanted_is_not_waited_for(self) -> None:
+    def test_wanted_beat_is_immediate(self) -> None:
         built = self.build()
         built._step()
         self.member.wants_beat = True
         built._step()
         self.assertEqual([0, 0], self.member.beats)
 
-    def test_moment_at_which_somebody_expires_is_looked_at(self) -> None:
+    def test_members_are_polled_when_one_expires(self) -> None:
         self.member.expiries = [1.25, 7.5]
         self.run_for(9)
         polls = [round(t, 3) for t in self.member.polls]
@@ -176,7 +176,7 @@ class TestTimes(HeartbeatCase):
         self.run_for(4.5)
         self.assertEqual([1, 2, 3, 4], self.member.polls)
 
-    def test_nobody_looks_after_a_beat_that_failed(self) -> None:
+    def test_failed_beat_is_followed_by_no_poll(self) -> None:
         self.member.may_poll = False
         self.run_for(11)
         self.assertEqual([], self.member.polls)
@@ -213,7 +213,7 @@ class TestShortRight(HeartbeatCase):
         self.run_for(200)
         self.assertEqual([], self.member.rightless)
 
-    def test_no_look_is_begun_that_could_outlive_the_right(self) -> None:
+    def test_no_poll_begins_that_could_outlast_the_right(self) -> None:
         self.run_for(20)
         self.assertEqual([], self.member.polls)
         self.assertLess(4, len(self.member.beats))
@@ -224,27 +224,27 @@ class TestWatch(HeartbeatCase):
         super().setUp()
         self.backend.capabilities = frozenset({capabilities.Capability.WATCH})
 
-    def test_nobody_looks_before_the_store_tells(self) -> None:
+    def test_watched_store_is_polled_after_an_event(self) -> None:
         self.run_for(11)
         self.assertEqual([0, 5, 10], self.member.beats)
         self.assertEqual([], self.member.polls)
 
-    def test_what_the_store_tells_is_looked_at_at_once(self) -> None:
+    def test_event_of_the_store_is_polled_immediately(self) -> None:
         self.backend.tells = [2.5, 0.25]
         self.run_for(4)
         self.assertEqual([2.5, 2.75], self.member.polls)
 
-    def test_moment_at_which_somebody_expires_is_looked_at(self) -> None:
+    def test_members_are_polled_when_one_expires(self) -> None:
         self.member.expiries = [2.5]
         self.run_for(4)
         self.assertEqual([2.5], self.member.polls)
 
-    def test_open_question_is_looked_at_all_the_same(self) -> None:
+    def test_pending_request_is_polled_nevertheless(self) -> None:
         self.member.wants_poll = True
         self.run_for(4.5)
         self.assertEqual([1, 2, 3, 4], self.member.polls)
 
-    def test_store_that_cannot_tell_is_looked_at(self) -> None:
+    def test_store_whose_watch_fails_is_polled(self) -> None:
         down = exceptions.BackendUnavailableError('down')
         self.backend.tells = [down] * 100
         self.run_for(4.5)
@@ -267,7 +267,7 @@ class TestRun(unittest.TestCase):
             watch_interval=0.001,
         )
 
-    def test_membership_that_fails_is_said_once_and_tried_again(self) -> None:
+    def test_failing_membership_is_logged_once_and_retried(self) -> None:
         broken = exceptions.MembershipError('the store is of a newer release')
         failures = [None, broken, broken, ZeroDivisionError(), None, None]
         done = threading.Event()
@@ -297,7 +297,7 @@ class TestRun(unittest.TestCase):
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
         )
 
-    def test_who_cannot_join_tries_until_it_is_stopped(self) -> None:
+    def test_join_is_retried_until_it_is_stopped(self) -> None:
         self.member.is_member = False
         tried = threading.Event()
         self.member.beat = lambda: (

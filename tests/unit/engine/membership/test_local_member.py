@@ -17,8 +17,8 @@ TTL, MARGIN = 20.0, 1.0
 LOGGER = 'ironic_ownership.engine'
 
 
-class Register:
-    """What of the records membership uses, for the one service host1."""
+class FakeRecords:
+    """The records, as far as a member uses them, with one service."""
 
     def __init__(self) -> None:
         self.epoch = 0
@@ -26,7 +26,7 @@ class Register:
         self.active: str | None = None
         self.forced_down = False
         self.retired: list[float] = []
-        self.asked = 0
+        self.requested = 0
         self.fail_with: Exception | None = None
 
     def register(self, host, settings, *, incarnation, alive) -> int:
@@ -58,7 +58,7 @@ class Register:
         self.active = incarnation
 
     def services(self) -> list[model.Service]:
-        self.asked += 1
+        self.requested += 1
         return [
             model.Service(
                 'host1',
@@ -74,7 +74,7 @@ class MemberCase(unittest.TestCase):
     def setUp(self) -> None:
         self.clock = clock.Clock()
         self.store = memory.MemoryStore(self.clock)
-        self.records = Register()
+        self.records = FakeRecords()
         self.fence = Fence(TTL, MARGIN, self.clock)
         self.conditions = conditions.Conditions()
         self.changes = 0
@@ -163,7 +163,7 @@ class TestLocalMember(MemberCase):
         self.clock.elapse(1)
         self.assertFalse(self.fence.may_act)
 
-    def test_lost_membership_ends_the_right_at_once(self) -> None:
+    def test_lost_membership_ends_the_right_immediately(self) -> None:
         self.member.beat()
         self.clock.elapse(10)
         self.store.rows.clear()
@@ -172,7 +172,7 @@ class TestLocalMember(MemberCase):
         self.assertFalse(self.fence.may_act)
         self.assertEqual(1, len(logs.records))
 
-    def test_who_lost_it_rejoins_at_once_with_a_new_epoch(self) -> None:
+    def test_lost_member_rejoins_immediately_with_a_new_epoch(self) -> None:
         """The incarnation is that of the process, and stays."""
         self.member.beat()
         before = self.incarnation()
@@ -186,7 +186,7 @@ class TestLocalMember(MemberCase):
         self.assertEqual(2, self.fence.epoch())
         self.assertEqual({}, self.conditions.standing)
 
-    def test_outage_is_said_once_and_the_right_runs_out_by_itself(
+    def test_outage_is_logged_once_and_the_right_expires(
         self,
     ) -> None:
         self.member.beat()
@@ -274,12 +274,12 @@ class TestLocalMember(MemberCase):
             self.member.leave()
         self.assertFalse(self.fence.may_act)
 
-    def test_who_never_joined_has_nothing_to_leave(self) -> None:
+    def test_process_that_never_joined_has_nothing_to_leave(self) -> None:
         self.store.available = False
         with self.assertNoLogs(LOGGER, 'INFO'):
             self.member.leave()
 
-    def test_change_of_members_is_told_once(self) -> None:
+    def test_change_of_members_is_notified_once(self) -> None:
         self.member.beat()
         self.assertEqual(1, self.changes)
         self.member.beat()
@@ -327,7 +327,7 @@ class TestLocalMember(MemberCase):
         self.member.change_settings(world.ALL)
         self.member.beat()
 
-    def test_who_was_fenced_registers_with_the_changed_settings(self) -> None:
+    def test_fenced_process_registers_with_the_changed_settings(self) -> None:
         self.member.beat()
         self.member.change_settings(world.RING)
         self.records.fail_with = exceptions.FencedError('fenced')
@@ -341,7 +341,7 @@ class TestLocalMember(MemberCase):
 
 
 class TestLooks(MemberCase):
-    def test_who_is_not_seen_by_a_look_beats_at_once_and_only_once(
+    def test_member_missing_from_a_view_beats_early_and_only_once(
         self,
     ) -> None:
         self.member.beat()
@@ -360,7 +360,7 @@ class TestLooks(MemberCase):
         self.member.poll()
         self.assertTrue(self.member.wants_beat)
 
-    def test_look_that_fails_costs_neither_right_nor_membership(self) -> None:
+    def test_failed_poll_costs_neither_right_nor_membership(self) -> None:
         self.member.beat()
 
         def fail():
@@ -379,7 +379,7 @@ class TestLooks(MemberCase):
             self.member.poll()
         self.assertEqual(1, len(logs.records))
 
-    def test_death_is_told_once_and_after_a_beat_of_its_own(self) -> None:
+    def test_death_is_notified_once_after_a_beat_of_its_own(self) -> None:
         self.settle()
         changes = self.changes
         self.other('host3')
@@ -426,7 +426,7 @@ class TestStandby(MemberCase):
         self.assertIn('first', logs.output[0])
         self.assertTrue(self.member.is_standby)
 
-    def test_second_process_of_a_host_stands_by_and_says_so(self) -> None:
+    def test_second_process_of_a_host_stands_by_and_logs_it(self) -> None:
         self.stand_by()
         with self.assertRaises(exceptions.FencedError) as caught:
             self.fence.epoch()
@@ -450,7 +450,7 @@ class TestStandby(MemberCase):
         self.assertEqual(changes + 2, self.changes)
         self.assertEqual([], self.died)
 
-    def test_standby_takes_over_from_one_that_left_at_the_next_look(
+    def test_standby_takes_over_from_one_that_left_at_the_next_poll(
         self,
     ) -> None:
         self.stand_by()
@@ -474,7 +474,7 @@ class TestStandby(MemberCase):
         self.member.poll()
         self.assertEqual(TTL - MARGIN - 10, self.fence.remaining)
 
-    def test_planned_switch_makes_the_named_one_active_and_nobody_else(
+    def test_planned_switch_activates_only_the_named_process(
         self,
     ) -> None:
         self.stand_by()
@@ -528,7 +528,7 @@ class TestStandby(MemberCase):
         for _ in range(3):
             self.member.poll()
             self.member.beat()
-        self.assertEqual(0, self.records.asked)
+        self.assertEqual(0, self.records.requested)
 
     def test_forced_down_active_one_is_not_registered_again_and_again(
         self,
@@ -544,17 +544,17 @@ class TestStandby(MemberCase):
 
 
 class TestSlowRecords(MemberCase):
-    """The records answer when a test says so."""
+    """The records answer when a test lets them."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.asked: list[Callable[[], None]] = []
+        self.requested: list[Callable[[], None]] = []
         self.member = self.build(
-            'host1', self.backend, run_in_background=self.asked.append
+            'host1', self.backend, run_in_background=self.requested.append
         )
 
     def answer(self) -> None:
-        self.asked.pop(0)()
+        self.requested.pop(0)()
         self.member.poll()
 
     def test_heartbeats_do_not_wait_for_the_records(self) -> None:
@@ -562,7 +562,7 @@ class TestSlowRecords(MemberCase):
             self.clock.elapse(5)
             self.member.beat()
             self.assertTrue(self.member.is_member)
-        self.assertEqual(1, len(self.asked))
+        self.assertEqual(1, len(self.requested))
         self.assertTrue(self.member.awaits_records)
         self.assertFalse(self.fence.may_act)
         self.answer()
@@ -577,21 +577,21 @@ class TestSlowRecords(MemberCase):
             self.clock.elapse(5)
             self.member.beat()
             self.assertTrue(self.fence.may_act)
-        self.assertEqual(1, len(self.asked))
+        self.assertEqual(1, len(self.requested))
 
-    def test_answer_from_before_a_loss_counts_no_more(self) -> None:
+    def test_result_from_before_a_loss_is_ignored(self) -> None:
         self.member.beat()
-        self.asked[0]()
+        self.requested[0]()
         self.store.rows.clear()
         self.member.beat()
         self.member.beat()
         self.assertFalse(self.fence.may_act)
-        self.asked.pop(0)
+        self.requested.pop(0)
         self.member.poll()
         self.answer()
         self.assertEqual(2, self.fence.epoch())
 
-    def test_failure_is_said_and_asked_again(self) -> None:
+    def test_failure_is_logged_and_retried(self) -> None:
         self.records.fail_with = exceptions.RecordsUnavailableError('down')
         self.member.beat()
         with self.assertLogs(LOGGER, 'WARNING') as logs:
@@ -606,7 +606,7 @@ class TestSlowRecords(MemberCase):
 
 
 class TestLeave(MemberCase):
-    def test_active_place_is_given_up_before_the_membership(self) -> None:
+    def test_active_role_is_given_up_before_the_membership(self) -> None:
         self.member.beat()
         seen = []
         leave = self.backend.leave
@@ -617,7 +617,7 @@ class TestLeave(MemberCase):
         self.member.leave(30.0)
         self.assertEqual([(False, [30.0])], seen)
 
-    def test_who_woke_up_too_late_writes_nothing_more(self) -> None:
+    def test_process_that_resumed_too_late_writes_nothing(self) -> None:
         self.member.beat()
         self.clock.elapse(TTL - MARGIN)
         self.member.leave(30.0)
@@ -637,7 +637,7 @@ class TestLeave(MemberCase):
             self.member.leave(30.0)
         self.assertEqual(set(), self.backend.view().hosts)
 
-    def test_who_was_relieved_gives_nothing_up(self) -> None:
+    def test_superseded_process_retires_nothing(self) -> None:
         self.member.beat()
         self.records.fail_over('another')
         self.member.leave(30.0)
