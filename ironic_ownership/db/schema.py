@@ -67,22 +67,18 @@ def upgrade(
 
     :returns: the revision afterwards.
     :raises SchemaError: if a revision is unknown, or the database holds the
-        tables of something else.
+        tables of another program.
     """
+    import alembic.command
 
     def work(conn: sa.Connection) -> None:
-        import alembic.command
+        found = _version(conn)
+        _check_known(database, found)
+        if found is None:
+            _check_empty(database, conn)
+        alembic.command.upgrade(_config(conn), revision)
 
-        with schema_lock.held(conn):
-            found = _version(conn)
-            _check_known(database, found)
-            if found is None:
-                _check_empty(database, conn)
-            alembic.command.upgrade(_config(conn), revision)
-
-    _check_target(revision)
-    database.write(work)
-    return version(database)
+    return _change(database, revision, work)
 
 
 def stamp(database: connection.Database, revision: str = 'head') -> str | None:
@@ -91,15 +87,28 @@ def stamp(database: connection.Database, revision: str = 'head') -> str | None:
     :returns: the revision afterwards.
     :raises SchemaError: if this release does not know the revision.
     """
+    import alembic.command
 
-    def work(conn: sa.Connection) -> None:
-        import alembic.command
+    return _change(
+        database,
+        revision,
+        lambda conn: alembic.command.stamp(
+            _config(conn), revision, purge=True
+        ),
+    )
 
+
+def _change(
+    database: connection.Database,
+    revision: str,
+    work: connection.Work[None],
+) -> str | None:
+    def locked(conn: sa.Connection) -> None:
         with schema_lock.held(conn):
-            alembic.command.stamp(_config(conn), revision, purge=True)
+            work(conn)
 
     _check_target(revision)
-    database.write(work)
+    database.write(locked)
     return version(database)
 
 

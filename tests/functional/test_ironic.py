@@ -117,10 +117,11 @@ class ScanTest(ironics.IronicTestCase):
         self.assertRaises(
             exceptions.IronicUnavailableError, inventory.scan, model.Scope()
         )
-        self.assertEqual(2 * client.WALKS, len(self.proxy.lists))
+        self.assertEqual(2 * client.SCAN_ATTEMPTS, len(self.proxy.lists))
         self.proxy.before = lambda number: None
         self.assertEqual(
-            len(uuids) - client.WALKS, len(inventory.scan(model.Scope()))
+            len(uuids) - client.SCAN_ATTEMPTS,
+            len(inventory.scan(model.Scope())),
         )
 
     def test_server_that_stops_in_between_gives_no_part_of_the_list(self):

@@ -79,17 +79,9 @@ class MemberReader(Generic[member_reader.T]):
     def _is_unchanged(self) -> bool:
         if not self._revision or not self._newest:
             return False
+        newest = {'key': _encode(self._newest), 'keys_only': True}
         answer = self._client.transaction(
-            {
-                'success': [
-                    {
-                        'request_range': {
-                            'key': _encode(self._newest),
-                            'keys_only': True,
-                        }
-                    }
-                ]
-            }
+            {'success': [{'request_range': newest}]}
         )
         (response,) = answer['responses']
         return bool(
@@ -138,27 +130,20 @@ def put(
 
     :returns: whether the group exists; otherwise nothing was done.
     """
+    group_exists = {
+        'key': _encode(prefix),
+        'result': 'GREATER',
+        'target': 'VERSION',
+        'version': 0,
+    }
+    member = {
+        'key': _encode(prefix + member_id),
+        # In the format of tooz.
+        'value': _encode(utils.dumps(dict(data))),
+        'lease': lease,
+    }
     answer = client.transaction(
-        {
-            'compare': [
-                {
-                    'key': _encode(prefix),
-                    'result': 'GREATER',
-                    'target': 'VERSION',
-                    'version': 0,
-                }
-            ],
-            'success': [
-                {
-                    'request_put': {
-                        'key': _encode(prefix + member_id),
-                        # In the format of tooz.
-                        'value': _encode(utils.dumps(dict(data))),
-                        'lease': lease,
-                    }
-                }
-            ],
-        }
+        {'compare': [group_exists], 'success': [{'request_put': member}]}
     )
     return bool(answer.get('succeeded'))
 

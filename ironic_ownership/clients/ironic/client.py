@@ -19,10 +19,9 @@ from ironic_ownership.clients import session
 from ironic_ownership.clients.ironic import api, errors, filters, pagination
 from ironic_ownership.clients.ironic.conductors import read_all
 from ironic_ownership.clients.ironic.nodes import (
-    FIELDS,
-    ON_REQUEST,
     NodeReader,
     is_uuid,
+    known_fields,
 )
 from ironic_ownership.contracts import exceptions, inventory, model
 
@@ -34,7 +33,7 @@ LOG = log.getLogger(__name__)
 MAX_PAGE_SIZE = 1000
 """Most nodes on one page of Ironic, by default."""
 
-WALKS = 5
+SCAN_ATTEMPTS = 5
 """Attempts to read a list that changes in between."""
 
 GROUP = 'ironic'
@@ -81,15 +80,13 @@ class IronicInventory(inventory.Inventory):
         self._api = api.IronicAPI(connection, request_id)
         self._page_size = page_size
         self._request_id = request_id
-        self._on_request = {f: ON_REQUEST[f] for f in sorted(on_request)}
+        self._on_request = tuple(on_request)
 
     def check(self, scope: model.Scope) -> None:
-        """Refuse a server that cannot filter by what the scope names.
+        """Refuse a server that cannot filter by the scope.
 
         Source: ironic-shards, "Config changes": shards need API 1.82;
         conductor-groups: the filter needs 1.46.
-
-        :raises IronicTooOldError: naming the microversion that is needed.
         """
         self._api.negotiate()
         self._require(scope)
@@ -100,8 +97,6 @@ class IronicInventory(inventory.Inventory):
         Exact in the shard, also where the server is not. The read begins
         again when the last node of a page was deleted, or when a node comes
         twice.
-
-        :raises IronicUnavailableError: also if the list changes each time.
         """
         return self._scan(scope, ())
 
@@ -161,11 +156,11 @@ class IronicInventory(inventory.Inventory):
         self._require(scope)
         request_id = self._request_id or f'req-{uuid4()}'
         params = [
-            ('fields', ','.join(fields or self._known_fields())),
+            ('fields', ','.join(fields) or self._known_fields()),
             *more,
             *filters.in_scope(scope),
         ]
-        for number in range(1, WALKS + 1):
+        for number in range(1, SCAN_ATTEMPTS + 1):
             try:
                 return self._walk(scope, request_id, params, enough)
             except pagination.ListChangedError as exc:
@@ -174,29 +169,26 @@ class IronicInventory(inventory.Inventory):
                     'attempt %s of %s failed',
                     exc,
                     number,
-                    WALKS,
+                    SCAN_ATTEMPTS,
                 )
         raise exceptions.IronicUnavailableError(
-            f'The list of nodes changed in each of {WALKS} attempts to read '
-            'it',
+            f'The list of nodes changed in each of {SCAN_ATTEMPTS} attempts '
+            'to read it',
             hint='A larger [ironic] page_size needs fewer pages',
         )
 
     def get(self, uuid: str) -> model.Node | None:
         """Look one node up by its uuid, without any filter.
 
-        A credential that may not see the node gets the same 404 as for a
-        node that is gone: Ironic makes no difference.
-
-        :returns: the node, or ``None`` only if Ironic itself reports that it
-            has no node with this uuid.
+        ``None`` only if Ironic itself reports that it has no node with this
+        uuid. A credential that may not see the node gets the same answer.
         """
         if not is_uuid(uuid):
             raise exceptions.IronicError(f'{uuid!r} is not the uuid of a node')
         try:
             data = self._api.get(
                 f'/nodes/{uuid}',
-                [('fields', ','.join(self._known_fields()))],
+                [('fields', self._known_fields())],
                 about=uuid,
             )
         except errors.NotFoundError:
@@ -213,8 +205,6 @@ class IronicInventory(inventory.Inventory):
 
         Ironic calls "no shard" ``None``, as text: a shard of that name is
         counted with the nodes that have none.
-
-        :raises IronicTooOldError: if the server does not know shards.
         """
         self._require(model.Scope(shard=''))
         counts: dict[str | None, int] = {}
@@ -229,10 +219,7 @@ class IronicInventory(inventory.Inventory):
         return counts
 
     def conductors(self) -> Sequence[model.Conductor]:
-        """List all conductors, those that are not alive as well.
-
-        :raises IronicTooOldError: before API 1.49.
-        """
+        """List all conductors, dead ones as well; needs API 1.49."""
         return read_all(self._api, self._page_size)
 
     def _require(self, scope: model.Scope) -> None:
@@ -279,10 +266,8 @@ class IronicInventory(inventory.Inventory):
             LOG.debug('Ironic listed %s nodes outside %s', outside, scope)
         return inside
 
-    def _known_fields(self) -> list[str]:
-        minor = self._api.minor
-        fields = {**FIELDS, **self._on_request}
-        return [field for field, since in fields.items() if since <= minor]
+    def _known_fields(self) -> str:
+        return known_fields(self._api.minor, self._on_request)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

@@ -111,15 +111,10 @@ class IronicInstanceUUIDs(allocations.Allocations):
         return f'it lacks {", ".join(missing)}' if missing else None
 
     def _node(self, uuid: str) -> model.Node | None:
-        known = [
-            field
-            for field, since in nodes.FIELDS.items()
-            if since <= self._api.minor
-        ]
         try:
             data = self._api.get(
                 f'/nodes/{nodes.checked_uuid(uuid)}',
-                [('fields', ','.join(known))],
+                [('fields', nodes.known_fields(self._api.minor))],
                 about=uuid,
             )
         except errors.NotFoundError:

@@ -11,7 +11,7 @@ properties and traits exist once for each :class:`NodeReader`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from oslo_log import log
@@ -63,6 +63,12 @@ def checked_uuid(text: str) -> str:
     if not is_uuid(text):
         raise exceptions.IronicError(f'{text!r} is not a uuid')
     return text
+
+
+def known_fields(minor: int, on_request: Collection[str] = ()) -> str:
+    """Return the value of the query's ``fields`` for a minor version."""
+    fields = {**FIELDS, **{f: ON_REQUEST[f] for f in sorted(on_request)}}
+    return ','.join(f for f, since in fields.items() if since <= minor)
 
 
 class NodeReader:

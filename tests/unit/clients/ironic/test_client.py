@@ -74,7 +74,7 @@ class WalkTest(PlayedTestCase):
         self.refused(
             exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
         )
-        self.assertEqual(1 + 2 * client.WALKS, len(ironic.requests))
+        self.assertEqual(1 + 2 * client.SCAN_ATTEMPTS, len(ironic.requests))
 
     def test_failing_second_page_gives_no_part_of_the_list(self):
         unavailable = exceptions.IronicUnavailableError
