@@ -262,7 +262,7 @@ class OutageTest(CheckCase):
 
 
 class ServiceTest(CheckCase):
-    def test_long_list_tells_what_is_free_and_unavailable(self) -> None:
+    def test_long_list_shows_free_and_unavailable_nodes(self) -> None:
         self.lab.serve('rack2', command_line.shard('rack2'))
         self.enrolment.set_maintenance(self.nodes[1], True)
         with self.server.sql() as database:

@@ -166,7 +166,7 @@ class ListTest(_Case):
                 {uuid: self.states[uuid] for uuid in expected}, found, words
             )
 
-    def test_unknown_values_are_told_their_neighbours(self) -> None:
+    def test_unknown_values_name_the_nearest(self) -> None:
         for words, near in (
             (('--service', 'rakc1'), 'rack1'),
             (('--shard', 'rack11'), 'rack1'),
@@ -234,7 +234,7 @@ class ShowTest(_Case):
                 rows[uuid], {key: shown[key] for key in SHORT}, state
             )
 
-    def test_show_explains_and_tells_the_history(self) -> None:
+    def test_show_has_explanation_and_history(self) -> None:
         shown = self.show(self.owned)
         self.assertEqual(
             'the only live service that admits it', shown['explanation']

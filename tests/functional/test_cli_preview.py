@@ -206,7 +206,7 @@ class RingTest(PreviewCase):
         lines = self.lab.run(*words, 'csv', '--nodes').stdout.splitlines()
         self.assertIn('"change"', lines[0])
 
-    def test_bad_questions_are_told_what_would_do(self) -> None:
+    def test_bad_questions_name_the_valid_values(self) -> None:
         for code, words, said in (
             (2, (), '--without or --with'),
             (1, ('--without', 'hsot1'), 'Did you mean host1'),

@@ -105,7 +105,7 @@ class ReservationTest(reservation_case.ReservingTestCase):
             self.assertEqual(made, self.one(verb, made['id'], '--dry-run'))
         self.assert_sound()
 
-    def test_no_match_is_refused_and_says_what_removed_how_many(self) -> None:
+    def test_no_match_is_refused_with_counts_by_condition(self) -> None:
         self.enrolment.set_maintenance(self.nodes[0], True)
         done = self.create(
             reservation_case.instance(), '--memory-mb', '999999'
@@ -119,7 +119,7 @@ class ReservationTest(reservation_case.ReservingTestCase):
         self.assertIn('maintenance 4', done.stderr)
         self.assert_sound()
 
-    def test_request_can_be_a_file_and_its_faults_are_told_at_once(
+    def test_request_can_be_a_file_with_all_faults_reported(
         self,
     ) -> None:
         path = self.lab.directory / 'request.yaml'

@@ -91,7 +91,7 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
         self.assertEqual(set(self.nodes), {one['node_uuid'] for one in made})
         self.assert_sound()
 
-    def test_same_request_at_once_is_one_reservation(self) -> None:
+    def test_concurrent_equal_requests_are_one_reservation(self) -> None:
         one = reservation_case.instance()
         found = self.run_at_once([self.create_words(one, 'rack1')] * 3)
         self.assertEqual(
@@ -100,7 +100,7 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
         self.assertEqual([one], list(self.held_by_ironic()))
         self.assert_sound()
 
-    def test_deletion_and_creation_at_once_leave_it_reserved_or_free(
+    def test_concurrent_deletion_and_creation_leave_it_reserved_or_free(
         self,
     ) -> None:
         one = reservation_case.instance()

@@ -121,7 +121,12 @@ class PlacementLoop:
             LOG.debug('nothing is reported to Placement: %s', exc)
         except exceptions.PlacementError as exc:
             if not self._stopping.is_set():
-                self._conditions.report('placement', self._trouble(exc))
+                # Without the number of pending nodes: each new text is logged.
+                self._conditions.report(
+                    'placement',
+                    f'Placement is not updated: {exc}. All other work '
+                    'continues, and the report is retried',
+                )
             return False
         except exceptions.OwnershipError as exc:
             # The next refresh has the same error and logs it.
@@ -131,10 +136,3 @@ class PlacementLoop:
         else:
             self._conditions.clear('placement', 'Placement is updated again')
         return True
-
-    def _trouble(self, exc: exceptions.PlacementError) -> str:
-        # Without the number of pending nodes, which would be logged each time.
-        return (
-            f'Placement is not updated: {exc}. All other work continues, and '
-            'the report is retried'
-        )

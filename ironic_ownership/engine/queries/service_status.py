@@ -143,15 +143,8 @@ def add_load(
     )
     return Listing(
         [
-            dataclasses.replace(
-                status,
-                nodes=load.nodes,
-                instances=load.instances,
-                unavailable=load.unavailable,
-                of_mean=load.of_mean,
-            )
+            dataclasses.replace(status, **vars(loads[status.row.host]))
             for status in listing.services
-            for load in (loads[status.row.host],)
         ],
         tuple(warnings),
     )

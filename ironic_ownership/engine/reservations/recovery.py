@@ -98,7 +98,7 @@ class Recovery:
             raise
         except exceptions.OwnershipError as exc:
             self._conditions.report(
-                'reservations', f'reservations can not be settled: {exc}'
+                'reservations', f'reservations cannot be settled: {exc}'
             )
             return
         if errors:
@@ -108,7 +108,7 @@ class Recovery:
 
     def _settle(self, seen: refresh_result.RefreshResult) -> list[str]:
         method = self._ports.method(seen.policies)
-        # Before the records: each allocation was on record before it existed.
+        # Read before the records: an allocation is recorded before it exists.
         held = {} if method is None else self._held(method)
         mine = self._reservations.reservations(host=self._host)
         if not mine and not held:

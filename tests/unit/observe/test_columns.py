@@ -147,7 +147,7 @@ class ServiceTest(unittest.TestCase):
             service.options(SETTINGS),
         )
 
-    def test_options_of_one_name_are_told_apart(self) -> None:
+    def test_options_of_one_name_are_distinguished(self) -> None:
         settings = model.MemberSettings(
             (
                 model.PolicySettings.of('a', {'limit': 1}),

@@ -327,7 +327,7 @@ class TestServices(CheckCase):
         self.services.append(model.Service('dead', view_checksum='0' * 16))
         self.assertEqual([], self.codes())
 
-    def test_unreadable_settings_are_told_and_are_no_peers(self) -> None:
+    def test_unreadable_settings_are_reported_and_are_no_peers(self) -> None:
         self.members += [
             world.member('host3', world.UNKNOWN),
             world.member('host4', world.NEWER),

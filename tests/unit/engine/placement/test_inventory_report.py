@@ -350,7 +350,7 @@ class TestRight(ReportCase):
         self.assertRaises(exceptions.FencedError, self.report_to_placement)
         self.assertEqual([], self.placement.calls)
 
-    def test_fence_in_the_middle_ends_it_at_once(self) -> None:
+    def test_fence_during_a_report_ends_it_immediately(self) -> None:
         self.before_write(world.uuid(2), self.host.fence.drop)
         self.assertRaises(exceptions.FencedError, self.report_to_placement)
         self.assertEqual([world.uuid(1)], list(self.placement.providers))

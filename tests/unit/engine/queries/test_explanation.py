@@ -253,7 +253,7 @@ class TestCandidates(ExplainCase):
         self.assertIs(False, admits['other'])
         self.assertIsNone(admits['odd'])
 
-    def test_each_policy_says_something(self) -> None:
+    def test_each_policy_has_a_result(self) -> None:
         runs = world.runs(conductor_group='g', picky='ipmi', peer_list=())
         said = self.explain(
             world.node(1, conductor_group='g', driver='other'),

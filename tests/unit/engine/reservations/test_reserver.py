@@ -83,7 +83,7 @@ class TestCreate(reserver_case.ReservingCase):
             self.create(4)
         self.assertEqual(1, caught.exception.removed['owned'])
 
-    def test_node_that_was_taken_or_left_meanwhile_is_not_tried_for_ever(
+    def test_node_that_was_taken_or_left_meanwhile_is_not_retried_forever(
         self,
     ) -> None:
         self.reserver.preview(reserver_case.request())
@@ -312,7 +312,7 @@ class TestOutages(reserver_case.ReservingCase):
         self.allocations.get = lambda _: answers.pop(0)  # type: ignore
         self.assert_reserved(self.create())
 
-    def test_what_another_one_asked_for_is_not_waited_for_for_ever(
+    def test_allocation_of_another_process_is_not_awaited_forever(
         self,
     ) -> None:
         self.allocations.failures['create'] = DOWN
@@ -449,7 +449,7 @@ class TestAtOnce(reserver_case.ReservingCase):
             thread.join()
         return results
 
-    def test_same_request_at_once_has_one_answer(self) -> None:
+    def test_concurrent_equal_requests_have_one_answer(self) -> None:
         found = self.at_once(
             *[
                 lambda reserver: reserver.create(
@@ -462,7 +462,7 @@ class TestAtOnce(reserver_case.ReservingCase):
         self.assert_reserved(found[0])
         self.assertEqual(1, len(self.made))
 
-    def test_instances_at_once_get_a_node_each(self) -> None:
+    def test_concurrent_instances_get_different_nodes(self) -> None:
         found = self.at_once(
             *[
                 lambda reserver, n=n: reserver.create(

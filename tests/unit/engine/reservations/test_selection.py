@@ -364,7 +364,7 @@ class TestDraw(unittest.TestCase):
             ['0f6', '5f6', '9f6'], [u[-3:] for u in drawn(nodes, limit=3)]
         )
 
-    def test_requests_at_once_begin_at_different_nodes(self) -> None:
+    def test_concurrent_requests_start_at_different_nodes(self) -> None:
         for name, uuids in _UUIDS.items():
             nodes = [model.Node(u, resource_class='gold') for u in uuids]
             seed = random.Random(7)
