@@ -24,7 +24,7 @@ def rows() -> list[str]:
 
 
 class TestClauses(unittest.TestCase):
-    def test_every_clause_has_a_test_or_is_said_not_to_belong_here(
+    def test_every_clause_has_a_test_or_is_out_of_scope(
         self,
     ) -> None:
         self.assertGreater(len(rows()), 60)

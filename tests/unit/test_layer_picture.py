@@ -85,7 +85,7 @@ class ArchitectureTest(testtools.TestCase):
 
 
 class LayerPictureTest(testtools.TestCase):
-    """What is drawn."""
+    """Elements of the picture."""
 
     def _elements(self, graph: layer_graph.LayerGraph) -> ElementTree.Element:
         return ElementTree.fromstring(layer_picture.svg(graph))

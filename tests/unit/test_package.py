@@ -1,4 +1,4 @@
-"""The package as a whole: what it promises to those who import it."""
+"""The package as a whole: its guarantees to importers."""
 
 import ast
 import importlib.metadata
@@ -29,7 +29,7 @@ def _imported(module: pathlib.Path) -> set[str]:
 
 
 class PackageTest(testtools.TestCase):
-    """What holds for the package, whatever is in it."""
+    """Laws of the package as a whole."""
 
     def test_contracts_import_the_standard_library_alone(self) -> None:
         allowed = sys.stdlib_module_names

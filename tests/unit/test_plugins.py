@@ -213,7 +213,7 @@ class TestThirdParties(third_party.ThirdPartyCase):
         self.assertIn('not installed', text)
         self.assertIn('no_such_module_at_all', text)
 
-    def test_broken_one_that_nobody_selects_is_listed_and_harms_nobody(
+    def test_broken_one_that_is_not_selected_is_listed_and_harmless(
         self,
     ) -> None:
         self.install('broken', 'import no_such_module_at_all')

@@ -252,7 +252,7 @@ class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
             'shard_key',
         )
 
-    def test_broken_policy_that_nobody_selects_harms_nobody(self) -> None:
+    def test_broken_policy_that_is_not_selected_is_harmless(self) -> None:
         self.install('broken', 'import no_such_module_at_all')
         self.read('')
 

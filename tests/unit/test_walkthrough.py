@@ -59,7 +59,7 @@ def _faults(page: pathlib.Path, root: pathlib.Path) -> list[str]:
 
 
 class WalkthroughTest(testtools.TestCase):
-    """What the pages name."""
+    """Names in the pages."""
 
     def test_names_of_the_walkthrough_exist(self) -> None:
         page = _PAGES / 'walkthrough.rst'

@@ -1,1 +1,1 @@
-"""A policy for ironic-ownership: a hash ring on which nobody is overloaded."""
+"""A policy for ironic-ownership: a hash ring with bounded loads."""

@@ -1,4 +1,4 @@
-"""The assigner whose ring gives no service more than its share."""
+"""An assigner by a hash ring that limits the share of each service."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from ironic_ownership import contracts
 from ironic_ownership_bounded_ring import ring
 
 PERCENT = 105
-"""Of the mean: what no service is given more than, rounded up to a node."""
+"""Limit of each service in percent of the mean, rounded up to a node."""
 
 
 class BoundedRingPolicy(contracts.AssignerPolicy):
     """Shares the nodes among the live services with the same settings.
 
-    Not ``node_by_node``: where a node goes depends on who is full, and so on
-    the other nodes.
+    Not ``node_by_node``: the owner of a node depends on which services are
+    full, and so on the other nodes.
     """
 
     contract_version = 1

@@ -2,10 +2,10 @@
 
 V. Mirrokni, M. Thorup, M. Zadimoghaddam: "Consistent Hashing with Bounded
 Loads", SODA 2018, https://arxiv.org/abs/1608.01350: as on any ring a key goes
-to the first bin that follows it, but a bin that is full is passed by.
+to the first bin that follows it, but a full bin is skipped.
 
-Which keys find a bin full must not depend on the order in which they come, so
-each key also has a rank: those of a lower rank are placed first.
+The result must not depend on the order of the keys, so each key has a rank:
+those of a lower rank are placed first.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import struct
 from collections.abc import Sequence
 
 POINTS = 1024
-"""Points of a bin on the ring. They leave each bin a share that is within
-3 % of the others', so few keys meet a full bin; more points would hardly
-help, for the keys themselves are spread by chance."""
+"""Points of a bin on the ring. The shares of the bins are within 3 % of each
+other, so few keys meet a full bin; more points would hardly help, because the
+keys themselves are spread by chance."""
 
 _WORD = 8
 
 
 def capacity(keys: int, bins: int, percent: int) -> int:
-    """Return how many keys one bin takes.
+    """Return the capacity of one bin, in keys.
 
     :param percent: of the mean.
     :returns: the least whole number that is not below that.
@@ -38,7 +38,7 @@ def spread(
     """Return the bin of each key, in the order of the keys.
 
     :param bins: names, at least one.
-    :param percent: of the mean that no bin gets more than; over 100.
+    :param percent: limit of each bin, in percent of the mean; over 100.
     """
     room = [capacity(len(keys), len(bins), percent)] * len(bins)
     names = sorted(bins)
@@ -57,7 +57,7 @@ def spread(
 
 
 def _ring(names: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Return the points in order, and beside them the numbers of the bins."""
+    """Return the sorted points, and the number of the bin of each."""
     points = sorted(
         (point, number)
         for number, name in enumerate(names)

@@ -1,4 +1,4 @@
-"""Where ZooKeeper is and who we are there, as an operator configures it."""
+"""Options: the servers of ZooKeeper, the path and the credentials."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ OPTIONS = (
     contracts.Option(
         'path',
         contracts.OptionType.STRING,
-        'Node of ZooKeeper under which the members are kept; it is made '
-        'if it is missing. Every host has to use the same one.',
+        'Node of ZooKeeper above the members; it is created if it is '
+        'missing. Every host has to use the same one.',
         default='/ironic-ownership',
         regex=r'(/[A-Za-z0-9_.-]*[A-Za-z0-9_-])+',
     ),
@@ -26,7 +26,7 @@ OPTIONS = (
         'username',
         contracts.OptionType.STRING,
         'User of the scheme "digest"; needs password. With it, only this '
-        'user can read and write the nodes. Unset: anybody can.',
+        'user can read and write the nodes. Unset: any client can.',
         regex='[^:]+',
     ),
     contracts.Option(
@@ -41,7 +41,7 @@ _SERVER = re.compile(r'[^\s:/,]+:\d{1,5}|\[[0-9a-fA-F:.]+\]:\d{1,5}')
 
 
 def servers(configured: contracts.Value) -> str:
-    """Return the servers as kazoo takes them."""
+    """Return the servers in the form that kazoo expects."""
     found = configured if isinstance(configured, tuple) else ()
     wrong = [s for s in found if not _SERVER.fullmatch(s)]
     if wrong or not found:

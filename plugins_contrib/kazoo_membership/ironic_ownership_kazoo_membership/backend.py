@@ -1,9 +1,9 @@
 """Members as ephemeral nodes of ZooKeeper, one for each process.
 
 A node is named by host and incarnation and holds the settings as JSON. It
-ends with the session of its process: when the process is killed or cut off,
-after ``member_ttl``, by ZooKeeper; when its heartbeat hangs, by a lease in the
-process itself. ZooKeeper's clock says when a member joined.
+ends with the session of its process. ZooKeeper ends the session of a process
+that is killed or partitioned, after ``member_ttl``; a lease in the process
+itself does when the heartbeat hangs. Times are those of ZooKeeper's clock.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from kazoo import exceptions as errors
 
 from ironic_ownership import contracts
 from ironic_ownership_kazoo_membership import access, node, watching
-from ironic_ownership_kazoo_membership import lease as lease_
-from ironic_ownership_kazoo_membership import session as session_
+from ironic_ownership_kazoo_membership.lease import Lease
+from ironic_ownership_kazoo_membership.session import Session, SessionLostError
 
 _SHARE = 0.9
-"""Of the time for a call: what requests may take of it."""
+"""The share of the time for a call that requests may take."""
 
 
 class KazooBackend(contracts.MembershipBackend):
     """Membership through the children of one node.
 
-    A beat is a transaction that only checks: as every transaction it needs
-    the quorum, and so proves that the session has not been ended, which a
-    read from a server that is cut off from the others does not.
+    A beat is a transaction that only checks: like every transaction it needs
+    the quorum, and so proves that the session is alive. A read does not: a
+    partitioned server still answers it.
     """
 
     contract_version = 1
@@ -59,14 +59,14 @@ class KazooBackend(contracts.MembershipBackend):
         )
         self._root = f'{settings["path"]}/members'
         self._lock = threading.Lock()
-        self._session: session_.Session | None = None
+        self._session: Session | None = None
         self._path: str | None = None
         self._watch = watching.Watch(self._root, call_timeout * _SHARE)
-        self.lease = lease_.Lease(member_ttl, self._lapse, self.clock)
+        self.lease = Lease(member_ttl, self._lapse, self.clock)
 
     @staticmethod
     def clock() -> float:
-        """Return the time that the lease goes by, in seconds."""
+        """Return the time for the lease, in seconds."""
         return time.monotonic()
 
     def join(
@@ -76,7 +76,7 @@ class KazooBackend(contracts.MembershipBackend):
         until, started = self._until(), self.clock()
         path = f'{self._root}/{node.name(host, incarnation)}'
         self._path = path
-        # Before the answer: without one, the node may be there all the same.
+        # Before the response: without one, the node may exist all the same.
         self.lease.begin(started)
         self._create(path, settings.to_json().encode(), until)
 
@@ -93,7 +93,7 @@ class KazooBackend(contracts.MembershipBackend):
 
         def change(transaction: Any, path: str) -> None:
             transaction.set_data(path, data)
-            # Nobody watches each member, everybody the node above them.
+            # Watches are on the node above the members, not on each of them.
             transaction.set_data(self._root, b'')
 
         self._change_own(change)
@@ -106,7 +106,7 @@ class KazooBackend(contracts.MembershipBackend):
             return
         try:
             self._call(self._until(), lambda zk: zk.delete_async(path))
-        except (errors.NoNodeError, session_.SessionLostError):
+        except (errors.NoNodeError, SessionLostError):
             return
         except contracts.MembershipError:
             # Without its session the member expires by itself.
@@ -117,7 +117,7 @@ class KazooBackend(contracts.MembershipBackend):
         """Return the members alive now."""
         until = self._until()
         try:
-            # Two servers may be apart: what others did before is seen.
+            # Servers may lag: see all changes that were made before.
             self._call(until, lambda zk: zk.sync_async(self._root))
             names = self._call(
                 until, lambda zk: zk.get_children_async(self._root)
@@ -145,7 +145,7 @@ class KazooBackend(contracts.MembershipBackend):
             self._drop_session()
 
     def _create(self, path: str, data: bytes, until: float) -> None:
-        """Make the member's node, whoever left one of that name."""
+        """Create the member's node, or replace one of that name."""
         while True:
             try:
                 self._call(
@@ -161,9 +161,9 @@ class KazooBackend(contracts.MembershipBackend):
                 return
 
     def _replace(self, path: str, data: bytes, until: float) -> bool:
-        """Renew this process's node, which may be one of a session before.
+        """Renew this process's node, which may be from an earlier session.
 
-        :returns: whether it is done; else somebody else was quicker.
+        :returns: whether it is done; else another client changed it first.
         """
         found = self._call(until, lambda zk: zk.exists_async(path))
         if found is None:
@@ -187,7 +187,7 @@ class KazooBackend(contracts.MembershipBackend):
             failure = self._committed(
                 self._until(), lambda transaction: change(transaction, path)
             )
-        except session_.SessionLostError as exc:
+        except SessionLostError as exc:
             raise _not_member() from exc
         if failure is not None:
             raise _not_member() from failure
@@ -197,7 +197,7 @@ class KazooBackend(contracts.MembershipBackend):
     ) -> Exception | None:
         """Commit a transaction.
 
-        :returns: ``None``, or why ZooKeeper refused all of it.
+        :returns: ``None``, or why ZooKeeper refused it.
         """
 
         def request(zk: Any) -> Any:
@@ -215,10 +215,10 @@ class KazooBackend(contracts.MembershipBackend):
     def _call(self, until: float, request: Callable[[Any], Any]) -> Any:
         return self._opened().call(until, request)
 
-    def _opened(self) -> session_.Session:
+    def _opened(self) -> Session:
         with self._lock:
             if self._session is None:
-                self._session = session_.Session(
+                self._session = Session(
                     self._hosts,
                     self.member_ttl,
                     # A session outlasts several tries to connect.
@@ -237,7 +237,7 @@ class KazooBackend(contracts.MembershipBackend):
             session.end()
 
     def _drop_session(self) -> None:
-        """End the session, whatever it still waits for."""
+        """End the session, without waiting for pending requests."""
         with self._lock:
             session, self._session = self._session, None
         if session is not None:

@@ -1,9 +1,9 @@
-"""A client of kazoo that connects in time and tells what it was granted.
+"""A client of kazoo that connects in time and reports the granted session.
 
-The one place that touches kazoo's private side. As it comes, kazoo waits for
-a connection as long as a session lasts, and for the server's first answer
-too: a server that has just started, or a network that swallows packets, would
-cost the session.
+The only user of kazoo's private attributes. By default kazoo waits for a
+connection, and for the server's first response, as long as a session lasts: a
+server that has just started, or a network that drops packets, would cost the
+session.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def client(
 ) -> kazoo.KazooClient:
     """Return a client that is not started.
 
-    :param hosts: of the ensemble, as kazoo takes them.
+    :param hosts: of the ensemble, in the form that kazoo expects.
     :param seconds: of the session.
     :param patience: seconds after which another server is tried.
     :param credentials: user and password, or ``None``.
-    :param granted: called with the seconds that the server grants, whenever
-        it does.
+    :param granted: called with the seconds that the server grants, for every
+        session.
     """
     access: dict[str, Any] = {}
     if credentials is not None:
@@ -55,22 +55,22 @@ def client(
     connection = made._connection
     connect, invoke = connection._connect, connection._invoke
 
-    def connect_and_tell(*args: Any) -> Any:
+    def connect_and_report(*args: Any) -> Any:
         read_timeout, connect_timeout = connect(*args)
-        # kazoo keeps what was granted to itself, but for this share of it.
+        # kazoo does not return the granted time, only two thirds of it.
         granted(read_timeout * 3 / 2 / 1000)
         return read_timeout, connect_timeout
 
     def invoke_in_time(timeout: float, *args: Any, **kwargs: Any) -> Any:
         return invoke(min(timeout, patience), *args, **kwargs)
 
-    connection._connect = connect_and_tell
+    connection._connect = connect_and_report
     connection._invoke = invoke_in_time
     return made
 
 
 class _Handler(handler.SequentialThreadingHandler):  # type: ignore[misc]
-    """Gives up connecting in time."""
+    """Limits the time of connecting."""
 
     def __init__(self, patience: float) -> None:
         super().__init__()

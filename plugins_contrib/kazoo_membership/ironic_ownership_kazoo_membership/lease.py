@@ -1,7 +1,7 @@
-"""Ends a membership that nobody renews.
+"""A local lease that ends a membership without renewals.
 
 kazoo keeps a session alive from threads of its own. A process whose heartbeat
-hangs would so be a member for ever, although it may not act any more.
+hangs would stay a member indefinitely, although it may not act any more.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 
 class Lease:
-    """Runs out when it is not renewed for a while.
+    """Expires when it is not renewed.
 
     Threading: any thread.
 
     :param seconds: from one renewal to the end.
     :param lapse: called once for each end, from this lease's own thread or
-        that of :meth:`look`; may block, must not raise.
+        that of :meth:`check`; may block, must not raise.
     :param now: the clock, in seconds; it must not jump.
     """
 
@@ -37,12 +37,12 @@ class Lease:
 
     @property
     def runs(self) -> bool:
-        """Whether there is something to run out."""
+        """True between the begin and the end."""
         with self._changed:
             return self._until is not None
 
     def begin(self, since: float) -> None:
-        """Run, whether it did before or not.
+        """Start, or start again.
 
         :param since: by the clock.
         """
@@ -58,11 +58,11 @@ class Lease:
             self._changed.notify_all()
 
     def renew(self, since: float) -> bool:
-        """Run longer, if it still runs.
+        """Extend the lease, if it has not expired.
 
         :param since: by the clock.
-        :returns: whether it still ran: what was true at ``since`` need not
-            be true after it ran out.
+        :returns: whether it was extended: after an expiry, facts as of
+            ``since`` are outdated.
         """
         with self._changed:
             if self._until is None:
@@ -71,12 +71,12 @@ class Lease:
             return True
 
     def end(self) -> None:
-        """Run out no more."""
+        """Stop; it cannot expire any more."""
         with self._changed:
             self._until = None
             self._changed.notify_all()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Lapse now, if the time is up."""
         with self._changed:
             if self._until is None or self._now() < self._until:
@@ -88,10 +88,10 @@ class Lease:
         while True:
             with self._changed:
                 if self._until is None:
-                    # Nothing to do: the next renewal makes another thread.
+                    # The next begin starts another thread.
                     self._thread = None
                     return
                 left = self._until - self._now()
                 if left > 0:
                     self._changed.wait(left)
-            self.look()
+            self.check()

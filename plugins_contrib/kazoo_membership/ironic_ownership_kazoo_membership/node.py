@@ -1,4 +1,4 @@
-"""A member as a node of ZooKeeper: its name and what it holds."""
+"""A member as a node of ZooKeeper: its name and its content."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from ironic_ownership import contracts
 
 UNREADABLE = contracts.MemberSettings(contract_version=0)
-"""What a member advertises that nobody here can read: it is alive, and what
-it decides is not known."""
+"""Settings of a member that this release cannot read: it is alive, and its
+decisions are unknown."""
 
 
 def name(host: str, incarnation: str) -> str:

@@ -1,7 +1,7 @@
-"""One session with ZooKeeper whose every request is bounded.
+"""One session with ZooKeeper; every request has a time limit.
 
-Knows nothing of members. kazoo connects, pings and reconnects in threads of
-its own; here a request waits for an answer only as long as it may.
+Independent of members. kazoo connects, pings and reconnects in threads of its
+own; a request waits for a response no longer than its limit.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _ANSWERS = errors.NoNodeError, errors.NodeExistsError, errors.BadVersionError
 
 
 class SessionLostError(contracts.BackendUnavailableError):
-    """ZooKeeper ended the session, and all that belonged to it."""
+    """ZooKeeper ended the session, and removed its nodes."""
 
 
 class Session:
     """A session; kazoo begins another one when the server ends it.
 
-    :param hosts: of the ensemble, as kazoo takes them.
-    :param seconds: after which the server ends a session that is silent.
+    :param hosts: of the ensemble, in the form that kazoo expects.
+    :param seconds: after which the server ends a silent session.
     :param patience: seconds for connecting to one server.
     :param credentials: user and password, or ``None``.
     :param changed: called from kazoo's thread whenever the connection comes
@@ -82,16 +82,16 @@ class Session:
         :param until: when to give up, by the monotonic clock.
         :param request: calls one of kazoo's ``..._async`` methods.
         :raises BackendUnavailableError: if there is no answer in time.
-        :raises MembershipError: if there will be none, saying why.
-        :raises KazooException: for what the backend knows how to take.
+        :raises MembershipError: if ZooKeeper refuses, with the reason.
+        :raises KazooException: for errors that the backend handles.
         """
-        with self._failures_told():
+        with self._translated_failures():
             return self._answer(self._send(request, until), until)
 
     def get_all(
         self, until: float, paths: Iterable[str]
     ) -> Sequence[tuple[bytes, Any] | None]:
-        """Read many nodes at once.
+        """Read many nodes concurrently.
 
         :param until: as for :meth:`call`.
         :returns: data and state of each, or ``None`` if there is none.
@@ -102,7 +102,7 @@ class Session:
             return self._send(lambda zk: zk.get_async(path), until)
 
         found: list[tuple[bytes, Any] | None] = []
-        with self._failures_told():
+        with self._translated_failures():
             for sent in [get(path) for path in paths]:
                 try:
                     found.append(self._answer(sent, until))
@@ -115,7 +115,7 @@ class Session:
         try:
             self._client.stop()
             self._client.close()
-        except Exception as exc:  # noqa: BLE001 - of a connection given up
+        except Exception as exc:  # noqa: BLE001 - of an abandoned connection
             LOG.debug('ending a session with %s: %s', self._hosts, exc)
 
     def _send(
@@ -131,8 +131,8 @@ class Session:
         return sent.get(timeout=_left(until))
 
     @contextlib.contextmanager
-    def _failures_told(self) -> Iterator[None]:
-        """Turn what kazoo raises into errors of the contract."""
+    def _translated_failures(self) -> Iterator[None]:
+        """Turn exceptions of kazoo into errors of the contract."""
         try:
             yield
         except _ANSWERS:
@@ -154,8 +154,8 @@ class Session:
         if state != states.KazooState.CONNECTED:
             self._connected.clear()
             # A server that lost its data would refuse a client that has seen
-            # more than it has, for ever. Nothing here relies on that: reads
-            # that matter synchronize first.
+            # more than it has, indefinitely. Nothing here relies on that:
+            # reads that matter synchronize first.
             self._client.last_zxid = 0
         self._changed()
 
@@ -164,7 +164,7 @@ class Session:
         self._connected.set()
 
     def _check_granted(self) -> None:
-        """Refuse a server that ends sessions sooner or later than asked.
+        """Refuse a server that ends sessions sooner or later than requested.
 
         :raises MembershipError: sooner, and another service would take over
             while this one still acts; later, and it would take over late.

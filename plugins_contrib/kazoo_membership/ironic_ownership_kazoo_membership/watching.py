@@ -1,8 +1,8 @@
-"""Learns from ZooKeeper that the members may have changed.
+"""Notification by ZooKeeper that the members may have changed.
 
-ZooKeeper tells each watch once, so it is set again at the next wait. What
-happens between is found by two counters of the node that is watched: one
-grows with its children, one with its data.
+ZooKeeper triggers each watch once, so it is set again at the next wait.
+Changes in between are found by two counters of the watched node: one grows
+with its children, one with its data.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from kazoo import exceptions as errors
 
 from ironic_ownership import contracts
-from ironic_ownership_kazoo_membership import session as session_
+from ironic_ownership_kazoo_membership.session import Session
 
 _Seen = tuple[int, int, int]
 
@@ -24,49 +24,49 @@ class Watch:
 
     Threading: :meth:`wait` from one thread at a time, the others from any.
 
-    :param path: of the node; it is made if it is missing.
-    :param patience: seconds after which a server that does not answer is
-        said not to; a wait may be shorter than an answer takes.
+    :param path: of the node; it is created if it is missing.
+    :param patience: seconds after which a silent server is reported as
+        unavailable; a wait may be shorter than a response takes.
     """
 
     def __init__(self, path: str, patience: float) -> None:
         self._path = path
         self._patience = patience
-        self._told = threading.Event()
+        self._notified = threading.Event()
         self._closed = False
-        self._armed: session_.Session | None = None
+        self._armed: Session | None = None
         self._seen: _Seen | None = None
         self._silent_since: float | None = None
 
     def notify(self, _event: object = None) -> None:
-        """Be told that something may have changed."""
-        self._told.set()
+        """Note that the members may have changed."""
+        self._notified.set()
 
-    def wait(self, session: session_.Session, timeout: float) -> bool:
+    def wait(self, session: Session, timeout: float) -> bool:
         """Wait until something may have changed since the last call.
 
         :param timeout: seconds.
         :raises BackendUnavailableError: if the server does not answer.
         """
         until = time.monotonic() + timeout
-        if self._armed is not session or self._told.is_set():
+        if self._armed is not session or self._notified.is_set():
             self._armed = None
-            self._told.clear()
+            self._notified.clear()
             before = self._seen
             if not self._set(session, until):
                 return False
             if before != self._seen:
                 return True
-        self._told.wait(max(0.0, until - time.monotonic()))
-        return self._told.is_set() and not self._closed
+        self._notified.wait(max(0.0, until - time.monotonic()))
+        return self._notified.is_set() and not self._closed
 
     def close(self) -> None:
         """Let a wait end."""
         self._closed = True
-        self._told.set()
+        self._notified.set()
 
-    def _set(self, session: session_.Session, until: float) -> bool:
-        """Set the watch, and note what there is to be seen.
+    def _set(self, session: Session, until: float) -> bool:
+        """Set the watch, and store the current counters.
 
         :returns: whether the time was enough.
         """
@@ -81,7 +81,7 @@ class Watch:
         self._armed, self._silent_since = session, None
         return True
 
-    def _arm(self, session: session_.Session, until: float) -> _Seen:
+    def _arm(self, session: Session, until: float) -> _Seen:
         while True:
             try:
                 session.call(

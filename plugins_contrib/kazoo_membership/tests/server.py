@@ -36,7 +36,7 @@ class ZooKeeper:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address on which it listens."""
         return f'127.0.0.1:{self.port}'
 
     def start(self) -> None:
@@ -142,7 +142,7 @@ class SlowDoor:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def close(self) -> None:
-        """Send everybody away."""
+        """Close all connections."""
         for one in (self._listening, *self._open):
             one.close()
 

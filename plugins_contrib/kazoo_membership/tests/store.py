@@ -1,4 +1,4 @@
-"""What the suites have to know of ZooKeeper as a store of members."""
+"""ZooKeeper as a store of members, for the suites."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests import (
 
 
 class Clock:
-    """A clock that stands still until it is told to go."""
+    """A clock that stands still until it is advanced."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -58,7 +58,7 @@ class ZooKeeperCase(unittest.TestCase):
         """End even the sessions that outlast their backend."""
         self.clock.now += 1e6
         for one in self.backends:
-            one.lease.look()
+            one.lease.check()
 
     def make_backend(
         self, member_ttl: float, **options: contracts.Value
@@ -85,7 +85,7 @@ class ZooKeeperCase(unittest.TestCase):
         time.sleep(0.01)
         self.clock.now += seconds
         for one in self.backends:
-            one.lease.look()
+            one.lease.check()
 
     def interrupt(self) -> None:
         """Freeze the server."""

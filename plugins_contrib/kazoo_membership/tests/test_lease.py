@@ -26,7 +26,7 @@ class TestLease(unittest.TestCase):
 
     def after(self, seconds: float) -> int:
         self.clock.now += seconds
-        self.lease.look()
+        self.lease.check()
         return len(self.lapses)
 
     def test_it_runs_out_once(self) -> None:
@@ -55,7 +55,7 @@ class TestLease(unittest.TestCase):
         self.assertFalse(self.lease.renew(self.clock.now))
         self.assertEqual(1, self.after(100))
 
-    def test_nobody_has_to_look(self) -> None:
+    def test_lease_expires_without_a_check(self) -> None:
         lapsed = threading.Event()
         short = lease.Lease(0.05, lapsed.set)
         short.begin(time.monotonic())

@@ -1,4 +1,4 @@
-"""What is ZooKeeper's own, on a real one."""
+"""Properties of ZooKeeper itself, on a real one."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class TestSessions(store.ZooKeeperCase):
         door = server.SlowDoor(self.zookeeper)
         self.addCleanup(door.close)
         self.call_timeout = 2.0  # type: ignore[misc]
-        # Half a session would be longer than anybody waits here.
+        # Half a session would be longer than the tests wait.
         one = self.make_backend(1200, servers=(door.address,))
         self.answered(lambda: one.join('host1', 'one', SETTINGS))
         self.answered(one.beat)
@@ -200,7 +200,7 @@ class TestNodes(store.ZooKeeperCase):
     def test_beats_are_no_changes_and_new_settings_are(self) -> None:
         one, watcher = self.make_backend(300), self.make_backend(300)
         one.join('host1', 'one', SETTINGS)
-        watcher.watch(PATIENCE)  # of the first one, something is told
+        watcher.watch(PATIENCE)  # the first one notifies
         while watcher.watch(0.2):
             pass
         for _ in range(3):
@@ -230,7 +230,7 @@ class TestNodes(store.ZooKeeperCase):
         for number in range(3):
             one = self.make_backend(300)
             one.join('host1', f'n{number}', SETTINGS)
-            one.watch(PATIENCE)  # of the first one, something is told
+            one.watch(PATIENCE)  # the first one notifies
             one.watch(0)
             one.leave()
             one.close()

@@ -1,1 +1,1 @@
-"""A policy for ironic-ownership: nodes by the place where they stand."""
+"""A policy for ironic-ownership: nodes by their place."""

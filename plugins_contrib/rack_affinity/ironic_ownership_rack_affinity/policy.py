@@ -1,7 +1,7 @@
-"""The filter for nodes that stand in one place, as their records tell.
+"""A filter for nodes in certain places.
 
 Ironic has no field for buildings and racks: operators write them into a
-node's ``properties`` or ``extra``. Nothing here knows which keys they use.
+node's ``properties`` or ``extra``, under keys of their choice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SOURCES = 'properties', 'extra'
 class RackAffinityPolicy(contracts.FilterPolicy):
     """Nodes whose ``properties`` or ``extra`` hold the wanted values.
 
-    For each key that is named, a node needs one of the values named with it.
+    For each named key, a node needs one of its named values.
     Ironic cannot filter by either field, so the scope is everything.
     """
 
@@ -26,11 +26,10 @@ class RackAffinityPolicy(contracts.FilterPolicy):
         contracts.Option(
             'places',
             contracts.OptionType.LIST,
-            'Where the nodes of this service stand, as key=value pairs, for '
+            'Places of the nodes of this service, as key=value pairs, for '
             'example "building=north, rack=r1, rack=r2". A node is eligible '
-            'when it has, for each key that is named, one of the values '
-            'named with it, to the letter. Which field of the node they are '
-            'looked up in, source says.',
+            'when it has, for each named key, one of its named values, '
+            'case-sensitive. Related: source, the field of the node.',
             required=True,
         ),
         contracts.Option(
@@ -66,7 +65,7 @@ class RackAffinityPolicy(contracts.FilterPolicy):
         )
 
     def settings(self) -> Mapping[str, contracts.Value]:
-        """Return the places in one order, each once."""
+        """Return the places sorted, each once."""
         return {
             'places': tuple(
                 f'{key}={value}'
@@ -77,7 +76,7 @@ class RackAffinityPolicy(contracts.FilterPolicy):
         }
 
     def admits(self, node: contracts.Node) -> bool:
-        """Tell whether the node stands in one of the places."""
+        """Tell whether the node is in one of the places."""
         found = node.extra if self._source == 'extra' else node.properties
         return all(
             _text(found.get(key)) in values for key, values in self._wanted
@@ -95,7 +94,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _text(value: object) -> str | None:
-    """Return how an operator would write a value of JSON, if at all."""
+    """Return a value of JSON as an operator writes it, if possible."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, bool):

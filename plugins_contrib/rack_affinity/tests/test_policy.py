@@ -1,4 +1,4 @@
-"""What the filter admits, and what it makes of its options."""
+"""The nodes that the filter admits, and its options."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class TestPlaces(unittest.TestCase):
         self.assertFalse(admits({'rack': 'R1'}, 'rack=r1'))
         self.assertFalse(admits({'Rack': 'r1'}, 'rack=r1'))
 
-    def test_what_nobody_could_write_matches_nothing(self) -> None:
+    def test_unwritable_values_match_nothing(self) -> None:
         for value in (None, [], ['r1'], {}, {'r1': 1}):
             with self.subTest(value=value):
                 self.assertFalse(admits({'rack': value}, f'rack={value}'))

@@ -1,4 +1,4 @@
-"""The filter for nodes of certain resource classes."""
+"""A filter for nodes of certain resource classes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ironic_ownership import contracts
 class ResourceClassPolicy(contracts.FilterPolicy):
     """Nodes whose ``resource_class`` is one of those named.
 
-    A node without a class is nobody's. Ironic filters by one class at a time
-    and a scope cannot say which, so the scope is everything.
+    A node without a class is unowned. Ironic filters by one class at a time
+    and a scope has none, so the scope is everything.
     """
 
     contract_version = 1
@@ -38,7 +38,7 @@ class ResourceClassPolicy(contracts.FilterPolicy):
             )
 
     def settings(self) -> Mapping[str, contracts.Value]:
-        """Return the classes in one order, each once."""
+        """Return the classes sorted, each once."""
         return {'resource_classes': tuple(sorted(self._classes))}
 
     def remarks(self) -> list[str]:

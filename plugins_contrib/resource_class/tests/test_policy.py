@@ -1,4 +1,4 @@
-"""What the filter admits, and what it makes of its options."""
+"""The nodes that the filter admits, and its options."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def instance() -> str:
 
 
 class AllocationsContract(_Case):
-    """What everything does that reserves; mixed into a test case.
+    """Laws of every implementation of allocations.
 
     Each test begins with an Ironic that has no nodes.
     """
@@ -156,7 +156,7 @@ class AllocationsContract(_Case):
         self.assertIsNone(self.client.get(second))
         self.assertEqual([], self.client.mine('two'))
 
-    def test_after_an_error_it_is_made_anew(self) -> None:
+    def test_after_an_error_it_is_made_again(self) -> None:
         uuids = self.enrol(2)
         first, second = instance(), instance()
         self._create(first, uuids[:1])
@@ -234,7 +234,7 @@ class AllocationsContract(_Case):
         self.assertEqual(uuids[1], self._create(instance(), uuids).node_uuid)
         self.assertIs(ERROR, self._create(instance(), [MISSING]).state)
 
-    def test_what_somebody_else_made_is_left_alone(self) -> None:
+    def test_allocation_of_another_client_is_left_alone(self) -> None:
         uuids = self.enrol(2)
         theirs = instance()
         self.reserve_as_another_client(uuids[0], theirs)

@@ -1,6 +1,6 @@
 """Ironic's reservations in memory, for tests of what uses them.
 
-The fake must not know more than the contract: whatever it can do, the real
+The fake must not know more than the contract: all that it can do, the real
 clients are proven to do by the same suite, ``testing.allocations``.
 """
 
@@ -112,7 +112,7 @@ class FakeAllocations(allocations.Allocations):
                 return False
             if found.owner is None:
                 raise exceptions.AllocationConflictError(
-                    f'somebody else made the allocation of {instance_uuid}'
+                    f'another client made the allocation of {instance_uuid}'
                 )
             node = self.nodes.get(found.node_uuid or '')
             if node is not None:

@@ -17,7 +17,7 @@ MISSING = '00000000-0000-4000-8000-00000000dead'
 
 
 class InventoryContract(_Case):
-    """What every inventory does; mixed into a test case that makes one.
+    """Laws of every inventory; mixed into a test case that makes one.
 
     Each test begins with an empty Ironic.
     """

@@ -301,7 +301,7 @@ class MoveContract(records.RecordsContract):
         )
         self.assertEqual([REFUSED, MOVED, MOVED], [r.state for r in results])
 
-    def test_node_that_nobody_owns_can_be_moved(self) -> None:
+    def test_unowned_node_can_be_moved(self) -> None:
         epoch = self.register('host1')
         self.assert_applied('host1', epoch, Release(records.uuid(3)))
         (result,) = self.move(self.seen(3))

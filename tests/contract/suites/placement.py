@@ -1,7 +1,7 @@
 """A Placement in memory, and the laws that every Placement has to keep.
 
 The fake is for tests of what uses Placement. It must not know more than the
-contract: whatever it can do, the real client is proven to do by the same
+contract: all that it can do, the real client is proven to do by the same
 suite, :class:`PlacementContract`, run against a real Placement.
 """
 
@@ -164,7 +164,7 @@ class FakePlacement(Placement):
 
 
 class PlacementContract(_Case):
-    """What every Placement does; mixed into a test case that makes one.
+    """Laws of every Placement; mixed into a test case that makes one.
 
     Each test begins without providers.
     """
@@ -195,7 +195,7 @@ class PlacementContract(_Case):
         self.assertIsNone(self.placement.traits(MISSING))
         self.assertIs(False, self.placement.delete_provider(MISSING))
 
-    def test_provider_nobody_uses_is_deleted_once(self) -> None:
+    def test_unused_provider_is_deleted_once(self) -> None:
         uuid, other = self.provide(), self.provide()
         self.assertEqual(frozenset(), self.placement.consumers(uuid))
         self.assertIs(True, self.placement.delete_provider(uuid))

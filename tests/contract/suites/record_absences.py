@@ -44,7 +44,7 @@ class AbsenceContract(records.RecordsContract):
             self.records.retire('host1', old, grace=0)
         self.assertEqual(before, self.state())
 
-    def test_nobody_is_active_after_a_retirement(self) -> None:
+    def test_no_process_is_active_after_a_retirement(self) -> None:
         epoch = self.retired()
         service = self.service('host1')
         self.assertIsNone(service.incarnation)

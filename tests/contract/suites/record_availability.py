@@ -50,7 +50,7 @@ class AvailabilityContract(records.RecordsContract):
         self.assertIsNotNone(self.record().unavailable_since)
         self.assertEqual(['owner_changed'], self.kinds(1))
 
-    def test_node_is_available_until_it_is_judged(self) -> None:
+    def test_node_is_available_until_it_is_evaluated(self) -> None:
         self.assert_applied('host1', self.epoch, records.claim(1))
         self.assertIsNone(self.record().unavailable)
         self.assertIsNone(self.record().unavailable_since)
@@ -162,7 +162,7 @@ class AvailabilityContract(records.RecordsContract):
         self.claimed()
         self.assertIn(_CHANGED, self.kinds(1))
 
-    def test_only_the_owner_judges(self) -> None:
+    def test_only_the_owner_evaluates(self) -> None:
         self.claimed()
         two = self.register('host2')
         self.assert_refused(

@@ -1,4 +1,4 @@
-"""How a node gets an owner, in every implementation of the records."""
+"""Laws of claims, for every implementation of the records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.contract.suites import records
 
 
 class ClaimContract(records.RecordsContract):
-    """How a node gets an owner."""
+    """Claims of nodes."""
 
     def test_claimed_node_shows_what_ironic_said(self) -> None:
         epoch = self.register('host1')
@@ -110,7 +110,7 @@ class ClaimContract(records.RecordsContract):
             'host2', two, records.claim(1, seen_host='host1', seen_epoch=one)
         )
 
-    def test_claim_that_came_too_late_fences_nobody(self) -> None:
+    def test_claim_that_came_too_late_fences_no_service(self) -> None:
         one, two = self.register('host1'), self.register('host2')
         self.register('host3')
         self.assert_applied('host1', one, records.claim(1))

@@ -1,4 +1,4 @@
-"""What operators do to services, as every implementation has it."""
+"""Laws of operators' changes to services, for every implementation."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class OperatorContract(records.RecordsContract):
                 self.records.apply('host1', its, [records.claim(2)])
         self.assertIsNone(self.find(2))
 
-    def test_registering_anew_does_not_help_while_forced_down(self) -> None:
+    def test_registering_again_does_not_help_while_forced_down(self) -> None:
         self.register('host1')
         self.set_service('host1', forced_down=True)
         again = self.register('host1')

@@ -1,4 +1,4 @@
-"""Which process of a service is active, in all implementations."""
+"""Laws of the active process of a service, for every implementation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ProcessContract(records.RecordsContract):
             self.records.apply('host1', old, [records.claim(1)])
         self.assert_applied('host1', new, records.claim(1))
 
-    def test_active_process_registers_anew(self) -> None:
+    def test_active_process_registers_again(self) -> None:
         epoch = self.start('one', 'one', 'two')
         self.assertGreater(self.start('one', 'one', 'two'), epoch)
         self.assert_stands_by('two', 'one', 'two', active='one')

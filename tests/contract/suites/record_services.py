@@ -109,7 +109,7 @@ class ServiceContract(records.RecordsContract):
         self.assertFalse(self.service('host1').fenced)
         self.assert_applied('host1', again, records.claim(2))
 
-    def test_epoch_only_grows_whatever_happens(self) -> None:
+    def test_epoch_only_grows_in_every_case(self) -> None:
         other = self.register('host2')
         epochs = [self.register('host1')]
         self.assert_applied('host1', epochs[-1], records.claim(1))

@@ -37,7 +37,7 @@ def node(number: int, **values: Any) -> model.Node:
 
 
 def claim(number: int, **values: Any) -> Claim:
-    """Return the claim of a node that nobody owns, or as ``values`` say."""
+    """Return the claim of an unowned node, changed by ``values``."""
     seen = {
         name: values.pop(name)
         for name in ('seen_host', 'seen_epoch')

@@ -10,7 +10,7 @@ ACTOR = 'operator@somewhere'
 
 
 class RemovalContract(records.RecordsContract):
-    """What an operator may delete, and what the owner sees of it."""
+    """Deletions by an operator, and their effect on the owner."""
 
     def make_removals(self) -> removals.Removals:
         """Return an access to the same database as this test's records."""
@@ -65,7 +65,7 @@ class RemovalContract(records.RecordsContract):
         self.assert_nothing_is_removed(seen_host='host2', seen_epoch=two)
         self.assert_nothing_is_removed(seen_host=None, seen_epoch=None)
 
-    def test_owner_that_registered_anew_keeps_its_record(self) -> None:
+    def test_owner_that_registered_again_keeps_its_record(self) -> None:
         again = self.register('host1')
         self.assert_nothing_is_removed()
         self.assertIs(True, self.remove(seen_epoch=again))
@@ -81,7 +81,7 @@ class RemovalContract(records.RecordsContract):
         )
         self.assert_nothing_is_removed()
 
-    def test_record_that_nobody_owns_is_removed(self) -> None:
+    def test_unowned_record_is_removed(self) -> None:
         self.assert_applied('host1', self.epoch, Release(records.uuid(1)))
         self.assert_nothing_is_removed()
         self.assertIs(True, self.remove(seen_host=None, seen_epoch=None))

@@ -1,4 +1,4 @@
-"""What is recorded when Ironic gave a node to a reservation."""
+"""Laws of the activation of a reservation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.contract.suites import records, reservations
 
 
 class ActivationContract(reservations.ReservationContract):
-    """What is recorded when Ironic gave a node."""
+    """Records of an allocated node."""
 
     def test_service_owns_the_node_and_its_instance_in_one_event(self) -> None:
         made = self.reserve()
@@ -40,7 +40,7 @@ class ActivationContract(reservations.ReservationContract):
         )
         self.assertEqual(['node_reserved'], self.kinds(1))
 
-    def test_service_itself_writes_when_nobody_is_named(self) -> None:
+    def test_service_itself_writes_when_no_actor_is_named(self) -> None:
         begun = self.reservations.begin(reservations.wanted())
         self.reservations.activate(begun.id, records.node(1), epoch=self.epoch)
         self.assertEqual('host1', self.last_event()[0])

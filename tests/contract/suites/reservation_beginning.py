@@ -1,4 +1,4 @@
-"""How a reservation on record begins."""
+"""Laws of the beginning of a reservation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.contract.suites import records, reservations
 
 
 class BeginningContract(reservations.ReservationContract):
-    """How a reservation comes to be."""
+    """Beginning of a reservation."""
 
     def test_begun_reservation_is_read_as_it_was_asked_for(self) -> None:
         asked = dataclasses.replace(

@@ -1,4 +1,4 @@
-"""How a reservation on record ends, and what a move does to it."""
+"""Laws of the end and the move of a reservation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.contract.suites import records, reservations
 
 
 class EndContract(reservations.ReservationContract):
-    """How a reservation is confirmed, deleted and closed."""
+    """Confirmation, deletion and closing."""
 
     def test_confirmed_one_does_not_expire(self) -> None:
         begun = self.reservations.begin(reservations.wanted(), lifetime=60)
@@ -176,7 +176,7 @@ class EndContract(reservations.ReservationContract):
 
 
 class MovedReservationContract(reservations.ReservationContract):
-    """What a move does to a reservation."""
+    """Effect of a move on a reservation."""
 
     def move(self, number: int, destination: str) -> None:
         """Have an operator move a node, and its instance."""

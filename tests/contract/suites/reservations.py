@@ -54,7 +54,7 @@ def wanted(number: int = 1, **values: Any) -> Reservation:
 
 
 class ReservationContract(records.RecordsContract):
-    """What is on record of a reservation, from its beginning to its end."""
+    """A reservation on record, from its beginning to its end."""
 
     def make_reservations(self) -> Reservations:
         """Return an access to the same database as this test's records."""
@@ -77,7 +77,7 @@ class ReservationContract(records.RecordsContract):
 
     def assert_not_activated(
         self,
-        id_: str,
+        reservation_id: str,
         error: type[Exception] = exceptions.ReservationConflictError,
         epoch: int | None = None,
     ) -> None:
@@ -85,7 +85,7 @@ class ReservationContract(records.RecordsContract):
         self.assert_nothing_changes(
             error,
             self.reservations.activate,
-            id_,
+            reservation_id,
             records.node(1),
             epoch=self.epoch if epoch is None else epoch,
         )

@@ -10,8 +10,8 @@ from ironic_ownership.contracts import options
 Type = options.OptionType
 
 
-def option(type_: options.OptionType, **values) -> options.Option:
-    return options.Option('name', type_, 'Help.', **values)
+def option(kind: options.OptionType, **values) -> options.Option:
+    return options.Option('name', kind, 'Help.', **values)
 
 
 class TestOptions(unittest.TestCase):
@@ -19,18 +19,18 @@ class TestOptions(unittest.TestCase):
         return plugin.to_oslo(declared).type(text)
 
     def test_each_type_reads_its_text(self) -> None:
-        for type_, text, value in (
+        for kind, text, value in (
             (Type.STRING, 'a, b', 'a, b'),
             (Type.INTEGER, '5', 5),
             (Type.FLOAT, '0.5', 0.5),
             (Type.BOOLEAN, 'yes', True),
             (Type.LIST, 'a, b', ['a', 'b']),
         ):
-            self.assertEqual(value, self.parsed(option(type_), text))
+            self.assertEqual(value, self.parsed(option(kind), text))
 
     def test_every_type_is_known(self) -> None:
-        for type_ in options.OptionType:
-            plugin.to_oslo(option(type_))
+        for kind in options.OptionType:
+            plugin.to_oslo(option(kind))
 
     def test_regex_has_to_match_the_whole_text(self) -> None:
         declared = option(Type.STRING, regex='a|bc')
@@ -40,8 +40,8 @@ class TestOptions(unittest.TestCase):
                 self.parsed(declared, text)
 
     def test_bounds_are_kept(self) -> None:
-        for type_ in (Type.INTEGER, Type.FLOAT):
-            declared = option(type_, minimum=1, maximum=3)
+        for kind in (Type.INTEGER, Type.FLOAT):
+            declared = option(kind, minimum=1, maximum=3)
             self.parsed(declared, '3')
             for text in ('0', '4'):
                 with self.assertRaises(ValueError):

@@ -91,7 +91,7 @@ class TestReading(unittest.TestCase):
         self.assertEqual(read, contract.Request.from_mapping(json.loads(text)))
 
     @given(_json)
-    def test_whatever_is_sent_is_read_or_refused_with_its_faults(
+    def test_any_document_is_read_or_refused_with_its_faults(
         self, body
     ) -> None:
         try:
@@ -100,7 +100,7 @@ class TestReading(unittest.TestCase):
             self.assertTrue(exc.faults)
 
     @given(st.sampled_from(contract.KEYS), _json)
-    def test_whatever_a_key_holds_is_read_or_refused_by_its_name(
+    def test_any_value_of_a_key_is_read_or_refused_by_its_name(
         self, key, value
     ) -> None:
         for fault in faults(**{key: value}):
@@ -126,7 +126,7 @@ class TestReading(unittest.TestCase):
             ),
         )
 
-    def test_every_fault_is_told_at_once(self) -> None:
+    def test_all_faults_are_reported_together(self) -> None:
         with self.assertRaises(exceptions.RequestError) as caught:
             contract.Request.from_mapping(
                 {

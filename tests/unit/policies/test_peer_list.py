@@ -13,7 +13,7 @@ def policy(*names: str) -> peer_list.PeerListPolicy:
 
 
 class TestPeerList(unittest.TestCase):
-    def test_named_peers_are_the_peers_whoever_is_alive(self) -> None:
+    def test_named_peers_are_the_peers_alive_or_not(self) -> None:
         self.assertEqual(
             {'host1', 'host2'},
             policy('host1', 'host2').peers(

@@ -13,7 +13,7 @@ def policy(**settings: model.Value) -> reservation.ReservationPolicy:
 
 
 class TestReservation(unittest.TestCase):
-    def test_every_node_belongs_to_nobody(self) -> None:
+    def test_every_node_is_left_unowned(self) -> None:
         nodes = [model.Node('1'), model.Node('2', instance_uuid='i')]
         self.assertEqual([None, None], policy().assign(nodes, ('host1',)))
 

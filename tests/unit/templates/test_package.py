@@ -1,4 +1,4 @@
-"""What ``plugin new`` would write, without writing it."""
+"""The packages of ``plugin new``, without writing them."""
 
 import ast
 import configparser
