@@ -119,7 +119,7 @@ class RequestContext:
 
     @property
     def reports_inventory(self) -> bool:
-        """Whether nodes are reported to Placement.
+        """Tell whether nodes are reported to Placement.
 
         :raises ConfigurationError: if its options can't work.
         """
@@ -140,7 +140,7 @@ class RequestContext:
 
     @property
     def sharded(self) -> bool:
-        """Whether nodes may be listed by shard only: law 4."""
+        """Tell whether nodes may be listed by shard only: law 4."""
         return self.scope.shard is not None
 
     @contextlib.contextmanager

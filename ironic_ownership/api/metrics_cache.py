@@ -1,7 +1,7 @@
-"""Find out what the metrics say, once in a while, for all who ask.
+"""Cache of the metrics, refreshed in the background.
 
-To judge the deployment all its nodes are listed, so it is not done for every
-scrape; nor while a scraper waits, if that takes longer than a scraper does.
+Metrics need a list of all nodes, so they are not computed for every scrape,
+nor while a scraper waits if that takes longer than its time-out.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ironic_ownership.observe import metrics
 LOG = log.getLogger(__name__)
 
 PATIENCE = 5.0
-"""Seconds for which a scraper waits for news: Prometheus gives up after ten
-where nobody changed it."""
+"""Seconds for which a scraper waits for fresh metrics. The default time-out
+of Prometheus is ten."""
 
 
 @dataclasses.dataclass(frozen=True)
-class _Found:
-    """What was found out.
+class _Snapshot:
+    """The metrics of one moment.
 
-    :param at: when, on the clock.
+    :param at: of the clock, in seconds.
     :param took: seconds.
     """
 
@@ -43,12 +43,11 @@ class _Found:
 
 
 class Gauges:
-    """What the metrics say, kept for an interval.
+    """The metrics, cached for an interval.
 
     :param read: reads the whole deployment, as far as it answers.
     :param interval: seconds.
-    :param patience: seconds to wait for what is new where there is
-        something old.
+    :param patience: seconds to wait for a refresh while old metrics exist.
     :param clock: monotonic.
     """
 
@@ -67,64 +66,64 @@ class Gauges:
         self._patience = patience
         self._clock = clock
         self._lock = threading.Lock()
-        self._found: _Found | None = None
-        self._look: futures.Future[_Found] | None = None
+        self._cached: _Snapshot | None = None
+        self._refresh: futures.Future[_Snapshot] | None = None
 
     def families(self) -> list[metrics.Family]:
-        """Return all metrics, and how old they are.
+        """Return all metrics, and their age.
 
-        None is older than the interval, unless finding them out anew takes
-        longer than the patience.
+        They are not older than the interval, unless a refresh takes longer
+        than the patience.
         """
         with self._lock:
-            found = self._found
-            if self._look is None and self._is_due():
-                self._look = self._begin()
-            look = self._look
-        if look is not None:
-            futures.wait([look], self._patience if found else None)
-            if look.done():
-                found = look.result()
+            found = self._cached
+            if self._refresh is None and self._is_due():
+                self._refresh = self._start()
+            refresh = self._refresh
+        if refresh is not None:
+            futures.wait([refresh], self._patience if found else None)
+            if refresh.done():
+                found = refresh.result()
         assert found is not None
         age = self._clock() - found.at
         return [*found.families, *metrics.taken(found.took, age)]
 
     def _is_due(self) -> bool:
         return (
-            self._found is None
-            or self._clock() >= self._found.at + self._interval
+            self._cached is None
+            or self._clock() >= self._cached.at + self._interval
         )
 
-    def _begin(self) -> futures.Future[_Found]:
-        look: futures.Future[_Found] = futures.Future()
+    def _start(self) -> futures.Future[_Snapshot]:
+        refresh: futures.Future[_Snapshot] = futures.Future()
         threading.Thread(
-            target=self._find, args=(look,), name='metrics', daemon=True
+            target=self._run, args=(refresh,), name='metrics', daemon=True
         ).start()
-        return look
+        return refresh
 
-    def _find(self, look: futures.Future[_Found]) -> None:
+    def _run(self, refresh: futures.Future[_Snapshot]) -> None:
         try:
             began = self._clock()
             families = families_of(self._read(), self._interpret)
             now = self._clock()
-            found = _Found(families, now, now - began)
-        # Raised by those who wait, and tried again for the next.
+            found = _Snapshot(families, now, now - began)
+        # Raised in the waiting threads; the next request tries again.
         except Exception as exc:
-            LOG.exception('the metrics could not be found out')
+            LOG.exception('the metrics could not be refreshed')
             with self._lock:
-                self._look = None
-            look.set_exception(exc)
+                self._refresh = None
+            refresh.set_exception(exc)
         else:
             with self._lock:
-                self._found, self._look = found, None
-            look.set_result(found)
+                self._cached, self._refresh = found, None
+            refresh.set_result(found)
 
 
 def families_of(
     seen: deployment_snapshot.DeploymentSnapshot,
     interpret: policy_set.Interpreter,
 ) -> list[metrics.Family]:
-    """Return the metrics of one moment; without what did not answer."""
+    """Return the metrics of one moment, without the parts in an outage."""
     facts = problem.Facts(seen, interpret)
     found = [
         metrics.answers({str(p): p not in seen.unread for p in Part}),

@@ -1,8 +1,8 @@
-"""Lists that are kept for a while, for those who walk over their pages.
+"""Short-lived cache of full lists, so that later pages need no new read.
 
-A list of all nodes costs the same whether one page of it is asked for or
-every one. The first page is always read anew; only those that follow it are
-taken from here. A process that does not have it reads it again.
+A list of all nodes costs the same for one page and for all of them. The first
+page always reads the list again; later ones take it from here. Another
+process of the service, without it, reads it again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Any
 
-KEPT = 4
-"""So many lists at most: one of 100,000 nodes takes some 100 MB."""
+MAX_LISTS = 4
+"""The maximum number of lists: one of 100,000 nodes takes some 100 MB."""
 
 
 class PageCache:
@@ -29,26 +29,26 @@ class PageCache:
         self._lifetime = lifetime
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: dict[Hashable, tuple[float, Any]] = {}
+        self._values: dict[Hashable, tuple[float, Any]] = {}
 
     def get(self, key: Hashable) -> Any | None:
-        """Return what is kept under a key, if it is young enough."""
+        """Return the value of a key, if it has not expired."""
         with self._lock:
-            self._forget()
-            found = self._kept.get(key)
+            self._expire()
+            found = self._values.get(key)
         return found[1] if found else None
 
     def put(self, key: Hashable, value: Any) -> None:
-        """Keep something, and let go of the oldest if there are many."""
+        """Store a value, and remove the oldest if there are too many."""
         with self._lock:
-            self._forget()
-            self._kept.pop(key, None)
-            while len(self._kept) >= KEPT:
-                del self._kept[next(iter(self._kept))]
+            self._expire()
+            self._values.pop(key, None)
+            while len(self._values) >= MAX_LISTS:
+                del self._values[next(iter(self._values))]
             if self._lifetime > 0:
-                self._kept[key] = self._clock() + self._lifetime, value
+                self._values[key] = self._clock() + self._lifetime, value
 
-    def _forget(self) -> None:
+    def _expire(self) -> None:
         now = self._clock()
-        for key in [k for k, (end, _) in self._kept.items() if end <= now]:
-            del self._kept[key]
+        for key in [k for k, (end, _) in self._values.items() if end <= now]:
+            del self._values[key]

@@ -1,7 +1,7 @@
 """The WSGI application: operations on Flask, and the layers around it.
 
-From the outside in: request id, one form of errors, the address behind a
-proxy, health, size of bodies, who the client is, the operations.
+From the outside in: request id, one form of errors, the client's address
+from a proxy, health, size of bodies, tokens, the operations.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 from oslo_middleware import healthcheck, http_proxy_to_wsgi, sizelimit
-from oslo_middleware import request_id as request_id_
+from oslo_middleware.request_id import RequestId
 
 from ironic_ownership.api.context import RequestContext
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import error_middleware
-from ironic_ownership.web.flask_app import Site
+from ironic_ownership.web.flask_app import OperationsApp
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -32,20 +32,20 @@ def build(
     :param conf: with the group ``api``.
     :raises cfg.Error: if an option has a value that it can't have.
     """
-    site = Site(conf, context)
-    below: WSGIApplication = site.operations(name)
-    if site.keystone:
-        below = _Tokens(below, conf, site.public)
+    served = OperationsApp(conf, context)
+    below: WSGIApplication = served.build(name)
+    if served.keystone:
+        below = _Tokens(below, conf, served.public)
     below = sizelimit.RequestBodySizeLimiter(below, conf)
     below = _at(HEALTH, healthcheck.Healthcheck(below, conf), below)
     below = http_proxy_to_wsgi.HTTPProxyToWSGI(below, conf)
-    return request_id_.RequestId(error_middleware.OneForm(below), conf)
+    return RequestId(error_middleware.OneForm(below), conf)
 
 
 def _at(
     path: str, there: WSGIApplication, elsewhere: WSGIApplication
 ) -> WSGIApplication:
-    """Return what answers one path by itself."""
+    """Return an application that routes one path to another application."""
 
     def answer(
         environ: WSGIEnvironment, start_response: StartResponse
@@ -57,7 +57,7 @@ def _at(
 
 
 class _Tokens:
-    """Asks clients who they are, except for what is answered to everybody."""
+    """Authenticates clients by tokens, except for public paths."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class _Tokens:
             self._guarded: WSGIApplication = auth_token.AuthProtocol(
                 below, {'oslo_config_config': conf}
             )
-        except Exception as exc:  # whatever its libraries raise
+        except Exception as exc:  # any error of its libraries
             raise exceptions.ConfigurationError(
                 [f'[keystone_authtoken] cannot be used: {exc}']
             ) from exc
@@ -84,7 +84,7 @@ class _Tokens:
     ) -> Any:
         """Answer one request."""
         if environ.get('PATH_INFO') in self._public:
-            _forget_who(environ)
+            _remove_identity(environ)
             return self._below(environ, start_response)
         return self._guarded(environ, start_response)
 
@@ -112,8 +112,8 @@ def _check_tokens(conf: cfg.ConfigOpts) -> None:
         )
 
 
-def _forget_who(environ: WSGIEnvironment) -> None:
-    """Take out what only the layer that checks tokens may say."""
+def _remove_identity(environ: WSGIEnvironment) -> None:
+    """Remove the headers that only the layer that checks tokens may set."""
     for name in [
         key
         for key in environ

@@ -33,7 +33,7 @@ LOG = log.getLogger(__name__)
 
 
 def arguments(environment: Mapping[str, str]) -> list[str]:
-    """Return what an environment says about the configuration."""
+    """Return the options for the configuration in an environment."""
     return [
         f'{option}={path}'
         for option, name in (
@@ -46,11 +46,11 @@ def arguments(environment: Mapping[str, str]) -> list[str]:
 
 
 def configure(argv: Sequence[str]) -> cfg.ConfigOpts:
-    """Read the configuration, and log as it says.
+    """Read the configuration and set up the log.
 
     :param argv: ``--config-file`` and ``--config-dir`` arguments, if any.
     :raises cfg.Error: if a file can't be read or a value has no such type.
-    :raises ConfigurationError: if that can't work.
+    :raises ConfigurationError: if the log cannot be set up.
     """
     conf = new(argv, PROG)
     api.register_opts(conf)
@@ -68,8 +68,8 @@ def build(conf: cfg.ConfigOpts) -> WSGIApplication:
     """Build the application of a configuration."""
     if conf.api.auth_strategy != api.KEYSTONE:
         LOG.warning(
-            'clients are not asked who they are: only those on this machine '
-            'are answered. [api] auth_strategy = keystone changes that'
+            'clients are not authenticated: only those on this machine are '
+            'answered. [api] auth_strategy = keystone changes that'
         )
     return web_application.build(
         conf,

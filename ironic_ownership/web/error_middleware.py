@@ -1,7 +1,7 @@
-"""The outermost layer: every error in one form, whoever answered.
+"""The outermost layer: every error in one form.
 
 Layers below, such as the one that checks tokens, answer in forms of their
-own. What an operation answered has the right form already, and passes.
+own. The errors of operations have the right form already, and pass.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
-from oslo_middleware import request_id as request_id_
+from oslo_middleware.request_id import ENV_REQUEST_ID
 
 from ironic_ownership.web import errors
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 FORMED = 'ironic_ownership.formed'
-"""Set in the environment of a request whose answer has its form."""
+"""The key in the environment of a request whose answer has the form."""
 
 _HINTS = {
     401: 'Send a valid token of Keystone in the header X-Auth-Token',
@@ -33,7 +33,7 @@ _KEPT = frozenset(('allow', 'www-authenticate', 'retry-after'))
 
 
 class OneForm:
-    """Puts errors of other layers into the form that all errors have."""
+    """Converts the errors of other layers into the form of all errors."""
 
     def __init__(self, below: WSGIApplication) -> None:
         self._below = below
@@ -42,7 +42,7 @@ class OneForm:
         self, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
         """Answer one request."""
-        said: list[tuple[int, list[tuple[str, str]]]] = []
+        failed: list[tuple[int, list[tuple[str, str]]]] = []
 
         def start(
             status: str, headers: list[tuple[str, str]], exc_info: Any = None
@@ -50,20 +50,20 @@ class OneForm:
             number = int(status[:3])
             if number < 400 or environ.get(FORMED):
                 return start_response(status, headers, exc_info)
-            said.append((number, headers))
+            failed.append((number, headers))
             return lambda data: None
 
         try:
             answer = self._below(environ, start)
-        except Exception:  # the edge: told once, in the log
+        except Exception:  # the outermost layer: logged once
             LOG.exception('a layer of the HTTP service failed')
             return self._formed(environ, start_response, 500, [])
-        if not said:
+        if not failed:
             return answer
         close = getattr(answer, 'close', None)
         if close is not None:
             close()
-        return self._formed(environ, start_response, *said[-1])
+        return self._formed(environ, start_response, *failed[-1])
 
     def _formed(
         self,
@@ -73,8 +73,8 @@ class OneForm:
         headers: list[tuple[str, str]],
     ) -> Iterable[bytes]:
         phrase = http.HTTPStatus(status).phrase
-        request_id = environ.get(request_id_.ENV_REQUEST_ID, '')
-        said = (
+        request_id = environ.get(ENV_REQUEST_ID, '')
+        form = (
             errors.unexpected(request_id)
             if status == http.HTTPStatus.INTERNAL_SERVER_ERROR
             else errors.form(
@@ -84,7 +84,7 @@ class OneForm:
                 request_id,
             )
         )
-        body = json.dumps(said).encode()
+        body = json.dumps(form).encode()
         kept = [(k, v) for k, v in headers if k.lower() in _KEPT]
         fresh = wsgiref.headers.Headers(kept)
         fresh['Content-Type'] = 'application/json'

@@ -13,7 +13,7 @@ from ironic_ownership.api import errors as api_errors
 from ironic_ownership.contracts import exceptions
 
 STATUSES: Mapping[str, int] = {
-    # What was asked
+    # The request
     'impossible_scenario': 400,
     'invalid_request': 400,
     'unauthenticated': 401,
@@ -37,7 +37,7 @@ STATUSES: Mapping[str, int] = {
     'service_refused': 409,
     'standby': 409,
     'wrong_scope': 409,
-    # What does not answer: it may, later
+    # An outage: a later attempt may succeed
     'backend_unavailable': 503,
     'busy': 503,
     'ironic_unavailable': 503,
@@ -48,13 +48,13 @@ STATUSES: Mapping[str, int] = {
     'records_unavailable': 503,
     'reservation_unfinished': 503,
     'schema': 503,
-    # What answers, and is of no use
+    # An unusable answer
     'ironic': 502,
     'ironic_too_old': 502,
     'no_provider': 502,
     'placement': 502,
     'placement_refused': 502,
-    # What is wrong here
+    # A fault of this service
     'configuration': 500,
     'error': 500,
     'plugin': 500,
@@ -76,10 +76,10 @@ CODES: Mapping[int, str] = {
     500: 'error',
     503: 'unavailable',
 }
-"""The code of what WSGI layers answer, which know statuses alone."""
+"""The codes of errors of WSGI layers, by their statuses."""
 
 SECRET = frozenset(('configuration', 'policy_settings', 'error'))
-"""Codes whose message may quote the configuration: for the log alone."""
+"""Codes whose message may quote the configuration: for the log only."""
 
 SCHEMA: Mapping[str, Any] = {
     'type': 'object',
@@ -98,19 +98,19 @@ SCHEMA: Mapping[str, Any] = {
                 },
                 'message': {
                     'type': 'string',
-                    'description': 'What is wrong, for people.',
+                    'description': 'The fault, in words.',
                 },
                 'hint': {
                     'type': 'string',
-                    'description': 'What can be done about it; may be empty.',
+                    'description': 'A remedy; may be empty.',
                 },
                 'request_id': {
                     'type': 'string',
-                    'description': 'Under which the log has it.',
+                    'description': 'The id of the request in the log.',
                 },
                 'details': {
                     'type': 'object',
-                    'description': 'What some codes say for programs: '
+                    'description': 'Details for programs, by code: '
                     'gates_failed the "nodes" and the "gates", no_match how '
                     'many nodes each condition "removed", out_of_service the '
                     '"needed" conductors.',
@@ -122,19 +122,19 @@ SCHEMA: Mapping[str, Any] = {
 
 
 class UnsupportedMediaTypeError(exceptions.OwnershipError):
-    """The client sent something other than JSON."""
+    """The body is not JSON."""
 
     code = 'unsupported_media_type'
 
 
 class ForbiddenError(exceptions.OwnershipError):
-    """The rules of access do not allow it to this client."""
+    """The access rules do not allow the operation to the client."""
 
     code = 'forbidden'
 
 
 def status(error: exceptions.OwnershipError) -> int:
-    """Return the status of an answer that tells of this error."""
+    """Return the status for an error."""
     return STATUSES.get(error.code, 500)
 
 
@@ -145,12 +145,11 @@ def form(
     request_id: str,
     details: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the body of an answer that tells of an error."""
-    said = ' '.join(message.split())
+    """Return the body for an error."""
     return {
         'error': {
             'code': code,
-            'message': said,
+            'message': ' '.join(message.split()),
             'hint': hint,
             'request_id': request_id,
             **({'details': details} if details else {}),
@@ -176,10 +175,10 @@ def form_of(
 
 
 def unexpected(request_id: str, code: str = 'error') -> dict[str, Any]:
-    """Return the body for what the client can do nothing about."""
+    """Return the body for an error that only the operator can resolve."""
     return form(
         code,
         'the service failed',
-        f'Its log tells why, under {request_id}',
+        f'Its log has the reason, under {request_id}',
         request_id,
     )

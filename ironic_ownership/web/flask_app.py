@@ -1,7 +1,7 @@
-"""The operations as one deployment serves them, on Flask.
+"""The Flask application of the operations.
 
-Each request is admitted, checked, handled and answered here. What is around
-that, such as tokens and the size of bodies, are layers of ``application``.
+Each request is authorized, validated and handled here. Tokens and the size
+of bodies are layers of ``application``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import functools
 import ipaddress
 import re
 import urllib.parse
-from collections.abc import Callable
 from typing import Any
 
 import flask
@@ -18,7 +17,7 @@ import werkzeug.exceptions
 from oslo_config import cfg
 from oslo_context import context
 from oslo_log import log
-from oslo_middleware import request_id as request_id_
+from oslo_middleware.request_id import ENV_REQUEST_ID
 
 from ironic_ownership.api import operation, page_cache
 from ironic_ownership.api.context import RequestContext
@@ -40,11 +39,11 @@ _CREDENTIALS = re.compile(r'(\w://)[^/@\s"]+@')
 METRICS = 'metrics:show'
 
 
-class Site:
-    """The operations, as one deployment serves them.
+class OperationsApp:
+    """The operations of one deployment.
 
-    :ivar keystone: whether clients are asked who they are.
-    :ivar public: paths that are answered to everybody.
+    :ivar keystone: whether clients are authenticated.
+    :ivar public: paths that need no token.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, context: RequestContext) -> None:
@@ -52,19 +51,21 @@ class Site:
         self._max_limit: int = conf.api.max_limit
         self._page_cache = page_cache.PageCache(conf.api.list_lifetime)
         self.keystone = conf.api.auth_strategy == api.KEYSTONE
-        self._open = {
+        self._public_names = {
             one.name
             for one in routes.OPERATIONS
             if one.access is operation.Access.PUBLIC
             or (one.name == METRICS and conf.api.public_metrics)
         }
         self.public = frozenset(
-            one.path for one in routes.OPERATIONS if one.name in self._open
+            one.path
+            for one in routes.OPERATIONS
+            if one.name in self._public_names
         )
         self._rules = policies.Rules(conf) if self.keystone else None
 
-    def operations(self, name: str) -> flask.Flask:
-        """Return the operations as an application of Flask."""
+    def build(self, name: str) -> flask.Flask:
+        """Build the application."""
         app = flask.Flask(name, static_folder=None)
         app.json.sort_keys = False  # type: ignore[attr-defined]
         app.url_map.strict_slashes = True
@@ -77,15 +78,15 @@ class Site:
                 methods=[one.method],
                 provide_automatic_options=False,
             )
-        app.register_error_handler(
-            exceptions.OwnershipError, _told(errors.status, errors.form_of)
-        )
+        app.register_error_handler(exceptions.OwnershipError, _reported)
         app.register_error_handler(Exception, _unexpected)
         return app
 
     def _answer(self, one: operation.Operation, **path: str) -> flask.Response:
-        who = context.RequestContext.from_environ(flask.request.environ)
-        actor = self._admit(one, who)
+        credentials = context.RequestContext.from_environ(
+            flask.request.environ
+        )
+        actor = self._authorize(one, credentials)
         request = flask.request
         known = validation.path(path, one.parameters)
         query = validation.query(request.args, one.query)
@@ -100,7 +101,7 @@ class Site:
                 query,
                 body,
                 actor,
-                who.request_id or '',
+                credentials.request_id or '',
                 self._context,
                 self._max_limit,
                 request.script_root + request.path,
@@ -111,34 +112,37 @@ class Site:
         LOG.info('%s %s: %s', request.method, request.path, answer.status)
         return _response(answer, one.media_type)
 
-    def _admit(
-        self, one: operation.Operation, who: context.RequestContext
+    def _authorize(
+        self, one: operation.Operation, credentials: context.RequestContext
     ) -> str:
-        """Refuse who may not do it.
+        """Refuse a client that is not allowed to call the operation.
 
-        :returns: the client, as the records are to name it.
-        :raises ForbiddenError: if it may not.
+        :returns: the client, as the records name it.
+        :raises ForbiddenError: if it is not allowed.
         """
         remote = flask.request.remote_addr
         if self._rules is None:
-            # The name, because a browser asks for whoever gave it that name.
+            # A page of any site may let a browser send requests to a name
+            # that resolves to this machine.
             host = flask.request.headers.get('Host', 'localhost')
             if not (is_local(remote) and is_local(_name(host))):
                 raise errors.ForbiddenError(
-                    'clients are not asked who they are here, so only those '
-                    'on the same machine are answered, and under its name',
+                    'clients are not authenticated here, so only those on '
+                    'the same machine are answered, and under its name',
                     hint='Set [api] auth_strategy = keystone',
                 )
             return f'api@{remote or "local"}'
-        if one.name not in self._open:
-            self._rules.check(one, who)
-        user = flask.request.headers.get('X-User-Name') or who.user_id
-        project = who.project_id or who.system_scope or 'domain'
+        if one.name not in self._public_names:
+            self._rules.check(one, credentials)
+        user = flask.request.headers.get('X-User-Name') or credentials.user_id
+        project = (
+            credentials.project_id or credentials.system_scope or 'domain'
+        )
         return f'{user}@{project}'[:_LONGEST_ACTOR]
 
 
 def is_local(address: str | None) -> bool:
-    """Tell whether an address is of this machine; a socket file has none."""
+    """Tell whether an address is local; a socket file has none."""
     if not address:
         return True
     try:
@@ -164,36 +168,30 @@ def _response(answer: Answer, media_type: str) -> flask.Response:
     if answer.location is not None:
         where = flask.request.script_root + answer.location
         response.headers['Location'] = where
-    # What is true now is not true for long.
     response.headers['Cache-Control'] = 'no-store'
     return response
 
 
 def _json(body: Any) -> flask.Response:
-    """Return JSON, with no password that a text quotes from a URL."""
+    """Return JSON, without passwords in URLs that texts quote."""
     text = _CREDENTIALS.sub(r'\1***@', flask.json.dumps(body))
     return flask.Response(text, content_type='application/json')
 
 
 def _request_id() -> str:
-    return str(flask.request.environ.get(request_id_.ENV_REQUEST_ID, ''))
+    return str(flask.request.environ.get(ENV_REQUEST_ID, ''))
 
 
-def _told(
-    status_of: Callable[[Any], int],
-    form_of: Callable[[Any, str], dict[str, Any]],
-) -> Callable[[Any], flask.Response]:
-    def handle(error: exceptions.OwnershipError) -> flask.Response:
-        status = status_of(error)
-        level = log.ERROR if status >= 500 else log.INFO
-        request = flask.request
-        text = ' '.join(str(error).split())
-        LOG.log(
-            level, '%s %s: %s: %s', request.method, request.path, status, text
-        )
-        return _error(form_of(error, _request_id()), status)
-
-    return handle
+def _reported(error: exceptions.OwnershipError) -> flask.Response:
+    """Answer one of our own errors."""
+    status = errors.status(error)
+    request = flask.request
+    LOG.log(
+        log.ERROR if status >= 500 else log.INFO,
+        '%s %s: %s: %s',
+        *(request.method, request.path, status, ' '.join(str(error).split())),
+    )
+    return _error(errors.form_of(error, _request_id()), status)
 
 
 def _unexpected(error: Exception) -> Any:
@@ -202,7 +200,7 @@ def _unexpected(error: Exception) -> Any:
     if isinstance(error, werkzeug.exceptions.HTTPException):
         return error
     if isinstance(status, int) and 400 <= status < 500:
-        # The layer that limits bodies, while one is being read.
+        # From the layer that limits bodies, while one is being read.
         return flask.Response(status=status)
     LOG.error(
         '%s %s',

@@ -1,4 +1,4 @@
-"""``/metrics``: what Prometheus reads."""
+"""``/metrics``, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
 
 
 class _Families(registry.Collector):
-    """Hands our metrics to prometheus_client, which writes them."""
+    """Our metrics as a collector of prometheus_client."""
 
     def __init__(self, families: Iterable[metrics.Family]) -> None:
         self._families = families
@@ -51,7 +51,7 @@ OPERATIONS = (
         _show,
         Access.READ,
         {200: ('The metrics.', {'type': 'string'})},
-        description='Found out at most once in [api] metrics_interval. '
+        description='Computed at most once in [api] metrics_interval. '
         'Answered without a token if [api] public_metrics is set.',
         media_type=MEDIA_TYPE,
     ),

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership import version
 from ironic_ownership.api import operation
-from ironic_ownership.web import errors, routes
+from ironic_ownership.web import errors
 
 _ALWAYS = (400, 500)
 _WITH_TOKEN = (401, 403)
 _WITH_BODY = (413, 415)
 
-_SAID = {
+_ERRORS = {
     400: 'Something was sent that the operation does not take.',
     401: 'No valid token was sent.',
     403: 'The rules of access do not allow it.',
-    404: 'There is no such thing.',
+    404: 'There is no such resource.',
     409: 'Refused by a gate, or by the state of what it is about.',
     413: 'The body is too large.',
     415: 'The body is not JSON.',
-    500: 'The service failed; its log tells why.',
+    500: 'The service failed; its log has the reason.',
     502: 'Ironic or Placement answers with something unusable.',
     503: 'Ironic, Placement, the records or the membership do not answer.',
 }
 _INTRODUCTION = """\
-Who owns which bare-metal node, which services are alive, and why: the rows
-and keys are those of "ironic-ownership -f json". Every answer has the header
+The owner of each bare-metal node, the services, and the reasons: rows and
+keys are those of "ironic-ownership -f json". Every answer has the header
 x-openstack-request-id, and every error the same form with a stable reason
 code. Lists come in pages: follow "next" until it is null."""
 
 
-@functools.cache
-def build() -> dict[str, Any]:
-    """Return the document."""
+def build(operations: Sequence[operation.Operation]) -> dict[str, Any]:
+    """Return the document that describes these operations."""
     paths: dict[str, dict[str, Any]] = {}
-    for one in routes.OPERATIONS:
+    for one in operations:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one)
     return {
         'openapi': '3.1.0',
@@ -49,14 +48,14 @@ def build() -> dict[str, Any]:
         'servers': [{'url': '/'}],
         'tags': [
             {'name': noun}
-            for noun in dict.fromkeys(o.noun for o in routes.OPERATIONS)
+            for noun in dict.fromkeys(o.noun for o in operations)
         ],
         'paths': paths,
         'components': {
             'schemas': {'Error': errors.SCHEMA},
             'headers': {
                 'request_id': {
-                    'description': 'Under which the log has the request.',
+                    'description': 'The id of the request in the log.',
                     'schema': {'type': 'string'},
                 }
             },
@@ -113,11 +112,11 @@ def _parameter(one: operation.Parameter, where: str) -> dict[str, Any]:
 
 def _responses(one: operation.Operation) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for status, (said, schema) in one.answers.items():
-        found[str(status)] = _response(said, schema, one.media_type)
+    for status, (text, schema) in one.answers.items():
+        found[str(status)] = _response(text, schema, one.media_type)
     for status in statuses(one):
         found[str(status)] = _response(
-            _SAID[status],
+            _ERRORS[status],
             {'$ref': '#/components/schemas/Error'},
             'application/json',
         )
@@ -135,10 +134,10 @@ def statuses(one: operation.Operation) -> list[int]:
 
 
 def _response(
-    said: str, schema: operation.Schema | None, media_type: str
+    text: str, schema: operation.Schema | None, media_type: str
 ) -> dict[str, Any]:
     described: dict[str, Any] = {
-        'description': said,
+        'description': text,
         'headers': {
             'x-openstack-request-id': {
                 '$ref': '#/components/headers/request_id'

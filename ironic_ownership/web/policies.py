@@ -1,7 +1,7 @@
-"""Who may do what: a rule of oslo.policy for each operation.
+"""Access rules: one rule of oslo.policy for each operation.
 
-Every operation has a rule of its own, which operators may replace in their
-policy file. The sample of that file is generated from here.
+Operators may replace each of them in their policy file, whose sample is
+generated from here.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ _BASES = (
     policy.RuleDefault(
         operation.Access.ADMIN.value,
         'role:admin',
-        'Who may change the owner of nodes.',
+        'May change the owner of nodes.',
     ),
     policy.RuleDefault(
         operation.Access.READ.value,
         'rule:admin or (role:reader and system_scope:all)',
-        'Who may look at all nodes and services.',
+        'May read all nodes and services.',
     ),
     policy.RuleDefault(
         operation.Access.SERVICE.value,
         'rule:admin or role:service',
-        'Who acts for a compute service.',
+        'Acts for a compute service.',
     ),
     policy.RuleDefault(
         operation.Access.READ_RESERVATIONS.value,
         'rule:reader or rule:service',
-        'Who may look at reservations.',
+        'May read reservations.',
     ),
 )
 
 
-def name_of(one: operation.Operation) -> str:
+def rule_name(one: operation.Operation) -> str:
     """Return the name of an operation's rule."""
     return f'{PROJECT}:{one.name}'
 
@@ -62,7 +62,7 @@ def _restricted() -> Iterable[operation.Operation]:
 
 def _rule(one: operation.Operation) -> policy.DocumentedRuleDefault:
     return policy.DocumentedRuleDefault(
-        name_of(one),
+        rule_name(one),
         f'rule:{one.access.value}',
         one.summary,
         [{'path': one.path, 'method': one.method}],
@@ -81,15 +81,15 @@ class Rules:
         self._enforcer.register_defaults(list_rules())
 
     def check(
-        self, one: operation.Operation, who: context.RequestContext
+        self, one: operation.Operation, credentials: context.RequestContext
     ) -> None:
-        """Refuse an operation that the client may not do.
+        """Refuse an operation that the client is not allowed to call.
 
         :raises ForbiddenError: naming the rule.
         """
-        rule = name_of(one)
+        rule = rule_name(one)
         try:
-            allowed = self._enforcer.authorize(rule, {}, who)
+            allowed = self._enforcer.authorize(rule, {}, credentials)
         except policy.InvalidScope:
             allowed = False
         if not allowed:

@@ -2,13 +2,77 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import Any
 
-from ironic_ownership.api import operation, resources
-from ironic_ownership.web import metrics, root
+from ironic_ownership import version
+from ironic_ownership.api import resources, schemas
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.web import metrics, openapi
 
-OPERATIONS: Sequence[operation.Operation] = (
+_VERSION = {
+    'type': 'object',
+    'required': ['id', 'status', 'links'],
+    'properties': {
+        'id': schemas.TEXT,
+        'status': schemas.TEXT,
+        'links': schemas.THINGS,
+    },
+}
+_VERSIONS = {
+    'type': 'object',
+    'required': ['name', 'release', 'versions'],
+    'additionalProperties': False,
+    'properties': {
+        'name': schemas.TEXT,
+        'release': schemas.TEXT,
+        'versions': {'type': 'array', 'items': _VERSION},
+    },
+}
+
+
+def _versions(request: Request) -> Answer:
+    links = [{'rel': 'describedby', 'href': '/openapi.json'}]
+    return Answer(
+        {
+            'name': version.DISTRIBUTION,
+            'release': version.text().split()[-1],
+            'versions': [{'id': 'v1', 'status': 'CURRENT', 'links': links}],
+        }
+    )
+
+
+def _document(request: Request) -> Answer:
+    return Answer(document())
+
+
+@functools.cache
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    return openapi.build(OPERATIONS)
+
+
+OPERATIONS: Sequence[Operation] = (
     *resources.operations(),
-    *root.OPERATIONS,
+    Operation(
+        'version:list',
+        'GET',
+        '/',
+        'Name the service, its release and the versions of its API.',
+        _versions,
+        Access.PUBLIC,
+        {200: ('The versions.', _VERSIONS)},
+    ),
+    Operation(
+        'document:show',
+        'GET',
+        '/openapi.json',
+        'Describe all operations in OpenAPI 3.1.',
+        _document,
+        Access.PUBLIC,
+        {200: ('The document.', {'type': 'object'})},
+    ),
     *metrics.OPERATIONS,
 )

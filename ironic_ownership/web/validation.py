@@ -1,6 +1,6 @@
-"""Check what a client sends by the schemas that the document shows.
+"""Validation of requests by the schemas of the OpenAPI document.
 
-All faults are told at once, each with its place.
+All faults are reported together, each with its place.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def path(
 def body(data: bytes, media_type: str, schema: operation.Schema) -> Any:
     """Return a body that was sent as JSON.
 
-    :raises UnsupportedMediaTypeError: if it is said to be something else.
-        A browser sends nothing else of that type without being asked.
+    :raises UnsupportedMediaTypeError: if its type is another one. Pages in
+        a browser cannot send JSON to us without a check of their origin.
     :raises InvalidRequestError: listing everything that is wrong.
     """
     if media_type != 'application/json':
@@ -88,7 +88,7 @@ def body(data: bytes, media_type: str, schema: operation.Schema) -> Any:
 
 
 def _number(text: str) -> float | int:
-    """Return a number; what has no fraction is whole: 1.0 is 1 in JSON."""
+    """Return a number; without a fraction an integer: 1.0 is 1 in JSON."""
     number = float(text)
     return int(number) if number.is_integer() else number
 
@@ -101,12 +101,12 @@ def _refuse(faults: Sequence[str]) -> None:
     if faults:
         raise InvalidRequestError(
             list(dict.fromkeys(faults)),
-            hint='GET /openapi.json tells what can be sent',
+            hint='GET /openapi.json describes requests',
         )
 
 
 def _read(texts: Sequence[str], schema: operation.Schema) -> Any:
-    """Return the value that texts stand for; the texts if they do not."""
+    """Return the typed value of texts, or the texts if they have none."""
     kind = schema.get('type')
     if kind == 'array':
         return [_read([text], schema['items']) for text in texts]
@@ -129,8 +129,8 @@ def _faults(value: Any, schema: operation.Schema, where: str) -> list[str]:
 def _sentence(error: jsonschema.ValidationError, where: str) -> str:
     place = where + error.json_path.removeprefix('$')
     if error.validator in ('oneOf', 'anyOf'):
-        said = error.schema.get('description', 'is none of what can be sent')
-        return f'{place}: {said}'
+        text = error.schema.get('description', 'matches no alternative')
+        return f'{place}: {text}'
     text = error.message
     if len(text) > _LONGEST * 3:
         text = f'{text[:_LONGEST]} ... {text[-_LONGEST:]}'

@@ -1,8 +1,7 @@
 """``ironic_ownership.web.wsgi:application``, for any WSGI server.
 
-Such a server takes no options of ours, so the configuration is found in the
-usual places, or where the environment says: ``IRONIC_OWNERSHIP_CONFIG_FILES``
-and ``IRONIC_OWNERSHIP_CONFIG_DIRS``.
+The configuration is found in the usual places, or by the variables
+``IRONIC_OWNERSHIP_CONFIG_FILES`` and ``IRONIC_OWNERSHIP_CONFIG_DIRS``.
 """
 
 from __future__ import annotations

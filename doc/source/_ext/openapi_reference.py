@@ -15,7 +15,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from ironic_ownership.web import openapi
+from ironic_ownership.web import routes
 
 
 class OpenAPIReference(SphinxDirective):
@@ -26,7 +26,7 @@ class OpenAPIReference(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a section for each operation."""
         found: list[nodes.Node] = []
-        built = openapi.build()
+        built = routes.document()
         for path, operations in built['paths'].items():
             for method, operation in operations.items():
                 found.append(self._section(method, path, operation))

@@ -21,10 +21,12 @@ class KeepingTest(unittest.TestCase):
         self.assertIsNone(self.kept.get('a'))
 
     def test_oldest_make_place(self) -> None:
-        for number in range(page_cache.KEPT + 2):
+        for number in range(page_cache.MAX_LISTS + 2):
             self.kept.put(number, number)
-        found = [self.kept.get(n) for n in range(page_cache.KEPT + 2)]
-        self.assertEqual([None, None, *range(2, page_cache.KEPT + 2)], found)
+        found = [self.kept.get(n) for n in range(page_cache.MAX_LISTS + 2)]
+        self.assertEqual(
+            [None, None, *range(2, page_cache.MAX_LISTS + 2)], found
+        )
 
     def test_newer_list_takes_the_place_of_the_same(self) -> None:
         self.kept.put('a', 1)

@@ -8,7 +8,7 @@ from keystonemiddleware import fixture
 from ironic_ownership.api import operation
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import routes
-from ironic_ownership.web.policies import list_rules, name_of
+from ironic_ownership.web.policies import list_rules, rule_name
 from tests.unit.engine import world
 from tests.unit.web import app_case
 
@@ -172,7 +172,7 @@ class DefaultsTest(app_case.SiteCase):
         names = {rule.name for rule in list_rules()}
         for one in routes.OPERATIONS:
             public = one.access is operation.Access.PUBLIC
-            self.assertEqual(not public, name_of(one) in names, one)
+            self.assertEqual(not public, rule_name(one) in names, one)
 
     def test_only_what_tells_nothing_is_public(self) -> None:
         self.assertEqual(
