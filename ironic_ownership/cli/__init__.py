@@ -1,5 +1,5 @@
-"""The operators' command line: parse, ask the engine, show rows.
+"""The operators' command line: parse, call an operation, show rows.
 
-No command decides anything, and none imports at its top what another one
-does not need: every start of the program pays for imports.
+No command decides anything, and no module imports at its top what only
+another command needs: every start of the program pays for imports.
 """

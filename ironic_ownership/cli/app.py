@@ -13,18 +13,19 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cliff import app, command
+from cliff import app, command, commandmanager
 
+from ironic_ownership import plugins
 from ironic_ownership.api import caller
-from ironic_ownership.cli import command_manager, connection, errors
+from ironic_ownership.cli import connection, errors
 from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.wiring import Wiring
 
 _DESCRIPTION = """\
-Show who owns each bare-metal node, which services are alive, and why a
-decision was made; move nodes, and stop, empty and delete services. What
-changes something can be tried with --dry-run, and asks before it acts.
+Show the owner of each bare-metal node, the services, and the reason of each
+decision; move nodes, and stop, drain and delete services. Commands that change
+something have --dry-run, and ask before they act.
 """
 _EPILOG = f"""\
 examples:
@@ -36,15 +37,31 @@ examples:
 
 exit codes:
   0  done
-  1  error: nothing was done, or nothing can be said
-  2  usage: the command does not exist or does not take that
+  1  error
+  2  usage: unknown command or wrong arguments
   3  refused by a gate
-  4  degraded or unknown: what is shown is not the whole truth
+  4  degraded or unknown: the result is incomplete
 """
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
 
 AddArguments = Callable[[argparse.ArgumentParser], None]
 Wire = Callable[[argparse.Namespace], Wiring]
+
+
+class Registry(commandmanager.CommandManager):
+    """The installed commands by name, imported when they run.
+
+    cliff's own way imports every command to run one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('ironic_ownership.cli')
+
+    def load_commands(self, namespace: str) -> None:
+        """Register the entry points of a group."""
+        self.group_list.append(namespace)
+        for entry_point in plugins.entry_points(namespace):
+            self.commands[entry_point.name] = entry_point
 
 
 class App(app.App):
@@ -75,7 +92,7 @@ class App(app.App):
         super().__init__(
             _DESCRIPTION,
             version,
-            command_manager.Registry(),
+            Registry(),
             deferred_help=True,
         )
 
@@ -189,7 +206,7 @@ class App(app.App):
             if not helping or not self._beginning_with(words[0]):
                 self._fail(self._unknown(words))
                 return errors.ExitCode.USAGE
-        except Exception as exc:  # noqa: BLE001 - a stranger's command
+        except Exception as exc:  # noqa: BLE001 - another package's command
             self._fail(exc)
             return errors.ExitCode.ERROR
         return super().run_subcommand(argv)
@@ -204,7 +221,7 @@ class App(app.App):
             opened.close()
 
     def interact(self) -> None:
-        """Refuse to run without a command: there is no shell of our own."""
+        """Refuse to run without a command: there is no interactive shell."""
         self._fail(
             errors.UsageError(
                 'no command', hint=f'{self.NAME} --help lists them'
@@ -219,23 +236,23 @@ class App(app.App):
         words = list(
             itertools.takewhile(lambda word: not word.startswith('-'), argv)
         )
-        said = ' '.join(words) or argv[0]
-        near = self._beginning_with(said)
+        text = ' '.join(words) or argv[0]
+        near = self._beginning_with(text)
         hint = (
             f'Did you mean {" or ".join(near)}?'
             if near
             else errors.nearest(
-                said, [name for name, _ in self.command_manager]
+                text, [name for name, _ in self.command_manager]
             )
         )
         return errors.UsageError(
-            f'{said!r} is not a command. {hint}',
+            f'{text!r} is not a command. {hint}',
             hint=f'{self.NAME} --help lists them',
         )
 
-    def _beginning_with(self, said: str) -> list[str]:
+    def _beginning_with(self, text: str) -> list[str]:
         names = (name for name, _ in self.command_manager)
-        return sorted(name for name in names if name.startswith(said))
+        return sorted(name for name in names if name.startswith(text))
 
 
 def _log_file(path: str) -> logging.FileHandler:

@@ -1,7 +1,7 @@
-"""What our commands have in common beside cliff: wiring, columns, codes.
+"""Base classes of the commands: caller, columns, exit codes.
 
 Rows are plain values under stable keys. Tables show them under headings and
-in words; every other format gets keys and values, for scripts.
+in words; other formats have keys and values, for scripts.
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 Record = tuple[Sequence[str], Sequence[Any]]
 
 _STRUCTURED = frozenset(('json', 'yaml'))
-"""Formats that carry lists and dictionaries as they are."""
+"""Formats that have lists and dictionaries."""
 
 
 class _Readable(base.ListFormatter, base.SingleFormatter):
-    """Puts cells into words before another formatter gets them.
+    """Converts cells into words for another formatter.
 
-    :param formatter: what lays them out.
-    :param words: how one cell is put.
+    :param words: converts one cell.
     """
 
     def __init__(self, formatter: Any, words: Callable[[Any], Any]) -> None:
@@ -46,7 +45,7 @@ class _Readable(base.ListFormatter, base.SingleFormatter):
         self._words = words
 
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
-        """Add nothing: the other one did."""
+        """Add nothing: the other formatter did."""
 
     def emit_list(
         self,
@@ -55,7 +54,7 @@ class _Readable(base.ListFormatter, base.SingleFormatter):
         stdout: Any,
         parsed_args: argparse.Namespace,
     ) -> None:
-        """Lay out many things."""
+        """Format many rows."""
         words = self._words
         rows = [[words(cell) for cell in row] for row in data]
         self._formatter.emit_list(column_names, rows, stdout, parsed_args)
@@ -67,18 +66,18 @@ class _Readable(base.ListFormatter, base.SingleFormatter):
         stdout: Any,
         parsed_args: argparse.Namespace,
     ) -> None:
-        """Lay out one thing."""
+        """Format one row."""
         cells = [self._words(cell) for cell in data]
         self._formatter.emit_one(column_names, cells, stdout, parsed_args)
 
 
 class Shown(display.DisplayCommandBase[base.FormatterT]):
-    """A command that shows something.
+    """A command that shows its result.
 
-    :cvar program: what is written before a command.
+    :cvar program: the words before a command.
     :cvar examples: lines for the end of its help.
     :cvar uses_api: whether it calls operations, or runs locally only.
-    :ivar exit_code: what the program ends with if nothing was raised.
+    :ivar exit_code: of the program, unless an error is raised.
     """
 
     program: ClassVar[str] = errors.PROG
@@ -161,7 +160,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command and return its exit code; cliff's is always 0."""
+        """Run the command and return its exit code; that of cliff is 0."""
         super().run(parsed_args)
         return self.exit_code
 
@@ -171,7 +170,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         column_names: Sequence[str],
         data: Any,
     ) -> int:
-        """Show the cells in the way that the format's readers need."""
+        """Show the cells for people or for scripts, by the format."""
         for option in ('columns', 'sort_columns'):
             for name in getattr(parsed_args, option, ()):
                 if self._normalize_column_name(name) not in column_names:

@@ -14,7 +14,7 @@ _STATES = 'states:\n' + '\n'.join(
 )
 _SCOPE = """\
 Without a shard key in the configuration every node that Ironic shows to the
-configured credential is listed, whatever the conductor group. With one, only
+configured credential is listed, in any conductor group. With one, only
 nodes of a shard are ever listed: the configured one, or that of --shard.
 Records of the shard whose node is not in the list are looked up one by one,
 and shown as Ironic describes them now, so that an orphan is really gone."""

@@ -224,7 +224,7 @@ def _bringers(plugin: plugins.Plugin) -> set[str]:
 def _check_options(
     given: Sequence[Given], chosen: Sequence[plugins.Plugin]
 ) -> None:
-    """Refuse options that nobody would read.
+    """Refuse options that no plugin has.
 
     :raises UsageError: naming what is near.
     """

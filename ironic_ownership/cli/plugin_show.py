@@ -75,7 +75,7 @@ def _in_words(option: dict[str, Any]) -> str:
 
 
 class _ShowPlugin(base.ShowOne):
-    """What both kinds have in common."""
+    """The base of both commands."""
 
     uses_api = False
 

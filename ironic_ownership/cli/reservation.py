@@ -24,9 +24,9 @@ class CreateReservation(base.ShowOne):
     """Reserve a free node that fits, for an instance of a service.
 
     The same request again, for the same instance, shows the same
-    reservation; one that was left unfinished is gone on with. If no free node
-    fits, the exit code is 3, and the number of nodes that each condition
-    removed is said. If Ironic does not come to an end, it is 4.
+    reservation; an unfinished one is continued. If no free node
+    fits, the exit code is 3, and the error has the number of nodes that each
+    condition removed. If Ironic does not finish, it is 4.
     """
 
     notes = (
@@ -99,7 +99,7 @@ class ListReservation(base.Lister):
             '--limit',
             type=_positive,
             metavar='NUMBER',
-            help='at most so many',
+            help='how many at most',
         )
         parser.add_argument(
             '--marker',
@@ -174,9 +174,9 @@ class _Changing(base.ShowOne):
 
 
 class ConfirmReservation(_Changing):
-    """Say that a reservation is used, so that it does not expire.
+    """Confirm that a reservation is used, so that it does not expire.
 
-    One whose node is deployed is confirmed by itself.
+    It is confirmed automatically when its node is deployed.
     """
 
     verb = 'confirm'
@@ -184,11 +184,11 @@ class ConfirmReservation(_Changing):
 
 
 class DeleteReservation(_Changing):
-    """Give a reserved node back; done before, it changes nothing.
+    """Release a reserved node; repeated, it changes nothing.
 
-    A node that is deployed is not given back: the exit code is 3 then. If
+    A deployed node is not released: the exit code is 3 then. If
     Ironic does not answer it is 4, and the next refresh of the service, or
-    the same command later, goes on with it.
+    the same command later, continues.
     """
 
     verb = 'delete'
@@ -197,5 +197,5 @@ class DeleteReservation(_Changing):
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f'{text!r} is no number from 1 on')
+        raise argparse.ArgumentTypeError(f'{text!r} is not a number from 1')
     return int(text)

@@ -42,7 +42,7 @@ class PreviewRing(comparison.Comparison):
     """Show which nodes would move if members left or joined.
 
     Nothing is changed. Records and instances count: a node with an instance
-    stays with its service, whatever happens.
+    always stays with its service.
     """
 
     notes = """\

@@ -1,1 +1,1 @@
-"""The executables: each reads its arguments, calls one room, and exits."""
+"""The executables: each parses its arguments and calls one package."""

@@ -1,7 +1,7 @@
 """``ironic-ownership-api``: the HTTP service, on a WSGI server of its own.
 
-waitress serves it, which is made for that; there is no development server.
-Behind another WSGI server this program is not needed.
+waitress serves it; there is no development server. Another WSGI server can
+serve the application without this program.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def _parse(argv: Sequence[str] | None) -> list[str]:
     parser = argparse.ArgumentParser(
         prog=PROG,
         description='Serve compute nodes, services, members, moves, '
-        'reservations and what is wrong with them over HTTP, until SIGTERM. '
-        'Where it listens, and how clients prove who they are, is in the '
-        'group [api] of the configuration.',
+        'reservations and their problems over HTTP, until SIGTERM. The group '
+        '[api] of the configuration sets its address, and how clients '
+        'authenticate.',
         epilog='Without options, ironic-ownership.conf is looked for in the '
         'usual places, such as /etc/ironic-ownership. Any other WSGI server '
         'can serve ironic_ownership.web.wsgi:application instead.',
@@ -62,7 +62,7 @@ def _parse(argv: Sequence[str] | None) -> list[str]:
 
 
 def _build(files: Sequence[str]) -> tuple[cfg.ConfigOpts, WSGIApplication]:
-    """Build what is to be served.
+    """Build the application.
 
     :raises ConfigurationError: also if a library is not installed.
     """
@@ -92,7 +92,7 @@ def _serve(files: Sequence[str]) -> None:
         port=conf.api.port,
         threads=conf.api.threads,
         ident=None,
-        # The layer with the limit has to see it first, to answer in form.
+        # Our own layer has the limit, and answers in the form of errors.
         max_request_body_size=2 * conf.oslo_middleware.max_request_body_size,
     )
     log.getLogger(__name__).info(
@@ -109,10 +109,10 @@ def _stop(number: int, frame: object) -> None:
 
 
 def check_address(conf: cfg.ConfigOpts) -> None:
-    """Refuse to be reached by those who can't be asked who they are.
+    """Refuse an address of other machines without authentication.
 
     :param conf: with the group ``api``.
-    :raises ConfigurationError: if it would be.
+    :raises ConfigurationError: for such an address.
     """
     from ironic_ownership.conf import api
     from ironic_ownership.contracts import exceptions
@@ -122,7 +122,7 @@ def check_address(conf: cfg.ConfigOpts) -> None:
         return
     fault = (
         f'[api] host_ip = {host} is open to other machines, and with '
-        'auth_strategy = noauth clients are not asked who they are'
+        'auth_strategy = noauth clients are not authenticated'
     )
     raise exceptions.ConfigurationError(
         [fault],

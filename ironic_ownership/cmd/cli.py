@@ -1,7 +1,7 @@
 """``ironic-ownership``: the operators' command line.
 
-Asking for the version must stay cheap: nothing but the standard library is
-imported here before it is known what is asked for.
+The version must stay cheap: only the standard library is imported here before
+the arguments are known.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     code = 0
     try:
         code = _version() if words == ['--version'] else _run(words)
-        # What is still buffered, while somebody can handle it.
+        # Errors of buffered output belong to this command.
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _abandon_output() -> None:
-    """Keep Python from trying once more to write what is buffered."""
+    """Keep Python from writing the buffered output again at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,8 +1,8 @@
 """``ironic-ownership-host``: the process that owns nodes.
 
 Nothing but the standard library is imported before signals are held back:
-SIGHUP ends a process that is not prepared for it, and whoever changes a
-configuration does not know whether the service has started yet.
+SIGHUP ends a process without a handler, and an operator who changes a
+configuration may send it while the service starts.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ PROG = 'ironic-ownership-host'
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the host process until it is told to stop.
+    """Run the host process until a signal stops it.
 
     :param argv: arguments; those of the process by default.
     :returns: 0 after a clean stop, 1 if it can't start or go on. Wrong
         usage exits with 2.
     """
-    # One that comes this early is answered as soon as the host serves.
+    # An early one is handled as soon as the host serves.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     files = _parse(argv)
     from ironic_ownership.cmd import host_main

@@ -1,7 +1,7 @@
-"""What the host process does once it is on its way: build, serve, stop.
+"""The host process after its start: build, serve, stop.
 
-Apart from ``host``, because importing all this takes as long as everything
-else at the start, and signals have to be held back before it.
+Apart from ``host``, because signals have to be blocked before these imports,
+which take about half of the start.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def run(files: Sequence[str], prog: str) -> int:
 
 
 def _log_as_configured(conf: cfg.ConfigOpts, prog: str) -> None:
-    log_levels.read(conf)  # here it is told what is wrong with them
+    log_levels.read(conf)  # reports their faults
     try:
         log.setup(conf, prog)
     except (OSError, log.LogConfigError) as exc:
@@ -71,8 +71,7 @@ def _serve(host: Host, reload: Callable[[], None]) -> None:
     Signals are waited for, not handled: a handler could interrupt the very
     code whose lock it needs.
 
-    :raises Exception: whatever ended the host, so that nobody takes that for
-        a clean stop.
+    :raises Exception: the error that ended the host.
     """
     failures: list[Exception] = []
 

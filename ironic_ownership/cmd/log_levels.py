@@ -1,7 +1,7 @@
-"""What is logged, and what is not, as the configuration says.
+"""Log levels of the configuration, which can change at runtime.
 
-Levels can change while a process runs; where its log goes can't. Nothing is
-lost meanwhile, as it would be if the log was set up again.
+The destination of the log cannot. No line is lost in the change, as it would
+be if the log was set up again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Levels = Mapping[str, int]
 def read(conf: cfg.ConfigOpts) -> Levels:
     """Return the levels that are configured.
 
-    :returns: none, if a file of its own says all about the log.
+    :returns: none, if log_config_append configures the log.
     :raises ConfigurationError: if there is no such level.
     """
     if conf.log_config_append:
@@ -39,7 +39,7 @@ def read(conf: cfg.ConfigOpts) -> Levels:
 
 
 def change(before: Levels, after: Levels) -> None:
-    """Log at other levels; what is not named any more, as its parent does."""
+    """Change the levels; a logger that is no longer named inherits one."""
     for name in before.keys() - after.keys():
         logging.getLogger(name).setLevel(logging.NOTSET)
     for name, level in after.items():

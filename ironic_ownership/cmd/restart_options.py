@@ -1,7 +1,7 @@
-"""Which changed options a running process can't take over.
+"""Changed options that need a restart.
 
-They are named to the operator, and keep the value that they had at the start
-in everything that is checked, until the process starts again.
+They are reported to the operator, and keep the value of the start until the
+process restarts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RELOADABLE = frozenset(
         ('ownership', 'mass_loss_minimum'),
     }
 )
-"""Options that need no restart, besides those of policies."""
+"""Options that need no restart, in addition to those of policies."""
 
 
 def needed_by(before: cfg.ConfigOpts, after: cfg.ConfigOpts) -> list[Option]:
@@ -67,7 +67,7 @@ def text_of(options: Sequence[Option]) -> str:
 def take_back(
     before: cfg.ConfigOpts, after: cfg.ConfigOpts, options: Sequence[Option]
 ) -> None:
-    """Give options the values again that they had before."""
+    """Restore the previous values of options."""
     for group, name in options:
         with contextlib.suppress(cfg.NoSuchOptError, cfg.NoSuchGroupError):
             after.set_override(
@@ -78,7 +78,7 @@ def take_back(
 
 
 def _of_default(conf: cfg.ConfigOpts) -> Sequence[str]:
-    """Return the options without a group; those for logs nobody lists."""
+    """Return the options without a group, including those of oslo.log."""
     group = cfg.ConfigOpts.GroupAttr
     return [name for name in conf if not isinstance(conf[name], group)]
 

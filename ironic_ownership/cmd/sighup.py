@@ -1,6 +1,6 @@
 """SIGHUP: read the configuration files again, and apply what may change.
 
-A file that is half written, or wrong, changes nothing at all.
+A file that is unfinished or invalid changes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Reloading:
     Threading: the main thread only.
 
     :param files: the arguments that name them.
-    :param conf: what they said at the start.
+    :param conf: the configuration of the start.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class Reloading:
         self._levels = log_levels.read(conf)
 
     def reload(self) -> None:
-        """Read the files; apply them, or keep everything and say why."""
+        """Read the files, and apply them or log why not."""
         LOG.info('reading the configuration again')
         try:
             fresh = self._read()
             levels = log_levels.read(fresh)
             kept = self._keep_until_restart(fresh)
-            chosen = _read_beside(fresh, kept)
+            chosen = _read_with_kept(fresh, kept)
         except (
             exceptions.OwnershipError,
             cfg.Error,
@@ -67,10 +67,10 @@ class Reloading:
         self._reload.request(chosen.tuning)
 
     def _read(self) -> cfg.ConfigOpts:
-        """Read what a process that starts now would run on.
+        """Read the configuration as a starting process does.
 
-        :raises OwnershipError: if it could not, or if somebody seems to be
-            writing these files at this moment.
+        :raises OwnershipError: if it can't be used, or a file seems to be
+            unfinished.
         """
         fresh = new(self._files, self._prog)
         _refuse_unfinished(fresh)
@@ -94,10 +94,9 @@ class Reloading:
 
 
 def _refuse_unfinished(conf: cfg.ConfigOpts) -> None:
-    """Refuse a file that was read while it was being written.
+    """Refuse a file that is still being written.
 
-    Cut in the middle of a value it may well be valid: "rack-1", not
-    "rack-12".
+    Cut within a value it may be valid: "rack-1" instead of "rack-12".
 
     :raises ConfigurationError: naming the files.
     """
@@ -108,16 +107,16 @@ def _refuse_unfinished(conf: cfg.ConfigOpts) -> None:
     if unfinished:
         raise exceptions.ConfigurationError(
             [f'{file} does not end with a line break' for file in unfinished],
-            hint='It seems to be half written: finish it, and send SIGHUP',
+            hint='It seems to be unfinished: complete it, and send SIGHUP',
         )
 
 
-def _read_beside(
+def _read_with_kept(
     conf: cfg.ConfigOpts, kept: Sequence[restart_options.Option]
 ) -> settings.Settings:
-    """Read what can be applied now, beside the options kept as they were.
+    """Read the new values together with the options that are kept.
 
-    :raises ConfigurationError: if the two do not fit together.
+    :raises ConfigurationError: if they do not fit together.
     """
     if restart_options.POLICIES in kept:
         raise exceptions.ConfigurationError(

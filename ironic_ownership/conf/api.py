@@ -14,13 +14,12 @@ OPTS = (
         choices=[
             (
                 NOAUTH,
-                'nobody is asked who he is: clients on this machine only',
+                'no authentication: clients on this machine only',
             ),
             (KEYSTONE, 'tokens of Keystone, and the rules of [oslo_policy]'),
         ],
-        help='How clients of the HTTP service prove who they are. With '
-        '"keystone" the group [keystone_authtoken] says how tokens are '
-        'checked.',
+        help='How clients of the HTTP service authenticate. With "keystone" '
+        'the group [keystone_authtoken] configures how tokens are checked.',
     ),
     cfg.HostAddressOpt(
         'host_ip',
@@ -39,8 +38,8 @@ OPTS = (
         'threads',
         default=8,
         min=1,
-        help='So many requests are answered at once by '
-        'ironic-ownership-api; the others wait.',
+        help='Number of requests that ironic-ownership-api answers '
+        'concurrently; others wait.',
     ),
     cfg.IntOpt(
         'max_limit',
@@ -52,16 +51,16 @@ OPTS = (
         'list_lifetime',
         default=60,
         min=0,
-        help='Seconds for which a list of compute nodes is kept for those '
-        'who walk over its pages. The first page is always read anew. Zero '
-        'reads everything anew for each page.',
+        help='Seconds for which a list of compute nodes is cached for its '
+        'later pages. The first page always reads the list again. Zero '
+        'reads it for each page.',
     ),
     cfg.FloatOpt(
         'metrics_interval',
         default=60,
         min=0,
-        help='Seconds for which what /metrics says stays as it is. To find '
-        'it out all nodes are listed, however often it is asked for.',
+        help='Seconds for which /metrics are cached. A refresh lists all '
+        'nodes.',
     ),
     cfg.BoolOpt(
         'public_metrics',

@@ -35,7 +35,7 @@ class UnderOpenStack(command.Command):
 
     @property
     def auth_required(self) -> bool:
-        """Whether the client authenticates: for the HTTP service only.
+        """Tell whether the client authenticates: for the HTTP service only.
 
         With the database the configuration has the credentials.
         """

@@ -11,7 +11,7 @@ import sys
 import unittest
 from unittest import mock
 
-from ironic_ownership.cli import app, base, command_manager, errors
+from ironic_ownership.cli import app, base, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import columns
 
@@ -140,15 +140,13 @@ class RegistryTest(unittest.TestCase):
         with mock.patch.dict(sys.modules):
             for name in modules:
                 del sys.modules[name]
-            fresh = importlib.import_module(
-                'ironic_ownership.cli.command_manager'
-            )
+            fresh = importlib.import_module('ironic_ownership.cli.app')
             names = dict(fresh.Registry().commands)
             self.assertIn('compute node list', names)
             self.assertNotIn('ironic_ownership.cli.compute_node', sys.modules)
 
     def test_every_command_teaches(self) -> None:
-        for name, entry_point in command_manager.Registry():
+        for name, entry_point in app.Registry():
             kind = entry_point.load()
             shown = kind(mock.Mock(), None)
             parser = shown.get_parser(f'{errors.PROG} {name}')
