@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ironic_ownership.contracts import reasons
+from ironic_ownership.contracts import model, reasons
 from ironic_ownership.engine.queries.node_status import NodeStatus
 from ironic_ownership.observe import columns
 
@@ -39,11 +40,16 @@ def _driver(status: NodeStatus) -> str | None:
     return (known.driver if known else None) or None
 
 
-def _of_node(attribute: str) -> columns.Column[NodeStatus]:
-    def cell(status: NodeStatus) -> Any:
-        return getattr(status.node, attribute, None)
+def _of_node(key: str) -> columns.Column[NodeStatus]:
+    return columns.Column(key, lambda s: getattr(s.node, key, None))
 
-    return columns.Column(attribute, cell)
+
+def _of_record(
+    key: str, read: Callable[[model.ComputeNode], Any]
+) -> columns.Column[NodeStatus]:
+    return columns.Column(
+        key, lambda status: read(status.record) if status.record else None
+    )
 
 
 def _contenders(status: NodeStatus) -> list[str]:
@@ -93,26 +99,11 @@ DETAILS = (
     _of_node('maintenance'),
     _of_node('reservation'),
     _of_node('retired'),
-    _Column(
-        'recorded_reason',
-        lambda s: s.record.reason.value if s.record else None,
+    _of_record('recorded_reason', lambda r: r.reason.value),
+    _of_record('recorded_instance_uuid', lambda r: r.instance_uuid),
+    _of_record('recorded_unavailable', lambda r: r.unavailable),
+    _of_record(
+        'unavailable_since', lambda r: columns.moment(r.unavailable_since)
     ),
-    _Column(
-        'recorded_instance_uuid',
-        lambda s: s.record.instance_uuid if s.record else None,
-    ),
-    _Column(
-        'recorded_unavailable',
-        lambda s: s.record.unavailable if s.record else None,
-    ),
-    _Column(
-        'unavailable_since',
-        lambda s: (
-            columns.moment(s.record.unavailable_since) if s.record else None
-        ),
-    ),
-    _Column(
-        'recorded_at',
-        lambda s: columns.moment(s.record.updated_at) if s.record else None,
-    ),
+    _of_record('recorded_at', lambda r: columns.moment(r.updated_at)),
 )
