@@ -7,7 +7,6 @@ no IO, no clock, no configuration, standard library only.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -355,36 +354,6 @@ class ComputeNode:
     unavailable: str | None = None
     unavailable_since: float | None = None
     placement_digest: str | None = None
-
-
-class Contest(enum.Enum):
-    """Kind of disagreement between live services that admit one node."""
-
-    CONFLICT = 'conflict'
-    """The same policies without an assigner: two services, one filter."""
-
-    CONTESTED = 'contested'
-    """Different policies or options: a migration under way, or a mistake."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Decision:
-    """The owner of one node, or none, with a stable reason code.
-
-    A decision does not name its node, so that equal decisions are shared.
-    ``contenders`` are the hosts whose policies admit the node when they do
-    not agree on one owner; ``contest`` is the kind of disagreement.
-    ``filtered`` marks a node that its owner keeps although the owner's
-    policies no longer admit it. ``wanted_by`` is the service that the
-    policies choose while the record keeps the node elsewhere.
-    """
-
-    owner: str | None
-    reason: reasons.Reason
-    contenders: tuple[str, ...] = ()
-    contest: Contest | None = None
-    filtered: bool = False
-    wanted_by: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

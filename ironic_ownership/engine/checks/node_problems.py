@@ -9,6 +9,7 @@ import collections
 from collections.abc import Callable, Iterable, Iterator
 
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
     Facts,
@@ -71,7 +72,7 @@ def contested(facts: Facts) -> Iterator[Problem]:
     """Find nodes about which services with different settings disagree."""
     yield from _by_hosts(
         facts,
-        lambda s: _decision(s).contest is model.Contest.CONTESTED,
+        lambda s: _decision(s).contest is Contest.CONTESTED,
         lambda s: _decision(s).contenders,
         'contested',
         Severity.ERROR,
@@ -86,7 +87,7 @@ def conflict(facts: Facts) -> Iterator[Problem]:
     """Find nodes that several services admit by the same filter."""
     yield from _by_hosts(
         facts,
-        lambda s: _decision(s).contest is model.Contest.CONFLICT,
+        lambda s: _decision(s).contest is Contest.CONFLICT,
         lambda s: _decision(s).contenders,
         'conflict',
         Severity.ERROR,
@@ -269,7 +270,7 @@ def _hosts(owners: Iterable[str | None]) -> _Hosts:
     return tuple(sorted({host for host in owners if host is not None}))
 
 
-def _decision(status: NodeStatus) -> model.Decision:
+def _decision(status: NodeStatus) -> Decision:
     # Facts omit nodes that Ironic does not have; all others are decided.
     assert status.decision is not None
     return status.decision

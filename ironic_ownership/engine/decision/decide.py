@@ -13,9 +13,10 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 
-Decisions = Mapping[str, model.Decision]
+Decisions = Mapping[str, Decision]
 """By uuid of the node."""
 
 _UUID = operator.attrgetter('uuid')
@@ -33,7 +34,7 @@ def decide(
     :returns: one decision for each node.
     :raises PluginFaultError: if an assigner breaks its contract.
     """
-    decided: dict[str, model.Decision] = {}
+    decided: dict[str, Decision] = {}
     for group_nodes, decisions in _desired(nodes, peer_groups):
         decided.update(zip(map(_UUID, group_nodes), decisions, strict=True))
         for node in group_nodes:
@@ -49,7 +50,7 @@ def decide(
 
 def _desired(
     nodes: Iterable[model.Node], peer_groups: PeerGroups
-) -> Iterable[tuple[Sequence[model.Node], Sequence[model.Decision]]]:
+) -> Iterable[tuple[Sequence[model.Node], Sequence[Decision]]]:
     """Yield nodes, and the decisions of the policies alone."""
     by_groups: dict[tuple[int, ...], list[model.Node]] = {}
     for admitting, admitted in _admitted(nodes, peer_groups):
@@ -96,36 +97,35 @@ def _admitted(
 
 def _assigned(
     group: PeerGroup, nodes: Sequence[model.Node]
-) -> Sequence[model.Decision]:
-    by_owner: dict[str | None, model.Decision] = {
-        host: model.Decision(host, reasons.Reason.ASSIGNED)
-        for host in group.hosts
+) -> Sequence[Decision]:
+    by_owner: dict[str | None, Decision] = {
+        host: Decision(host, reasons.Reason.ASSIGNED) for host in group.hosts
     }
-    by_owner[None] = model.Decision(None, reasons.Reason.UNASSIGNED)
+    by_owner[None] = Decision(None, reasons.Reason.UNASSIGNED)
     owners = group.policies.assign(nodes, group.hosts)
     return [by_owner[owner] for owner in owners]
 
 
-def _unassigned(groups: Sequence[PeerGroup]) -> model.Decision:
+def _unassigned(groups: Sequence[PeerGroup]) -> Decision:
     if not groups:
-        return model.Decision(None, reasons.Reason.NOT_ADMITTED)
+        return Decision(None, reasons.Reason.NOT_ADMITTED)
     if len(groups) == 1:
-        return model.Decision(groups[0].hosts[0], reasons.Reason.EXCLUSIVE)
+        return Decision(groups[0].hosts[0], reasons.Reason.EXCLUSIVE)
     contenders = tuple(sorted(h for group in groups for h in group.hosts))
     one_list = len({_policy_names(group) for group in groups}) == 1
     if one_list and all(len(group.peers) == 1 for group in groups):
         first = min(groups, key=lambda group: group.first_joined)
-        return model.Decision(
+        return Decision(
             first.hosts[0],
             reasons.Reason.CONFLICT_FIRST,
             contenders,
-            model.Contest.CONFLICT,
+            Contest.CONFLICT,
         )
-    return model.Decision(
+    return Decision(
         None,
         reasons.Reason.CONTESTED_UNOWNED,
         contenders,
-        model.Contest.CONTESTED,
+        Contest.CONTESTED,
     )
 
 
@@ -136,9 +136,9 @@ def _policy_names(group: PeerGroup) -> tuple[str, ...]:
 def _with_record(
     node: model.Node,
     record: model.ComputeNode | None,
-    desired: model.Decision,
+    desired: Decision,
     peer_groups: PeerGroups,
-) -> model.Decision:
+) -> Decision:
     """Combine the policies' decision with record and instance."""
     owner = record.host if record else None
     recorded_instance = record.instance_uuid if record else None
@@ -151,7 +151,7 @@ def _with_record(
         return desired
     if not deployed and _may_leave(owner, desired, peer_groups):
         return desired
-    return model.Decision(
+    return Decision(
         owner,
         reasons.Reason.INSTANCE_STAYS if deployed else _keeps(desired),
         desired.contenders,
@@ -161,9 +161,7 @@ def _with_record(
     )
 
 
-def _may_leave(
-    owner: str, desired: model.Decision, peer_groups: PeerGroups
-) -> bool:
+def _may_leave(owner: str, desired: Decision, peer_groups: PeerGroups) -> bool:
     """Tell whether a free node may leave the owner on record by itself.
 
     Source: ironic-shards, "Data model impact": only in hash ring mode, and
@@ -191,9 +189,7 @@ def _rebalances(owner: str, peer_groups: PeerGroups) -> bool:
     return group is not None and group.rebalancing
 
 
-def _releases(
-    owner: str, desired: model.Decision, peer_groups: PeerGroups
-) -> bool:
+def _releases(owner: str, desired: Decision, peer_groups: PeerGroups) -> bool:
     policies = peer_groups.policies.get(owner)
     return (
         desired.reason is reasons.Reason.UNASSIGNED
@@ -202,8 +198,8 @@ def _releases(
     )
 
 
-def _keeps(desired: model.Decision) -> reasons.Reason:
-    if desired.contest is model.Contest.CONTESTED:
+def _keeps(desired: Decision) -> reasons.Reason:
+    if desired.contest is Contest.CONTESTED:
         return reasons.Reason.CONTESTED_KEEPS
     if desired.reason is reasons.Reason.NOT_ADMITTED:
         return reasons.Reason.FILTERED_KEEPS

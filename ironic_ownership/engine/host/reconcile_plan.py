@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.contracts.records import Change, Claim, Release, Update
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
@@ -97,7 +98,7 @@ def _plan_own(
     plan: Plan,
     host: str,
     node: model.Node,
-    decision: model.Decision,
+    decision: Decision,
     record: model.ComputeNode,
 ) -> None:
     if decision.owner != host:
@@ -125,7 +126,7 @@ def _outdated(record: model.ComputeNode, node: model.Node) -> bool:
 def _plan_free(
     plan: Plan,
     node: model.Node,
-    decision: model.Decision,
+    decision: Decision,
     owner: str | None,
 ) -> None:
     """Plan for an unowned node, or one that its live owner releases."""
@@ -140,7 +141,7 @@ def _plan_free(
 def _plan_inheritance(
     plan: Plan,
     node: model.Node,
-    decision: model.Decision,
+    decision: Decision,
     owner: str,
     row: model.Service | None,
     liveness: Liveness,

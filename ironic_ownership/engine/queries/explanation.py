@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide, settings_diff
@@ -36,16 +37,16 @@ class Explanation:
 
     status: node_status.NodeStatus
     candidates: tuple[Candidate, ...]
-    preferred: model.Decision | None
+    preferred: Decision | None
     assigner: str | None
     peers: tuple[str, ...]
     live_peers: tuple[str, ...]
     owner: model.Service | None
 
     @property
-    def decision(self) -> model.Decision:
+    def decision(self) -> Decision:
         """The decision; without an owner for a node that is gone."""
-        return self.status.decision or model.Decision(None, Reason.NODE_GONE)
+        return self.status.decision or Decision(None, Reason.NODE_GONE)
 
     @property
     def preferred_owner(self) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.availability import Evaluation, Unavailable
+from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide
@@ -56,7 +57,7 @@ class NodeStatus:
     state: State
     node: model.Node | None
     record: model.ComputeNode | None
-    decision: model.Decision | None
+    decision: Decision | None
     owner_alive: bool | None
     availability: Evaluation | None = None
 
@@ -123,7 +124,7 @@ def _status(
     uuid: str,
     node: model.Node | None,
     record: model.ComputeNode | None,
-    decisions: Mapping[str, model.Decision],
+    decisions: Mapping[str, Decision],
     peer_groups: PeerGroups,
     fleet: evaluation.Fleet | None,
 ) -> NodeStatus:
@@ -143,7 +144,7 @@ def _status(
 def _state(
     node: model.Node | None,
     owner: str | None,
-    decision: model.Decision | None,
+    decision: Decision | None,
 ) -> State:
     if node is None or decision is None:
         return State.ORPHAN

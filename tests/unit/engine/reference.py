@@ -13,6 +13,7 @@ from typing import Any
 from tooz import hashring
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.contracts.reasons import Reason
 
 ASSIGNERS = {'peer_list', 'odd', 'reservation'}
@@ -104,37 +105,35 @@ class Moment:
             and self.peers(other) == self.peers(service)
         )
 
-    def wish(self, node: model.Node) -> model.Decision:
+    def wish(self, node: model.Node) -> Decision:
         """Return the decision of the policies, regardless of the record."""
         admitting = [s for s in self.able if s.admits(node)]
         circles = {tuple(self.circle(s)) for s in admitting}
         if not circles:
-            return model.Decision(None, Reason.NOT_ADMITTED)
+            return Decision(None, Reason.NOT_ADMITTED)
         if len(circles) == 1:
             return self._of_one_circle(admitting[0], node)
         contenders = tuple(sorted(s.host for s in admitting))
         alike = len({tuple(s.names) for s in admitting}) == 1
         if alike and all(len(self.peers(s)) == 1 for s in admitting):
             first = min(admitting, key=lambda s: (self.joined[s.host], s.host))
-            return model.Decision(
+            return Decision(
                 first.host,
                 Reason.CONFLICT_FIRST,
                 contenders,
-                model.Contest.CONFLICT,
+                Contest.CONFLICT,
             )
-        return model.Decision(
+        return Decision(
             None,
             Reason.CONTESTED_UNOWNED,
             contenders,
-            model.Contest.CONTESTED,
+            Contest.CONTESTED,
         )
 
-    def _of_one_circle(
-        self, service: Service, node: model.Node
-    ) -> model.Decision:
+    def _of_one_circle(self, service: Service, node: model.Node) -> Decision:
         hosts = self.circle(service)
         if service.assigner is None:
-            return model.Decision(hosts[0], Reason.EXCLUSIVE)
+            return Decision(hosts[0], Reason.EXCLUSIVE)
         if service.assigner == 'odd':
             owner = hosts[-1] if int(node.uuid[-1], 16) % 2 else None
         elif service.assigner == 'reservation':
@@ -142,13 +141,11 @@ class Moment:
         else:
             ring = hashring.HashRing(hosts, hash_function='md5')
             (owner,) = ring.get_nodes(node.uuid.encode())
-        return model.Decision(
-            owner, Reason.ASSIGNED if owner else Reason.UNASSIGNED
-        )
+        return Decision(owner, Reason.ASSIGNED if owner else Reason.UNASSIGNED)
 
     def decide(
         self, node: model.Node, record: model.ComputeNode | None
-    ) -> model.Decision:
+    ) -> Decision:
         """Return the decision about one node."""
         wish = self.wish(node)
         owner = record.host if record else None
@@ -157,7 +154,7 @@ class Moment:
         )
         if owner is None:
             if deployed and wish.owner:
-                return model.Decision(
+                return Decision(
                     wish.owner, Reason.ADOPTED, wish.contenders, wish.contest
                 )
             return wish
@@ -167,14 +164,14 @@ class Moment:
             return wish
         if deployed:
             reason = Reason.INSTANCE_STAYS
-        elif wish.contest is model.Contest.CONTESTED:
+        elif wish.contest is Contest.CONTESTED:
             reason = Reason.CONTESTED_KEEPS
         elif wish.reason is Reason.NOT_ADMITTED:
             reason = Reason.FILTERED_KEEPS
         else:
             reason = Reason.RECORD_KEEPS
         service = self.known.get(owner)
-        return model.Decision(
+        return Decision(
             owner,
             reason,
             wish.contenders,
@@ -185,7 +182,7 @@ class Moment:
             wanted_by=wish.owner,
         )
 
-    def may_move(self, owner: str, wish: model.Decision) -> bool:
+    def may_move(self, owner: str, wish: Decision) -> bool:
         """Both sides rebalance, and the taker has more than one peer.
 
         Or it becomes unowned, from a service that has nodes on demand only.

@@ -10,6 +10,7 @@ import yaml
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.engine.queries import node_status, service_status
 from ironic_ownership.observe import columns, compute_node, event, service
@@ -100,7 +101,7 @@ class ColumnsTest(unittest.TestCase):
 
 class ComputeNodeTest(unittest.TestCase):
     def test_ironic_is_believed_before_the_record(self) -> None:
-        decision = model.Decision('h', reasons.Reason.EXCLUSIVE)
+        decision = Decision('h', reasons.Reason.EXCLUSIVE)
         row = shown(compute_node.DETAILS, status(NODE, RECORD, decision))
         self.assertEqual(
             ['u1', 'n1', 'h', 'owned', None, 's', 'g', 'exclusive', None],
@@ -122,14 +123,14 @@ class ComputeNodeTest(unittest.TestCase):
         for reason in reasons.Reason:
             row = shown(
                 compute_node.DETAILS,
-                status(NODE, None, model.Decision(None, reason)),
+                status(NODE, None, Decision(None, reason)),
             )
             self.assertEqual(reason.help, row['explanation'])
 
     def test_cells_are_plain_values(self) -> None:
         for state in node_status.State:
             for record in (None, RECORD):
-                decision = model.Decision(
+                decision = Decision(
                     None, reasons.Reason.CONTESTED_UNOWNED, ('a', 'b')
                 )
                 row = shown(

@@ -3,17 +3,18 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.decision import decide as decision_decide
 from tests.unit.engine import world
 
-CONFLICT, CONTESTED = model.Contest.CONFLICT, model.Contest.CONTESTED
+CONFLICT, CONTESTED = Contest.CONFLICT, Contest.CONTESTED
 
 
 class DecideCase(unittest.TestCase):
     def decide(
         self, node, record=None, members=(), services=(), classes=world.CLASSES
-    ) -> model.Decision:
+    ) -> Decision:
         records = {} if record is None else {record.uuid: record}
         peer_groups = world.assemble(members, services, classes)
         return decision_decide.decide([node], records, peer_groups)[node.uuid]
@@ -26,13 +27,13 @@ class TestFreeNodes(DecideCase):
             world.member('host2', world.runs(shard_key='b')),
         ]
         self.assertEqual(
-            model.Decision('host2', Reason.EXCLUSIVE),
+            Decision('host2', Reason.EXCLUSIVE),
             self.decide(world.node(1, shard='b'), members=shards),
         )
 
     def test_node_that_no_service_admits_has_no_owner(self) -> None:
         self.assertEqual(
-            model.Decision(None, Reason.NOT_ADMITTED),
+            Decision(None, Reason.NOT_ADMITTED),
             self.decide(
                 world.node(1),
                 members=[world.member('host1', world.runs(shard_key='a'))],
@@ -47,7 +48,7 @@ class TestFreeNodes(DecideCase):
             alive = world.members(world.RING, *hosts)
             for number, owner in enumerate(owners.split(), 1):
                 self.assertEqual(
-                    model.Decision(owner, Reason.ASSIGNED),
+                    Decision(owner, Reason.ASSIGNED),
                     self.decide(world.node(number), members=alive),
                 )
 
@@ -60,14 +61,14 @@ class TestFreeNodes(DecideCase):
     def test_assigner_may_leave_a_node_unowned(self) -> None:
         alive = world.members(world.runs(odd=None), 'host1', 'host2')
         self.assertEqual(
-            model.Decision(None, Reason.UNASSIGNED),
+            Decision(None, Reason.UNASSIGNED),
             self.decide(world.node(2), members=alive),
         )
 
     def test_unowned_record_is_as_free_as_a_new_node(self) -> None:
         alive = world.members(world.ALL, 'host1')
         self.assertEqual(
-            model.Decision('host1', Reason.EXCLUSIVE),
+            Decision('host1', Reason.EXCLUSIVE),
             self.decide(world.node(1), world.record(1, None), alive),
         )
 
@@ -81,11 +82,11 @@ class TestDeployedNodes(DecideCase):
             decision = self.decide(
                 world.node(1, instance_uuid='i'), record, alive
             )
-            self.assertEqual(model.Decision('host2', Reason.ADOPTED), decision)
+            self.assertEqual(Decision('host2', Reason.ADOPTED), decision)
 
     def test_one_that_no_service_admits_is_not_adopted(self) -> None:
         decision = self.decide(world.node(1, instance_uuid='i'))
-        self.assertEqual(model.Decision(None, Reason.NOT_ADMITTED), decision)
+        self.assertEqual(Decision(None, Reason.NOT_ADMITTED), decision)
 
     def test_it_stays_with_its_owner_dead_or_alive(self) -> None:
         services = [model.Service('host1', settings=world.RING)]
@@ -130,7 +131,7 @@ class TestExclusiveNodes(DecideCase):
             world.node(1, shard='b'), world.record(1, 'host1'), alive, services
         )
         self.assertEqual(
-            model.Decision(
+            Decision(
                 'host1',
                 Reason.RECORD_KEEPS,
                 filtered=True,
@@ -146,7 +147,7 @@ class TestExclusiveNodes(DecideCase):
             [world.member('host1', world.runs(shard_key='a'))],
         )
         self.assertEqual(
-            model.Decision('host1', Reason.FILTERED_KEEPS, filtered=True),
+            Decision('host1', Reason.FILTERED_KEEPS, filtered=True),
             decision,
         )
 
@@ -224,7 +225,7 @@ class TestRebalancing(DecideCase):
             world.record(1, 'host1'),
             world.members(world.RING, 'host1', 'host2'),
         )
-        self.assertEqual(model.Decision('host2', Reason.ASSIGNED), decision)
+        self.assertEqual(Decision('host2', Reason.ASSIGNED), decision)
 
     def test_free_node_of_a_dead_peer_follows_the_ring(self) -> None:
         services = [model.Service('host2', settings=world.RING)]
@@ -273,7 +274,7 @@ class TestReserving(DecideCase):
         alive = world.members(world.RESERVING, 'host1', 'host2')
         for record in (None, world.record(1, None), world.record(1, 'host1')):
             self.assertEqual(
-                model.Decision(None, Reason.UNASSIGNED),
+                Decision(None, Reason.UNASSIGNED),
                 self.decide(world.node(1), record, alive),
             )
 
@@ -338,7 +339,7 @@ class TestDisagreement(DecideCase):
             world.member('host2', joined_at=1.0),
         ]
         self.assertEqual(
-            model.Decision(
+            Decision(
                 'host2', Reason.CONFLICT_FIRST, ('host1', 'host2'), CONFLICT
             ),
             self.decide(world.node(1), members=alive),
@@ -371,7 +372,7 @@ class TestDisagreement(DecideCase):
             world.member('host2', world.RING),
         ]
         self.assertEqual(
-            model.Decision(
+            Decision(
                 None,
                 Reason.CONTESTED_UNOWNED,
                 ('host1', 'host2'),

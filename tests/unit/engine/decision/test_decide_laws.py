@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.decision import Contest
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from tests.unit.engine import reference, snapshot_strategies, world
@@ -167,7 +168,7 @@ class TestLaws(unittest.TestCase):
             owner = owner_on_record(moment, node)
             if decision.contest is not None and owner is not None:
                 self.assertEqual(owner, decision.owner)
-            if decision.contest is model.Contest.CONTESTED and owner is None:
+            if decision.contest is Contest.CONTESTED and owner is None:
                 self.assertIsNone(decision.owner)
 
     @given(snapshot_strategies.moments())
