@@ -119,7 +119,7 @@ def read_errors(group: str) -> Iterator[None]:
     try:
         yield
     except cfg.Error as exc:
-        # The location of the value in oslo.config's sources says nothing.
+        # The location of a value in the code of oslo.config is no help.
         text = re.sub(r' from LocationInfo\(.*\) is not', ' is not', str(exc))
         raise exceptions.ConfigurationError([f'[{group}] {text}']) from exc
 

@@ -59,16 +59,16 @@ def engine_options(group: Mapping[str, Any]) -> dict[str, Any]:
 class Database:
     """One database: its engine, and transactions on it.
 
-    :param patience: seconds that one statement may take, and for which a
+    :param timeout: seconds that one statement may take, and for which a
         transaction that lost to another is repeated.
     """
 
-    def __init__(self, engine: sqlalchemy.Engine, *, patience: float) -> None:
+    def __init__(self, engine: sqlalchemy.Engine, *, timeout: float) -> None:
         self.engine = engine
         self._writer = engine.execution_options(
             **{connection_setup.WRITES: True}
         )
-        self._patience = patience
+        self._timeout = timeout
 
     @property
     def where(self) -> str:
@@ -111,7 +111,7 @@ class Database:
 
         :raises RecordsError: of the family, see :func:`errors.translated`.
         """
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._timeout
 
         def may_retry(exc: BaseException) -> bool:
             lost = isinstance(exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry)
@@ -201,4 +201,4 @@ def open_database(
     connection_setup.prepare(
         engine, statement=statement_timeout, idle=idle_timeout
     )
-    return Database(engine, patience=statement_timeout)
+    return Database(engine, timeout=statement_timeout)

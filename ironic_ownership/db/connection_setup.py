@@ -104,10 +104,10 @@ def _on_connect(engine: sqlalchemy.Engine, *statements: str) -> None:
         dbapi.commit()
 
 
-def _prepare_sqlite(engine: sqlalchemy.Engine, patience: float) -> None:
+def _prepare_sqlite(engine: sqlalchemy.Engine, timeout: float) -> None:
     @event.listens_for(engine, 'connect')
     def set_up(dbapi: sqlite3.Connection, record: Any) -> None:
-        _use_wal(dbapi, time.monotonic() + patience)
+        _use_wal(dbapi, time.monotonic() + timeout)
 
     @event.listens_for(engine, 'begin')
     def begin(conn: sqlalchemy.Connection) -> None:

@@ -1,7 +1,7 @@
 """The reservations port on SQL: each call is one transaction.
 
-Must not ask Ironic: the caller knows its state. The changes to compute nodes
-are in ``reservation_transaction``.
+Sends nothing to Ironic: the caller knows its state. The changes to compute
+nodes are in ``reservation_transaction``.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _NAME = sa.func.md5(
     sa.func.concat('ironic_ownership_schema.', sa.func.database())
 )
 _NUMBER = 0x69726F6E
-_PATIENCE = 600.0
+_TIMEOUT = 600.0
 _PAUSE = 0.1
 
 
@@ -51,7 +51,7 @@ def held(conn: sa.Connection) -> Iterator[None]:
 def _take(conn: sa.Connection, lock: sa.ColumnElement[bool]) -> None:
     # Polled: a wait inside the server would end with the time-out of the
     # statement, and an upgrade may take longer.
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     while not conn.execute(sa.select(lock)).scalar():
         if time.monotonic() > deadline:
             raise exceptions.RecordsUnavailableError(

@@ -76,7 +76,7 @@ class TestSwitch(hosts.HostsTestCase):
             lambda: self.watcher.view().hosts == set(HOSTS), 'members on etcd'
         )
         self.assertEqual(frozenset(), self.deployment.members())
-        # Who owns these has read all nodes, and knows all the hosts.
+        # Their owner has read all nodes, and knows all hosts.
         new = ring_of(self.enrolment.enrol(12), HOSTS)
         self.deployment.wait_for_owners(owners | new)
         self.assertEqual(sorted(new), sorted(self.changes(last)))
@@ -119,7 +119,7 @@ class TestSwitch(hosts.HostsTestCase):
         self.deployment.wait_for_owners(owners)
 
     def fenced(self) -> list[str | None]:
-        """Return who was fenced by another host."""
+        """Return the hosts that another host fenced."""
         return [
             event.from_host
             for event in self.deployment.events()

@@ -174,7 +174,7 @@ class TestBadInput(_Case):
     def test_database_in_memory(self) -> None:
         self.assert_refused(run('sqlite://', 'upgrade'), 'memory')
 
-    def test_missing_driver_names_what_to_install(self) -> None:
+    def test_missing_driver_names_the_package_to_install(self) -> None:
         found = run('mysql+mysqldb://u:hunter2@127.0.0.1/x', 'version')
         self.assert_refused(found, 'mysqldb', 'pip install')
         self.assertNotIn('hunter2', found.stderr)

@@ -149,7 +149,7 @@ class ScanTest(ironics.IronicTestCase):
             inventory = ironics.open_inventory(self.server.endpoint + suffix)
             self.assertEqual(3, len(inventory.scan(model.Scope())))
 
-    def test_wrong_path_never_makes_a_node_look_deleted(self):
+    def test_wrong_path_is_never_a_deleted_node(self):
         (uuid,) = self.enrolment.enrol(1)
         for suffix in ('/v2', '/v1/nodes', '/baremetal', f'/v1/nodes/{uuid}'):
             inventory = ironics.open_inventory(self.server.endpoint + suffix)

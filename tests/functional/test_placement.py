@@ -57,7 +57,7 @@ class RealPlacementTest(
         ):
             self.assertRaises(exceptions.PlacementError, ask, contract.MISSING)
 
-    def test_writers_at_once_all_succeed(self) -> None:
+    def test_parallel_writers_all_succeed(self) -> None:
         uuid = self.provide()
         errors: list[Exception] = []
 

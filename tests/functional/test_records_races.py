@@ -29,7 +29,7 @@ def _open(url: str) -> records.SqlRecords:
 
 
 def claim_all(url: str, host: str, start: int) -> list[str]:
-    """Claim every node, beginning somewhere else than the others."""
+    """Claim every node, each process from another start."""
     access = _open(url)
     epoch = access.register(host, model.MemberSettings())
     numbers = [(start + n) % NODES for n in range(NODES)]
@@ -103,7 +103,7 @@ def join_once(url: str, incarnation: str) -> None:
 
 
 def register_once(url: str, incarnation: str, alive: list[str]) -> str:
-    """Register one of several live processes; say which one is active."""
+    """Register one of several live processes; return the active one."""
     access = _open(url)
     try:
         access.register(
@@ -242,7 +242,7 @@ class _Races:
         self.addCleanup(member.close)
         self.assertEqual(set(everyone), member.view().incarnations('host1'))
 
-    def test_of_processes_that_register_at_once_one_is_active(self) -> None:
+    def test_of_processes_that_register_together_one_is_active(self) -> None:
         everyone = [f'number{n}' for n in range(WORKERS)]
         found = self.run_all(
             register_once, *((one, everyone) for one in everyone)
@@ -330,10 +330,10 @@ class _SchemaRaces:
                 found = list(pool.map(work, [url] * WORKERS))
                 self.assertEqual([schema.HEAD] * WORKERS, found)
 
-    def test_processes_that_create_it_at_once_all_succeed(self) -> None:
+    def test_processes_that_create_it_together_all_succeed(self) -> None:
         self.check_race(upgrade_schema)
 
-    def test_processes_that_upgrade_it_at_once_all_succeed(self) -> None:
+    def test_processes_that_upgrade_it_together_all_succeed(self) -> None:
         self.check_race(upgrade_schema, '0001')
 
 
@@ -341,7 +341,7 @@ class TestSchemaRacesOnSqlite(_SchemaRaces, unittest.TestCase):
     def fresh_url(self) -> str:
         return databases.SQLITE.fresh()
 
-    def test_processes_that_start_at_once_all_find_the_schema(self) -> None:
+    def test_processes_that_start_together_all_find_the_schema(self) -> None:
         self.check_race(race_for_schema)
 
 

@@ -107,7 +107,7 @@ class Driver:
 
     @property
     def whole_ttl(self) -> int:
-        """The time to live in whole seconds: never less than asked for."""
+        """The time to live in whole seconds: never less than configured."""
         return math.ceil(self.ttl)
 
     def options(self) -> Mapping[str, Any]:
@@ -122,7 +122,7 @@ class Driver:
     def open(self, member_id: bytes) -> Coordinator:
         """Connect.
 
-        :raises MembershipError: if the store can't do what is configured.
+        :raises MembershipError: if the server does not suffice.
         """
         coordinator = coordination.get_coordinator(
             self.url, member_id, **self.options()

@@ -91,7 +91,7 @@ class PlayedIronic:
                     self.send_header('Content-Length', str(len(body)))
                 else:
                     self.close_connection = True
-                # The client may have given up meanwhile.
+                # The client may have timed out in the meantime.
                 with contextlib.suppress(ConnectionError):
                     self.end_headers()
                     self.wfile.write(body)

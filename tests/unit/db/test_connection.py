@@ -51,7 +51,7 @@ class TestSqlite(sqlite.SqliteCase):
             writer.write(lambda c: _insert(c, 'host1'))
             return before, _count(conn)
 
-        # A transaction goes on seeing what it saw first.
+        # A transaction keeps the state of its first read.
         self.assertEqual((0, 0), self.database.read(work))
         self.assertEqual(1, writer.read(_count))
 

@@ -137,7 +137,7 @@ class TestRows(sqlite.SqliteCase):
         )
         self.assertEqual(5, created)
 
-    def test_registration_keeps_what_an_operator_set(self) -> None:
+    def test_registration_keeps_the_settings_of_the_operator(self) -> None:
         sqlite.run_sql(
             self.database,
             'UPDATE services SET disabled=1, forced_down=1, '

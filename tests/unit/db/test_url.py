@@ -66,7 +66,7 @@ class TestFiles(sqlite.SqliteCase):
 
 
 class TestText(sqlite.SqliteCase):
-    def test_what_is_no_url_is_refused_without_showing_it(self) -> None:
+    def test_malformed_url_is_refused_without_showing_it(self) -> None:
         for text in (
             '',
             'hunter2',

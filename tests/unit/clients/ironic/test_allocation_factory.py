@@ -137,7 +137,7 @@ class AllocationsTest(ReservingCase):
             allocations.AllocationState.ALLOCATING, self.create().state
         )
 
-    def test_what_ironic_failed_at_says_nothing_about_the_nodes(self) -> None:
+    def test_failure_of_ironic_itself_is_not_about_the_nodes(self) -> None:
         failed = allocation(
             state='error',
             node_uuid=None,

@@ -280,7 +280,7 @@ class VersionTest(PlayedTestCase):
                 absent, {'shard', 'retired', 'conductor_group'} - set(fields)
             )
 
-    def test_free_nodes_are_filtered_by_what_the_server_knows(self):
+    def test_free_nodes_are_filtered_as_far_as_the_server_can(self):
         every = {
             'associated': ['false'],
             'maintenance': ['false'],
@@ -416,7 +416,7 @@ class LookupTest(PlayedTestCase):
                 exceptions.IronicError, inventory.get, recorded_http.uuid(0)
             )
 
-    def test_what_is_no_uuid_is_not_asked_for(self):
+    def test_malformed_uuid_is_not_requested(self):
         ironic = self.play(1)
         inventory = recorded_http.open_inventory(ironic.url)
         for name in (

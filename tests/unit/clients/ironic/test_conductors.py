@@ -37,7 +37,7 @@ class ConductorsTest(test_client.PlayedTestCase):
         inventory = self.open(*map(row, range(7)), max_limit=2)
         self.assertEqual(7, len(inventory.conductors()))
 
-    def test_only_what_is_needed_is_asked_for(self):
+    def test_only_the_needed_fields_are_requested(self):
         self.open(row(1)).conductors()
         path, query = self.ironic.requests[-1]
         self.assertEqual('/v1/conductors', path)

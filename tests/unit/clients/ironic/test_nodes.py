@@ -51,7 +51,7 @@ class ReadTest(testtools.TestCase):
         self.assertIsInstance(hash(node.traits), int)
 
     @given(JSON)
-    def test_what_has_no_usable_uuid_is_dropped(self, data):
+    def test_node_without_a_usable_uuid_is_dropped(self, data):
         reader = ironic_nodes.NodeReader()
         self.assertIsNone(reader.read(data))
         self.assertIsNone(reader.read({'uuid': data}))
@@ -119,7 +119,7 @@ class ReadTest(testtools.TestCase):
         self.assertIs(first.properties, second.properties)
         self.assertIs(first.traits, second.traits)
 
-    def test_properties_that_only_look_equal_are_kept_apart(self):
+    def test_similar_properties_are_not_shared(self):
         reader = ironic_nodes.NodeReader()
         kinds = [1, '1', True, 1.0, 'True', None, 'None']
         nodes = [

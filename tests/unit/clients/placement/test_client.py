@@ -138,7 +138,7 @@ class AnswerTest(configurations.ConfiguredCase):
             ):
                 self.open().consumers(UUID)
 
-    def test_answers_without_what_was_asked_for_are_errors(self) -> None:
+    def test_answers_without_the_requested_object_are_errors(self) -> None:
         placement = self.open()
         for ask in (
             placement.consumers,
