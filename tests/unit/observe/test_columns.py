@@ -161,12 +161,12 @@ class ServiceTest(unittest.TestCase):
 
     def test_alive_is_unknown_without_a_view(self) -> None:
         row, member = model.Service('h'), model.Member('h', 'i')
-        for standing, alive in (
+        for status, alive in (
             (service_status.ServiceStatus(row, member, True), 'up'),
             (service_status.ServiceStatus(row, None, True), 'down'),
             (service_status.ServiceStatus(row, None, False), 'unknown'),
         ):
-            self.assertEqual(alive, standing.alive)
+            self.assertEqual(alive, status.alive)
 
     def test_cells_are_plain_values(self) -> None:
         member = model.Member('h', 'i', 1.0, SETTINGS)

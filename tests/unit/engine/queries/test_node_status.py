@@ -10,7 +10,7 @@ State = node_status.State
 SHARD = world.runs(shard_key='a')
 
 
-class TestSurvey(unittest.TestCase):
+class TestEvaluate(unittest.TestCase):
     def states(self, nodes, records, members, services=()):
         found = node_status.evaluate(
             nodes, records, world.assemble(members, services)

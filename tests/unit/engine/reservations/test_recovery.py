@@ -134,7 +134,7 @@ class TestPowerCuts(reserver_case.ReservingCase):
             self.assert_reserved(self.create())
             self.assert_sound()
 
-    def test_repair_cut_at_any_step_is_done_by_the_next_one(self) -> None:
+    def test_recovery_cut_at_any_step_is_done_by_the_next_one(self) -> None:
         def leave() -> None:
             self.assertTrue(self.cut(4, self.create_one))
 
