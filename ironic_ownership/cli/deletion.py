@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api.errors import details_of
@@ -12,7 +11,7 @@ from ironic_ownership.cli import base, confirmation, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.gates import Outcome
 from ironic_ownership.engine.operations.delete_nodes import Result
-from ironic_ownership.observe import columns
+from ironic_ownership.engine.operations.node_references import is_uuid
 from ironic_ownership.observe import deletion as shown
 
 _GATES = """\
@@ -45,28 +44,21 @@ class _Deletion(base.Lister):
         )
         return parser
 
-    def call(self, name: str, nodes: Sequence[str], **more: Any) -> Any:
-        """Call an operation on these nodes, given by uuid or name."""
-        uuids = [found for text in nodes if (found := _uuid(text))]
-        names = [text for text in nodes if not _uuid(text)]
-        body = {'uuids': uuids, 'names': names}
-        given = {key: value for key, value in body.items() if value}
-        return self.api.call(name, body=given | more)
+    def uuids(self, nodes: Sequence[str]) -> Sequence[str]:
+        """Return the uuids of the nodes.
 
-    def in_order(
-        self,
-        shown: Iterable[columns.Column[Any]],
-        nodes: Sequence[str],
-        rows: Iterable[_Row],
-    ) -> base.Table:
-        """Return the table of rows in the order of the given nodes."""
-        places = {_uuid(text) or text: n for n, text in enumerate(nodes)}
-        last = len(nodes)
-
-        def place(row: _Row) -> int:
-            return min(places.get(row[key], last) for key in ('uuid', 'name'))
-
-        return self.rows(shown, sorted(rows, key=place))
+        :param nodes: uuids and names.
+        :raises NotFoundError: listing all that are unknown.
+        """
+        if all(map(is_uuid, nodes)):
+            return [uuid.lower() for uuid in nodes]
+        answer = self.api.call(
+            'compute_node:resolve', body={'nodes': list(nodes)}
+        )
+        faults = [node['fault'] for node in answer['nodes'] if node['fault']]
+        if faults:
+            raise exceptions.NotFoundError('; '.join(faults))
+        return [node['uuid'] for node in answer['nodes']]
 
 
 class CheckDeleteComputeNode(_Deletion):
@@ -82,11 +74,14 @@ class CheckDeleteComputeNode(_Deletion):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Evaluate the gates of the nodes."""
-        answer = self.call('compute_node:bulk_check_delete', parsed_args.nodes)
+        answer = self.api.call(
+            'compute_node:bulk_check_delete',
+            body={'uuids': self.uuids(parsed_args.nodes)},
+        )
         outcomes = [Outcome(gate[shown.OUTCOME]) for gate in answer['gates']]
         if not all(outcome.passed for outcome in outcomes):
             self.exit_code = errors.ExitCode.REFUSED
-        return self.in_order(shown.GATES, parsed_args.nodes, answer['gates'])
+        return self.rows(shown.GATES, answer['gates'])
 
 
 class DeleteComputeNode(_Deletion):
@@ -112,35 +107,38 @@ class DeleteComputeNode(_Deletion):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Delete the nodes whose gates are all passed."""
-        nodes = parsed_args.nodes
+        uuids = self.uuids(parsed_args.nodes)
         # A proposal lists all nodes of Ironic: only if it is shown.
         if parsed_args.dry_run or not parsed_args.yes:
-            rows = self._rows(nodes, dry_run=True)
+            rows = self._rows(uuids, dry_run=True)
             passed = [r for r in rows if r['result'] == Result.WOULD_DELETE]
             if parsed_args.dry_run or not passed:
-                return self._shown(nodes, rows)
+                return self._shown(rows)
             names = [row['name'] or row['uuid'] for row in passed]
             confirmation.confirm(parsed_args, f'Delete {_phrase(names)}')
-        request_id = self.api.request_id
-        confirmation.announce(request_id, f'delete {_phrase(nodes)}')
-        return self._shown(nodes, self._execute(nodes))
+        change = f'delete {_phrase(parsed_args.nodes)}'
+        confirmation.announce(self.api.request_id, change)
+        return self._shown(self._execute(uuids))
 
-    def _shown(self, nodes: Sequence[str], rows: Sequence[_Row]) -> base.Table:
+    def _shown(self, rows: Sequence[_Row]) -> base.Table:
         if any(row['result'] == Result.REFUSED for row in rows):
             self.exit_code = errors.ExitCode.REFUSED
-        return self.in_order(shown.RESULTS, nodes, rows)
+        return self.rows(shown.RESULTS, rows)
 
-    def _execute(self, nodes: Sequence[str]) -> Sequence[_Row]:
+    def _execute(self, uuids: Sequence[str]) -> Sequence[_Row]:
         try:
-            return self._rows(nodes, dry_run=False)
+            return self._rows(uuids, dry_run=False)
         except exceptions.OwnershipError as exc:
             if exc.code != 'gates_failed':
                 raise
             refused: Sequence[_Row] = details_of(exc)['nodes']
             return refused
 
-    def _rows(self, nodes: Sequence[str], *, dry_run: bool) -> Sequence[_Row]:
-        answer = self.call('compute_node:bulk_delete', nodes, dry_run=dry_run)
+    def _rows(self, uuids: Sequence[str], *, dry_run: bool) -> Sequence[_Row]:
+        answer = self.api.call(
+            'compute_node:bulk_delete',
+            body={'uuids': uuids, 'dry_run': dry_run},
+        )
         rows: Sequence[_Row] = answer['nodes']
         return rows
 
@@ -148,10 +146,3 @@ class DeleteComputeNode(_Deletion):
 def _phrase(nodes: Sequence[str]) -> str:
     rest = f' and {len(nodes) - 1} more' if len(nodes) > 1 else ''
     return f'compute node {nodes[0]}{rest}'
-
-
-def _uuid(text: str) -> str | None:
-    try:
-        return str(uuid.UUID(text))
-    except ValueError:
-        return None

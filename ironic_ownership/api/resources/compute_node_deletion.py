@@ -18,7 +18,8 @@ from ironic_ownership.engine.operations.delete_nodes import (
 )
 from ironic_ownership.observe import deletion as shown
 
-_MAX_NODES = 10_000
+_MAX_NODES = 2_000
+"""So many uuids fit into the default of max_request_body_size."""
 
 _UUID = Parameter('uuid', 'Of the node.', schemas.UUID)
 _DRY_RUN = {
@@ -40,21 +41,6 @@ _TYPES: schemas.Types = {
     'failed_gates': schemas.TEXTS,
 }
 _GATES = {'type': 'array', 'items': schemas.thing(shown.GATES, _TYPES)}
-_NODES = {
-    'uuids': {
-        'type': 'array',
-        'minItems': 1,
-        'maxItems': _MAX_NODES,
-        'items': schemas.UUID,
-    },
-    'names': {
-        'type': 'array',
-        'minItems': 1,
-        'maxItems': _MAX_NODES,
-        'items': schemas.NAME,
-        'description': 'Names of nodes as on record.',
-    },
-}
 _RULES = (
     'A gate that cannot be evaluated has failed, and no gate can be '
     'overridden. The gates are those of "ironic-ownership compute node '
@@ -63,17 +49,17 @@ _RULES = (
 
 
 def _body(**more: Any) -> dict[str, Any]:
+    uuids = {
+        'type': 'array',
+        'minItems': 1,
+        'maxItems': _MAX_NODES,
+        'items': schemas.UUID,
+    }
     return {
-        'description': 'names nodes by "uuids", by "names", or by both',
-        'anyOf': [
-            {
-                'type': 'object',
-                'required': [name],
-                'additionalProperties': False,
-                'properties': {**_NODES, **more},
-            }
-            for name in _NODES
-        ],
+        'type': 'object',
+        'required': ['uuids'],
+        'additionalProperties': False,
+        'properties': {'uuids': uuids, **more},
     }
 
 
@@ -89,20 +75,16 @@ def _operation(request: Request) -> DeleteNodes:
     )
 
 
-def _named(request: Request) -> list[str]:
-    return [*request.body.get('uuids', ()), *request.body.get('names', ())]
-
-
 def _check_one(request: Request) -> Answer:
     return _checked(request, [request.path['uuid']])
 
 
 def _check_many(request: Request) -> Answer:
-    return _checked(request, _named(request))
+    return _checked(request, request.body['uuids'])
 
 
-def _checked(request: Request, named: Sequence[str]) -> Answer:
-    return Answer({'gates': _gates(_operation(request).propose(named).nodes)})
+def _checked(request: Request, uuids: Sequence[str]) -> Answer:
+    return Answer({'gates': _gates(_operation(request).propose(uuids).nodes)})
 
 
 def _delete_one(request: Request) -> Answer:
@@ -112,13 +94,13 @@ def _delete_one(request: Request) -> Answer:
 
 def _delete_many(request: Request) -> Answer:
     return _deleted(
-        request, _named(request), request.body.get('dry_run', False)
+        request, request.body['uuids'], request.body.get('dry_run', False)
     )
 
 
-def _deleted(request: Request, named: Sequence[str], dry_run: bool) -> Answer:
+def _deleted(request: Request, uuids: Sequence[str], dry_run: bool) -> Answer:
     operation = _operation(request)
-    deletion = operation.propose(named)
+    deletion = operation.propose(uuids)
     if not dry_run:
         deletion = operation.execute(
             deletion,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_log import log
 
@@ -22,6 +21,12 @@ from ironic_ownership.engine.deletion import gates, mass_loss
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.deletion.remover import Remover
 from ironic_ownership.engine.gates import GateResult, refusals
+from ironic_ownership.engine.operations.caller import (
+    Progress,
+    Stopping,
+    never,
+    no_progress,
+)
 
 LOG = log.getLogger(__name__)
 
@@ -93,15 +98,14 @@ class DeleteNodes:
         self._limits = limits
         self._scope = scope
 
-    def propose(self, named: Iterable[str]) -> Deletion:
+    def propose(self, uuids: Iterable[str]) -> Deletion:
         """Evaluate every gate of every node.
 
-        :param named: uuids, or names on record; each node counts once.
         :raises NotFoundError: listing all that are unknown.
         """
         epochs = {row.host: row.epoch for row in self._records.services()}
         everything = self._records.compute_nodes()
-        chosen = _find(named, everything)
+        chosen = _find(uuids, everything)
         batches = {
             host: mass_loss.evaluate(
                 self._source,
@@ -120,8 +124,8 @@ class DeleteNodes:
         removals: Removals,
         *,
         actor: str,
-        progress: Callable[[int, int], None] = lambda done, total: None,
-        stopping: Callable[[], bool] = lambda: False,
+        progress: Progress = no_progress,
+        stopping: Stopping = never,
     ) -> Deletion:
         """Delete the nodes that no gate refuses, each evaluated again.
 
@@ -184,50 +188,16 @@ class DeleteNodes:
 
 
 def _find(
-    named: Iterable[str], records: Iterable[model.ComputeNode]
+    uuids: Iterable[str], records: Iterable[model.ComputeNode]
 ) -> list[model.ComputeNode]:
-    """Return the records that are named, each of them once."""
+    """Return the records of these nodes, each of them once."""
     by_uuid = {record.uuid: record for record in records}
-    found: dict[str, model.ComputeNode] = {}
-    unknown = []
-    for text in named:
-        try:
-            record = _find_one(text, by_uuid)
-        except exceptions.NotFoundError as exc:
-            unknown.append(exc)
-        else:
-            found[record.uuid] = record
+    chosen = list(dict.fromkeys(uuids))
+    unknown = [
+        str(suggestions.unknown('compute node', uuid, by_uuid.keys()))
+        for uuid in chosen
+        if uuid not in by_uuid
+    ]
     if unknown:
-        raise exceptions.NotFoundError('; '.join(map(str, unknown)))
-    return list(found.values())
-
-
-def _find_one(
-    text: str, by_uuid: Mapping[str, model.ComputeNode]
-) -> model.ComputeNode:
-    try:
-        canonical = str(uuid.UUID(text))
-    except ValueError:
-        return _find_name(text, by_uuid.values())
-    if canonical not in by_uuid:
-        raise suggestions.unknown('compute node', canonical, by_uuid.keys())
-    return by_uuid[canonical]
-
-
-def _find_name(
-    name: str, records: Iterable[model.ComputeNode]
-) -> model.ComputeNode:
-    names: dict[str, list[model.ComputeNode]] = {}
-    for record in records:
-        if record.name:
-            names.setdefault(record.name, []).append(record)
-    found = names.get(name, [])
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise suggestions.unknown('compute node', name, names.keys())
-    uuids = ', '.join(sorted(record.uuid for record in found))
-    raise exceptions.NotFoundError(
-        f'{len(found)} compute nodes are called {name!r}',
-        hint=f'Name one of them by its uuid: {uuids}',
-    )
+        raise exceptions.NotFoundError('; '.join(unknown))
+    return [by_uuid[uuid] for uuid in chosen]

@@ -62,7 +62,7 @@ class DeleteService:
         try:
             view = self._backend.view()
         except exceptions.MembershipError as exc:
-            warnings.append(f'the live members are unknown: {exc}')
+            warnings.append(f'liveness is unknown: {exc}')
         near = self._records.compute_nodes_near(
             host, model.Scope(nothing=True)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine import suggestions
@@ -35,10 +35,12 @@ def is_uuid(text: str) -> bool:
 def resolve(records: Records, texts: Sequence[str]) -> list[Reference]:
     """Return each reference with its compute node.
 
-    The records are read once, as a whole only if there are names.
+    The records are read once, as a whole only if there are names; only then
+    is a similar uuid proposed for an unknown one.
     """
     uuids = {text.lower() for text in texts if is_uuid(text)}
-    if all(map(is_uuid, texts)):
+    only_uuids = all(map(is_uuid, texts))
+    if only_uuids:
         found = records.compute_nodes_by_uuid(uuids)
     else:
         found = records.compute_nodes()
@@ -48,15 +50,20 @@ def resolve(records: Records, texts: Sequence[str]) -> list[Reference]:
         if record.name:
             names.setdefault(record.name, []).append(record.uuid)
     return [
-        _by_uuid(text, known) if is_uuid(text) else _by_name(text, names)
+        _by_uuid(text, known, hints=not only_uuids)
+        if is_uuid(text)
+        else _by_name(text, names)
         for text in texts
     ]
 
 
-def _by_uuid(text: str, known: Iterable[str]) -> Reference:
+def _by_uuid(text: str, known: Collection[str], *, hints: bool) -> Reference:
     if text.lower() in known:
         return Reference(text, text.lower())
-    return Reference(text, None, f'no compute node is on record for {text}')
+    fault = f'no compute node is on record for {text}'
+    if hints:
+        fault = f'{fault}. {suggestions.nearest(text.lower(), known)}'
+    return Reference(text, None, fault)
 
 
 def _by_name(text: str, names: dict[str, list[str]]) -> Reference:
@@ -70,5 +77,5 @@ def _by_name(text: str, names: dict[str, list[str]]) -> Reference:
         text,
         None,
         f'{text!r} is the name of {len(found)} nodes on record: name one by '
-        'its uuid',
+        f'its uuid, {suggestions.listed(sorted(found))}',
     )

@@ -124,7 +124,7 @@ class DeleteServiceTest(ChangesCase):
         self.backend.view = _fail
         found = self.ask('DELETE', '/v1/services/idle?dry_run=true')
         self.assertFalse(self.gates(found['gates'])['not_alive'])
-        self.assertIn('the live members are unknown', found['warnings'][0])
+        self.assertIn('liveness is unknown', found['warnings'][0])
         self.refused('DELETE', '/v1/services/idle', 409)
 
     def test_provider_of_the_service_goes_first(self) -> None:

@@ -58,7 +58,7 @@ class TestDeleteService(service.ServiceCase):
         self.assertEqual(
             [Gate.NOT_ALIVE], [result.gate for result in proposed.refused]
         )
-        self.assertIn('the live members are unknown', proposed.warnings[0])
+        self.assertIn('liveness is unknown', proposed.warnings[0])
 
     def test_service_that_was_given_a_node_meanwhile_stays(self) -> None:
         proposed = self.operation.propose('old')
