@@ -101,7 +101,7 @@ class TestScopes(hosts.HostsTestCase):
         self.wait_for_line(one, 'no more nodes owned here, but out of scope')
         self.wait_for_line(two, 'no more nodes withheld by host1')
         self.assertEqual(owners, self.deployment.owners())
-        self.assertEqual(1, len(one.lines('but out of scope, as')))
+        self.assertEqual(1, len(one.lines('but out of scope, for example')))
 
     def test_node_that_changes_group_is_released_and_claimed(self) -> None:
         for name, group in (
