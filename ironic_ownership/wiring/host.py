@@ -107,7 +107,7 @@ def build(wired: Container) -> tuple[Host, Reload]:
         guard,
         wired.inventory,
         tuning,
-        check=functools.partial(reservations.check_method, wired),
+        functools.partial(reservations.check_method, wired),
     )
 
 

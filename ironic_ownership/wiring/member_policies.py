@@ -21,5 +21,5 @@ def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
             [classes[p.name](dict(p.options)) for p in advertised.policies],
             plugins.origin,
         )
-    except Exception:  # noqa: BLE001 - a stranger's code and options
+    except Exception:  # noqa: BLE001 - third-party code and options
         return None

@@ -58,7 +58,7 @@ class Policy(contracts.FilterPolicy):
 
 class TestInventory(third_party.ThirdPartyCase, configurations.ConfiguredCase):
     def fields(self) -> set[str]:
-        """Return the fields that a scan of this configuration asks for."""
+        """Return the fields that a scan of this configuration requests."""
         ironic = recorded_http.PlayedIronic(1)
         self.addCleanup(ironic.stop)
         conf = self.configure(

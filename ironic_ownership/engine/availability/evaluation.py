@@ -139,7 +139,7 @@ def _evaluate_state(node: model.Node) -> tuple[Code | None, str]:
     return None, ''
 
 
-def seen(
+def evaluate_for_observer(
     node: model.Node, record: model.ComputeNode | None, fleet: Fleet | None
 ) -> availability.Evaluation:
     """Evaluate a node for a process that is not its owner.

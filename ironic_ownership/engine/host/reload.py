@@ -24,10 +24,6 @@ from ironic_ownership.engine.membership.local_member import LocalMember
 LOG = log.getLogger(__name__)
 
 
-def _accept(policies: PolicySet) -> None:
-    """Accept all policies."""
-
-
 class Reload:
     """Changes one host's configuration, or keeps the old one.
 
@@ -49,8 +45,7 @@ class Reload:
         guard: Guard,
         source: Inventory,
         current: Tuning,
-        *,
-        check: Callable[[PolicySet], object] = _accept,
+        check: Callable[[PolicySet], object],
     ) -> None:
         self._host = host
         self._member = member

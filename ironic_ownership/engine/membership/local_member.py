@@ -261,7 +261,7 @@ class LocalMember:
         own = self._registration.identity
         siblings = view.incarnations(own.host) - {own.incarnation}
         if own.incarnation not in view.incarnations(own.host):
-            # No conclusion from this view; a beat tells whether we are out.
+            # No conclusion from this view; a beat reveals whether it expired.
             self._beat_wanted = not self._unseen
             self._unseen = True
             return

@@ -137,7 +137,9 @@ def _status(
         record,
         decision,
         None if owner is None else owner in peer_groups.alive,
-        evaluation.seen(node, record, fleet) if node else None,
+        evaluation.evaluate_for_observer(node, record, fleet)
+        if node
+        else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Time that passes when a test says so."""
+"""A clock that only a test moves."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Service:
 
 
 class Moment:
-    """The services of a moment, asked about one node at a time."""
+    """The services of one moment, evaluated for one node at a time."""
 
     def __init__(
         self,

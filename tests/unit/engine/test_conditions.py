@@ -9,12 +9,12 @@ LOGGER = 'ironic_ownership.engine.conditions'
 
 class TestNotices(unittest.TestCase):
     def test_condition_is_logged_once_and_its_end_once(self) -> None:
-        told = conditions.Conditions()
+        current = conditions.Conditions()
         with self.assertLogs(LOGGER, 'INFO') as logs:
             for _ in range(3):
-                told.report('backend', 'down')
+                current.report('backend', 'down')
             for _ in range(3):
-                told.clear('backend', 'up again')
+                current.clear('backend', 'up again')
         self.assertEqual(
             ['WARNING down', 'INFO up again'],
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
@@ -25,23 +25,23 @@ class TestNotices(unittest.TestCase):
             conditions.Conditions().clear('backend', 'up again')
 
     def test_other_words_or_another_condition_are_news(self) -> None:
-        told = conditions.Conditions()
+        current = conditions.Conditions()
         with self.assertLogs(LOGGER, 'INFO') as logs:
-            told.report('backend', 'down')
-            told.report('backend', 'still down, differently')
-            told.report('ironic', 'down')
+            current.report('backend', 'down')
+            current.report('backend', 'still down, differently')
+            current.report('ironic', 'down')
         self.assertEqual(3, len(logs.records))
         self.assertEqual(
             {'backend': 'still down, differently', 'ironic': 'down'},
-            told.standing,
+            current.standing,
         )
 
     def test_condition_that_returns_is_logged_again(self) -> None:
-        told = conditions.Conditions()
+        current = conditions.Conditions()
         with self.assertLogs(LOGGER, 'WARNING') as logs:
-            told.report('backend', 'down')
-            told.clear('backend', 'up again')
-            told.report('backend', 'down')
+            current.report('backend', 'down')
+            current.clear('backend', 'up again')
+            current.report('backend', 'down')
         self.assertEqual(2, len(logs.records))
 
     def test_percent_signs_in_a_message_are_harmless(self) -> None:

@@ -267,12 +267,12 @@ class TestWatch(unittest.TestCase):
 
     @hypothesis.given(st.lists(st.tuples(fleets, st.integers(1, 90))))
     def test_it_is_never_back_without_support_for_the_delay(
-        self, looks
+        self, observations
     ) -> None:
         damper, now, before = evaluation.FlapDamper(60.0), 0.0, None
         served_since: float | None = None
         gone_at = -60.0
-        for fleet, pause in looks:
+        for fleet, pause in observations:
             now += pause
             damper.observe(fleet, now)
             if fleet.supports('d', ''):
@@ -294,14 +294,18 @@ class TestWatch(unittest.TestCase):
 class TestSeen(unittest.TestCase):
     def test_only_the_owner_puts_it_back(self) -> None:
         held = world.record(1, 'host1', unavailable='out_of_service')
-        found = evaluation.seen(FREE, held, SERVED)
+        found = evaluation.evaluate_for_observer(FREE, held, SERVED)
         self.assertEqual('out_of_service', found.code)
         self.assertIn('host1', found.detail)
 
     def test_unowned_record_keeps_no_node_out(self) -> None:
         left = world.record(1, None, unavailable='out_of_service')
-        self.assertIsNone(evaluation.seen(FREE, left, SERVED).code)
+        self.assertIsNone(
+            evaluation.evaluate_for_observer(FREE, left, SERVED).code
+        )
 
     def test_other_codes_are_those_of_now(self) -> None:
         old = world.record(1, 'host1', unavailable='maintenance')
-        self.assertIsNone(evaluation.seen(FREE, old, SERVED).code)
+        self.assertIsNone(
+            evaluation.evaluate_for_observer(FREE, old, SERVED).code
+        )

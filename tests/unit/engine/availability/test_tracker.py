@@ -125,8 +125,8 @@ class TestTracker(TrackerCase):
             for _ in range(3):
                 self.assertEqual(0, self.host.refresh().applied)
         self.assertEqual(before, self.state())
-        (said,) = [r.getMessage() for r in logs.records]
-        self.assertIn('none of the conductors', said)
+        (line,) = [r.getMessage() for r in logs.records]
+        self.assertIn('none of the conductors', line)
         self.ironic.workers = []
         self.assertEqual(0, self.host.refresh().applied)
         self.assertEqual(before, self.state())

@@ -56,7 +56,7 @@ class ReloadCase(service.ServiceCase):
             self.guard,
             self.ironic,
             current,
-            check=self.check_policies,
+            self.check_policies,
         )
 
     def check_policies(self, policies: policy_set.PolicySet) -> None:

@@ -191,8 +191,8 @@ class TestSettling(unittest.TestCase):
 
 _HOSTS = st.frozensets(st.sampled_from(('h1', 'h2', 'h3', 'h4')))
 _STEP = st.one_of(
-    st.tuples(st.just('look'), _HOSTS),
-    st.tuples(st.just('look'), _HOSTS),
+    st.tuples(st.just('observe'), _HOSTS),
+    st.tuples(st.just('observe'), _HOSTS),
     st.tuples(st.just('beat'), st.none()),
     st.tuples(st.just('elapse'), st.sampled_from((0.5, 5.0, 19.0, 21.0))),
     st.tuples(st.just('rejoin'), st.none()),

@@ -63,7 +63,7 @@ class TestFence(unittest.TestCase):
         st.lists(st.tuples(st.floats(0, 30), st.floats(0, 30)), max_size=20)
     )
     def test_right_never_outlives_the_membership(self, beats) -> None:
-        """Others see us dead ``ttl`` after the beat, at the earliest."""
+        """Members expire ``ttl`` after the beat, at the earliest."""
         dead_at = float('-inf')
         for pause, duration in beats:
             self.clock.elapse(pause)

@@ -645,7 +645,7 @@ class TestLeave(MemberCase):
 
 
 class TestJoinWithoutAnAnswer(MemberCase):
-    """The store joins us, but its answer comes too late to be heard."""
+    """The store accepts the join, but its answer comes too late."""
 
     def build_backend(self) -> memory.MemoryBackend:
         case = self
