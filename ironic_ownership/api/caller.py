@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from ironic_ownership.api.operation import Operation, Schema
-from ironic_ownership.api.request import Progress, never_stopping, no_progress
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.operations.caller import (
+    Progress,
+    Stopping,
+    never_stopping,
+    no_progress,
+)
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -29,7 +34,7 @@ class Caller(Protocol):
         query: Mapping[str, Any] = NOTHING,
         body: Any = None,
         progress: Progress = no_progress,
-        stopping: Callable[[], bool] = never_stopping,
+        stopping: Stopping = never_stopping,
     ) -> Any:
         """Call an operation, and return the body of its answer.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ironic_ownership.api import resources
 from ironic_ownership.api.caller import NOTHING, check_names
 from ironic_ownership.api.context import RequestContext
-from ironic_ownership.api.request import (
+from ironic_ownership.api.request import Request
+from ironic_ownership.engine.operations.caller import (
     Progress,
-    Request,
+    Stopping,
     never_stopping,
     no_progress,
 )
@@ -37,7 +38,7 @@ class LocalCaller:
         query: Mapping[str, Any] = NOTHING,
         body: Any = None,
         progress: Progress = no_progress,
-        stopping: Callable[[], bool] = never_stopping,
+        stopping: Stopping = never_stopping,
     ) -> Any:
         """Call an operation, and return the body of its answer."""
         operation = resources.find(name)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from ironic_ownership.api import request, resources
 from ironic_ownership.api.caller import NOTHING, check_names
 from ironic_ownership.api.operation import LIMIT
+from ironic_ownership.engine.operations.caller import (
+    Progress,
+    Stopping,
+    never_stopping,
+    no_progress,
+)
 
 
 class Client(Protocol):
@@ -38,8 +44,8 @@ class RemoteCaller:
         path: Mapping[str, str] = NOTHING,
         query: Mapping[str, Any] = NOTHING,
         body: Any = None,
-        progress: request.Progress = request.no_progress,
-        stopping: Callable[[], bool] = request.never_stopping,
+        progress: Progress = no_progress,
+        stopping: Stopping = never_stopping,
     ) -> Any:
         """Call an operation, and return the body of its answer."""
         operation = resources.find(name)

@@ -8,28 +8,23 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ironic_ownership.engine.operations.caller import (
+    Progress,
+    Stopping,
+    never_stopping,
+    no_progress,
+)
+
 if TYPE_CHECKING:
     from ironic_ownership.api.context import RequestContext
     from ironic_ownership.api.page_cache import PageCache
 
 T = TypeVar('T')
 
-Progress = Callable[[int, int], None]
-"""Receives how many of how many things are done."""
-
 UNLIMITED = 10**9
 """The page size of a caller in the same process: everything at once."""
 
 _PAGE_NAMES = frozenset(('limit', 'marker'))
-
-
-def no_progress(done: int, total: int) -> None:
-    """Report nothing."""
-
-
-def never_stopping() -> bool:
-    """Return that the operation should go on."""
-    return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +67,7 @@ class Request:
     route: str = '/'
     page_cache: PageCache | None = None
     progress: Progress = no_progress
-    stopping: Callable[[], bool] = never_stopping
+    stopping: Stopping = never_stopping
     background: bool = False
 
     def kept(self, what: str, read: Callable[[Request], T]) -> T:

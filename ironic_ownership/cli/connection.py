@@ -7,6 +7,7 @@ from typing import Any
 
 from ironic_ownership import wiring
 from ironic_ownership.api import caller
+from ironic_ownership.cli import confirmation
 from ironic_ownership.clients import ownership
 from ironic_ownership.engine import request_id
 
@@ -38,7 +39,6 @@ def local(wired: wiring.Wiring) -> caller.Caller:
     """Return the caller over the configuration and the database."""
     from ironic_ownership.api import context
     from ironic_ownership.api import local as api_local
-    from ironic_ownership.cli import confirmation
 
     new_id = request_id.new_id()
     return api_local.LocalCaller(

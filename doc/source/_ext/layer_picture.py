@@ -17,7 +17,6 @@ from xml.sax.saxutils import escape
 
 import layer_graph
 from docutils import nodes
-from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -202,8 +201,8 @@ def table(graph: layer_graph.LayerGraph) -> Iterator[str]:
     yield '   :header-rows: 1'
     yield '   :widths: 20 80'
     yield ''
-    yield '   * - Room'
-    yield '     - Imported rooms, each with the number of importing modules'
+    yield '   * - Imported by'
+    yield '     - Rooms, each with the number of importing modules'
     for room in graph.rooms:
         shown = ', '.join(
             f'``{to}`` ({graph.imports[room, to]})'
@@ -218,7 +217,7 @@ class LayerPicture(SphinxDirective):
     """The picture of one contract, and its table."""
 
     required_arguments: ClassVar[int] = 1
-    option_spec: ClassVar[dict[str, Any]] = {'no-table': directives.flag}
+    option_spec: ClassVar[dict[str, Any]] = {'no-table': bool}
 
     def run(self) -> list[nodes.Node]:
         """Return the picture and the table."""

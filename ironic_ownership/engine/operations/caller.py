@@ -28,6 +28,6 @@ def no_progress(done: int, total: int) -> None:
     """Report nothing."""
 
 
-def never() -> bool:
+def never_stopping() -> bool:
     """Return that the operation should go on."""
     return False

@@ -24,7 +24,7 @@ from ironic_ownership.engine.gates import GateResult, refusals
 from ironic_ownership.engine.operations.caller import (
     Progress,
     Stopping,
-    never,
+    never_stopping,
     no_progress,
 )
 
@@ -125,7 +125,7 @@ class DeleteNodes:
         *,
         actor: str,
         progress: Progress = no_progress,
-        stopping: Stopping = never,
+        stopping: Stopping = never_stopping,
     ) -> Deletion:
         """Delete the nodes that no gate refuses, each evaluated again.
 

@@ -23,7 +23,7 @@ from ironic_ownership.engine.operations.caller import (
     Caller,
     Progress,
     Stopping,
-    never,
+    never_stopping,
     no_progress,
 )
 from ironic_ownership.engine.operations.move_nodes import (
@@ -146,7 +146,7 @@ class DrainService:
         proposal: DrainProposal,
         *,
         progress: Progress = no_progress,
-        stopping: Stopping = never,
+        stopping: Stopping = never_stopping,
         skip_refused: bool = False,
     ) -> list[Result]:
         """Carry out the moves, one after the other.

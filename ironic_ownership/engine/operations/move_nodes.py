@@ -30,7 +30,7 @@ from ironic_ownership.engine.moves.verification import Verification
 from ironic_ownership.engine.operations.caller import (
     Progress,
     Stopping,
-    never,
+    never_stopping,
     no_progress,
 )
 from ironic_ownership.engine.ports import Ports
@@ -196,7 +196,7 @@ class MoveNodes:
         proposal: Proposal,
         *,
         progress: Progress = no_progress,
-        stopping: Stopping = never,
+        stopping: Stopping = never_stopping,
         skip_refused: bool = False,
     ) -> Result:
         """Carry a proposal out, and compare the nodes afterwards.
@@ -244,7 +244,7 @@ class MoveNodes:
         proposal: Proposal,
         *,
         progress: Progress = no_progress,
-        stopping: Stopping = never,
+        stopping: Stopping = never_stopping,
     ) -> Result:
         """Carry out a stored proposal; see :meth:`execute`."""
         order, planned = proposal.order, proposal.planned
