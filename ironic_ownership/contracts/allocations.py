@@ -29,7 +29,7 @@ class AllocationState(enum.StrEnum):
     """State of an allocation in Ironic."""
 
     ALLOCATING = 'allocating'
-    """Ironic still looks for a node."""
+    """Ironic is still searching for a node."""
 
     ACTIVE = 'active'
     """The node is the instance's."""

@@ -46,8 +46,8 @@ class Request:
     :param memory_mb: in MB; here and below 0 means no requirement.
     :param vcpus: number of processors.
     :param root_gb: in GB.
-    :param ephemeral_gb: in GB, besides.
-    :param swap: in MB, as in a flavor, besides.
+    :param ephemeral_gb: in GB, in addition.
+    :param swap: in MB, as in a flavor, in addition.
     :param extra_specs: of the flavor.
     :param image_id: of the image; kept, but nothing depends on it.
     :param image_properties: of the image.

@@ -108,7 +108,7 @@ class ProcessContract(backend_case.BackendCase):
         self.assertEqual([('host10', 'same')], self.members())
         two.beat()
 
-    def test_longest_incarnations_are_told_apart(self) -> None:
+    def test_longest_incarnations_are_distinct(self) -> None:
         other = f'{LONGEST[:-1]}2'
         one, two = self.joined('host1', LONGEST), self.joined('host1', other)
         one.beat()

@@ -102,7 +102,7 @@ class RecordsOnDatabase(OnDatabase):
 
 
 class MovesOnDatabase(RecordsOnDatabase):
-    """Builds the moves beside the records."""
+    """Builds the moves next to the records."""
 
     def make_moves(self) -> moves.SqlMoves:
         return moves.SqlMoves(self.database)

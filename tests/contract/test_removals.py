@@ -12,7 +12,7 @@ from tests.contract.suites import removals
 
 
 class RemovalsOnDatabase(database.RecordsOnDatabase):
-    """Builds the removals beside the records."""
+    """Builds the removals next to the records."""
 
     def make_removals(self) -> SqlRemovals:
         return SqlRemovals(self.database)

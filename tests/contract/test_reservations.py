@@ -20,7 +20,7 @@ from tests.contract.suites import (
 
 
 class ReservationsOnDatabase(database.RecordsOnDatabase):
-    """Builds the reservations beside the records."""
+    """Builds the reservations next to the records."""
 
     def make_reservations(self) -> SqlReservations:
         return SqlReservations(self.database)

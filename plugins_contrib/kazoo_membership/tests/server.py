@@ -121,7 +121,7 @@ class ZooKeeper:
             socket.create_connection(('127.0.0.1', self.port), 5) as asked,
         ):
             # A server that answers "ruok" need not serve: who connects then
-            # may wait for ever.
+            # may wait indefinitely.
             asked.sendall(b'srvr')
             with asked.makefile('rb') as answer:
                 return b'Mode: ' in answer.read()

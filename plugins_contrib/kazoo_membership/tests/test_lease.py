@@ -1,4 +1,4 @@
-"""A lease runs out once, and never behind the back of a renewal."""
+"""A lease expires once, and never during a renewal."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class TestSessions(store.ZooKeeperCase):
         self.answered(one.beat)
 
     def end(self, one: backend.KazooBackend) -> None:
-        """End the session of a backend behind its back."""
+        """End the session of a backend on the server."""
         one.lease.end()
         one.close()
         session = self.make_backend(300)
@@ -225,7 +225,7 @@ class TestNodes(store.ZooKeeperCase):
         with self.assertRaises(errors.NoAuthError):
             self.client().get(f'{self.path}/members/host1@one')
 
-    def test_no_thread_or_connection_is_left_behind(self) -> None:
+    def test_no_thread_or_connection_remains(self) -> None:
         before = threading.active_count()
         for number in range(3):
             one = self.make_backend(300)

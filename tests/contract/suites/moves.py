@@ -334,13 +334,13 @@ class MoveContract(records.RecordsContract):
         with self.assertRaises(exceptions.NotFoundError):
             self.moves.carry_out('req-none', [self.seen(1)])
 
-    def test_stranger_to_the_plan_is_refused(self) -> None:
+    def test_node_outside_of_the_plan_is_refused(self) -> None:
         request_id = self.planned(self.seen(1))
         (result,) = self.moves.carry_out(request_id, [self.seen(2)])
         self.assertEqual(REFUSED, result.state)
         self.assertEqual('host1', self.owner(2))
 
-    def test_open_instances_are_told_by_node(self) -> None:
+    def test_open_instances_are_listed_by_node(self) -> None:
         found = self.moves.open_instances(
             [records.uuid(n) for n in range(1, 9)]
         )

@@ -41,7 +41,7 @@ class ProcessContract(records.RecordsContract):
         self.start(None)
         self.assertIsNone(self.service('host1').incarnation)
 
-    def test_process_beside_a_live_active_one_stands_by(self) -> None:
+    def test_process_next_to_a_live_active_one_stands_by(self) -> None:
         epoch = self.start('one')
         self.assert_stands_by('two', 'one', 'two', active='one')
         self.assert_stands_by(None, 'one', active='one')
@@ -108,7 +108,7 @@ class ProcessContract(records.RecordsContract):
         self.assertEqual(['owner_changed'], self.kinds(1))
         self.assert_refused('host1', new, records.claim(1))
 
-    def test_named_process_registers_beside_the_one_before(self) -> None:
+    def test_named_process_registers_next_to_the_one_before(self) -> None:
         self.start('one')
         self.fail_over('two')
         self.assert_stands_by('one', 'one', 'two', active='two')

@@ -88,7 +88,7 @@ class ServiceContract(records.RecordsContract):
             self.records.advertise('host1', 1, records.SETTINGS)
         self.assertEqual(((), (), ()), self.state())
 
-    def test_empty_batch_still_tells_a_fenced_writer(self) -> None:
+    def test_empty_batch_still_refuses_a_fenced_writer(self) -> None:
         epoch = self.register('host1')
         self.assertEqual(Outcome(), self.apply('host1', epoch))
         self.register('host1')

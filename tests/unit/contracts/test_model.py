@@ -121,7 +121,7 @@ class TestView(unittest.TestCase):
             model.View.of([two, one]).checksum,
         )
 
-    def test_checksum_tells_restart_and_changed_settings(self) -> None:
+    def test_checksum_shows_restart_and_changed_settings(self) -> None:
         settings = model.MemberSettings((model.PolicySettings('all'),))
         views = [
             model.View.of(members)

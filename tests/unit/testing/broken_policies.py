@@ -265,7 +265,7 @@ class ScopeOfText(GoodFilter):
 
 
 class _Text(str):
-    """Looks like a scope, and is none."""
+    """Has the attributes of a scope, and another type."""
 
     __slots__ = ()
     shard = None

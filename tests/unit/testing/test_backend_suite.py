@@ -162,7 +162,7 @@ PROCESSES: Mapping[Kind, str] = {
         expired_process_rejoins_next_to_its_successor
         joining_again_as_oneself_leaves_the_others
         joining_leaves_the_other_process_as_it_is
-        longest_incarnations_are_told_apart
+        longest_incarnations_are_distinct
         process_advertises_for_itself
         process_beats_and_expires_for_itself
         processes_of_a_host_are_all_in_the_view
@@ -173,7 +173,7 @@ PROCESSES: Mapping[Kind, str] = {
         expired_process_rejoins_next_to_its_successor
         joining_again_as_oneself_leaves_the_others
         joining_leaves_the_other_process_as_it_is
-        longest_incarnations_are_told_apart
+        longest_incarnations_are_distinct
         process_advertises_for_itself
         process_beats_and_expires_for_itself
         process_leaves_for_itself
@@ -196,7 +196,7 @@ PROCESSES: Mapping[Kind, str] = {
         processes_of_a_host_are_all_in_the_view
     """,
     broken.CutsTheIncarnation: """
-        longest_incarnations_are_told_apart
+        longest_incarnations_are_distinct
     """,
     broken.KnowsIncarnationsOnly: """
         hosts_that_share_an_incarnation_are_two_members
