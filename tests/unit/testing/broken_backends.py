@@ -539,7 +539,7 @@ class NotifiesOfDepartures(Notifies):
 
 class NotifiesWhileItWaits(Broken):
     def watch(self, timeout):
-        self._told = self.view().checksum
+        self._reported = self.view().checksum
         return super().watch(timeout)
 
 
@@ -552,8 +552,8 @@ class ReadsWhenNoWatchWaits(Broken):
             deadline = time.monotonic() + timeout
             while time.monotonic() < deadline:
                 checksum = super().view().checksum
-                if checksum != self._told:
-                    self._told = checksum
+                if checksum != self._reported:
+                    self._reported = checksum
                     return True
                 time.sleep(0.005)
             return False
