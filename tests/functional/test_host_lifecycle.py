@@ -136,10 +136,10 @@ class TestLifecycle(hosts.HostsTestCase):
         )
 
     def changes_by(self, host: str) -> list[str]:
-        """Return what a host has to say about the changes it made."""
+        """Return the log lines of the changes that a host made."""
         return sorted(
-            f'node {e.node_uuid}: owner {e.from_host or "nobody"} -> '
-            f'{e.to_host or "nobody"}, reason {e.reason}'
+            f'node {e.node_uuid}: owner {e.from_host or "none"} -> '
+            f'{e.to_host or "none"}, reason {e.reason}'
             for e in self.deployment.events()
             if e.kind == event_log.OWNER_CHANGED and e.actor == host
         )
