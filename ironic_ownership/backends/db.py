@@ -71,7 +71,6 @@ class DatabaseBackend(backend.MembershipBackend):
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
     ) -> None:
-        """Become a member."""
         self._host, self._incarnation = host, incarnation
         self._call(
             lambda database: heartbeats.join(
@@ -80,7 +79,6 @@ class DatabaseBackend(backend.MembershipBackend):
         )
 
     def beat(self) -> None:
-        """Stay a member for another ``member_ttl``."""
         self._must_be_member(
             self._call(
                 lambda database: heartbeats.beat(
@@ -90,7 +88,6 @@ class DatabaseBackend(backend.MembershipBackend):
         )
 
     def advertise(self, settings: model.MemberSettings) -> None:
-        """Replace the settings that this member advertises."""
         self._must_be_member(
             self._call(
                 lambda database: heartbeats.advertise(
@@ -100,7 +97,6 @@ class DatabaseBackend(backend.MembershipBackend):
         )
 
     def leave(self) -> None:
-        """Stop being a member."""
         self._call(
             lambda database: heartbeats.leave(
                 database, self._host, self._incarnation
@@ -108,11 +104,9 @@ class DatabaseBackend(backend.MembershipBackend):
         )
 
     def view(self) -> model.View:
-        """Return the members alive now."""
         return self._call(heartbeats.alive)
 
     def close(self) -> None:
-        """Close the connections."""
         with self._opening:
             if self._database is not None:
                 self._database.close()

@@ -92,7 +92,6 @@ class MemoryBackend(backend.MembershipBackend):
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
     ) -> None:
-        """Become a member."""
         with self._store.lock:
             self._store.check()
             self._store.drop_expired(host)
@@ -104,12 +103,10 @@ class MemoryBackend(backend.MembershipBackend):
             self._put(model.Member(host, incarnation, joined_at, settings))
 
     def beat(self) -> None:
-        """Stay a member for another ``member_ttl``."""
         with self._store.lock:
             self._put(self._own().member)
 
     def advertise(self, settings: model.MemberSettings) -> None:
-        """Replace the settings that this member advertises."""
         with self._store.lock:
             row = self._own()
             self._store.rows[self._key] = _Row(
@@ -118,13 +115,11 @@ class MemoryBackend(backend.MembershipBackend):
             )
 
     def leave(self) -> None:
-        """Stop being a member."""
         with self._store.lock:
             self._store.check()
             self._store.rows.pop(self._key, None)
 
     def view(self) -> model.View:
-        """Return the members alive now."""
         with self._store.lock:
             self._store.check()
             rows = [
@@ -161,7 +156,6 @@ class WatchedMemoryBackend(MemoryBackend):
     _reported: str | None = None
 
     def watch(self, timeout: float) -> bool:
-        """Wait until the members differ from the last call."""
         deadline = time.monotonic() + timeout
         while True:
             checksum = self.view().checksum

@@ -98,18 +98,10 @@ class App(app.App):
 
     @functools.cached_property
     def wiring(self) -> Wiring:
-        """The objects behind the commands, by the configuration.
-
-        :raises cfg.Error: if the configuration can't be read.
-        """
         return self._wire(self.options)
 
     @functools.cached_property
     def api(self) -> caller.Caller:
-        """The caller of operations: in this process, or the HTTP service.
-
-        :raises OwnershipError: if the options do not lead to the service.
-        """
         if self.is_remote:
             return connection.remote(self.options)
         return connection.local(self.wiring)
@@ -120,7 +112,6 @@ class App(app.App):
         version: str | None,
         argparse_kwargs: dict[str, Any] | None = None,
     ) -> argparse.ArgumentParser:
-        """Return the parser of the options before (or after) a command."""
         parser = argparse.ArgumentParser(
             prog=self.NAME,
             usage=f'{self.NAME} [options] COMMAND ...',
@@ -172,7 +163,6 @@ class App(app.App):
         return parser
 
     def configure_logging(self) -> None:
-        """Send warnings to standard error; more, or less, if asked to."""
         level = _LEVELS.get(self.options.verbose_level, logging.DEBUG)
         root = logging.getLogger()
         root.setLevel(level)
@@ -185,17 +175,12 @@ class App(app.App):
             root.addHandler(file)
 
     def run(self, argv: list[str]) -> int:
-        """Run one command.
-
-        :returns: the exit code.
-        """
         result = super().run(argv)
         if self._failure is not None:
             return errors.exit_code(self._failure)
         return result
 
     def run_subcommand(self, argv: list[str]) -> int:
-        """Run the command that the words name, or propose one."""
         helping = argv[0] == 'help'
         words = argv[1:] if helping else argv
         try:
@@ -214,14 +199,12 @@ class App(app.App):
     def clean_up(
         self, cmd: command.Command, result: int, err: BaseException | None
     ) -> None:
-        """Close what the command opened, and keep its error."""
         self._failure = err
         opened = self.__dict__.get('wiring')
         if opened is not None:
             opened.close()
 
     def interact(self) -> None:
-        """Refuse to run without a command: there is no interactive shell."""
         self._fail(
             errors.UsageError(
                 'no command', hint=f'{self.NAME} --help lists them'

@@ -7,7 +7,6 @@ in words; other formats have keys and values, for scripts.
 from __future__ import annotations
 
 import argparse
-import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
@@ -16,13 +15,12 @@ from cliff import display, lister, show
 from cliff.formatters import base
 
 from ironic_ownership.api.caller import Caller
-from ironic_ownership.cli import app, errors
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.cli import errors
 from ironic_ownership.observe import columns
-from ironic_ownership.wiring import Wiring, interpret
+from ironic_ownership.wiring import Wiring
 
 if TYPE_CHECKING:
-    from ironic_ownership.engine.queries import deployment_snapshot
+    pass
 
 LOG = logging.getLogger(__name__)
 
@@ -89,12 +87,12 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     @property
     def wiring(self) -> Wiring:
         """The objects behind the commands."""
-        return cast(app.App, self.app).wiring
+        return cast(Wiring, cast(Any, self.app).wiring)
 
     @property
     def api(self) -> Caller:
         """The caller of operations, as the options choose it."""
-        return cast(app.App, self.app).api
+        return cast(Caller, cast(Any, self.app).api)
 
     def warn(self, body: Mapping[str, Any]) -> None:
         """Log the warnings of an answer; they make the result degraded."""
@@ -108,34 +106,6 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         """Log the remarks of an answer; the exit code stays."""
         for text in body.get('notes', ()):
             LOG.warning('%s', ' '.join(text.split()))
-
-    @functools.cached_property
-    def ports(self) -> Ports:
-        """Records with a schema, Ironic, and the membership."""
-        wired = self.wiring
-        return Ports(
-            wired.ready_records(),
-            wired.inventory,
-            wired.backend,
-            interpret,
-        )
-
-    @property
-    def sharded(self) -> bool:
-        """Whether nodes may be listed by shard only, as configured here."""
-        return self.wiring.scope.shard is not None
-
-    @functools.cached_property
-    def sources(self) -> deployment_snapshot.Sources:
-        """What the whole deployment is read from."""
-        from ironic_ownership.engine.queries import deployment_snapshot
-
-        wired = self.wiring
-        return deployment_snapshot.Sources(
-            wired.ready_records,
-            lambda: wired.inventory,
-            lambda: wired.backend,
-        )
 
     def words(self, cell: Any) -> Any:
         """Put a cell of a table into words."""
@@ -154,7 +124,6 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         return '\n\n'.join(parts)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return a parser that keeps the lines of the epilog."""
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         return parser
@@ -200,7 +169,6 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
     def table(
         shown: Sequence[columns.Column[T]], things: Iterable[T]
     ) -> Table:
-        """Return what ``take_action`` has to."""
         return columns.keys(shown), [columns.row(shown, t) for t in things]
 
     @staticmethod
@@ -208,7 +176,6 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
         shown: Iterable[columns.Column[Any]],
         items: Iterable[Mapping[str, Any]],
     ) -> Table:
-        """Return what ``take_action`` has to, for items of an answer."""
         keys = columns.keys(shown)
         return keys, [[item[key] for key in keys] for item in items]
 
@@ -220,6 +187,5 @@ class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
     def cells(
         shown: Iterable[columns.Column[Any]], body: Mapping[str, Any]
     ) -> Record:
-        """Return what ``take_action`` has to, for the body of an answer."""
         keys = columns.keys(shown)
         return keys, [body[key] for key in keys]

@@ -24,7 +24,6 @@ without a shard are then counted and not checked."""
     examples = ('check', 'check --long', 'check -f json')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--long',
@@ -34,11 +33,9 @@ without a shard are then counted and not checked."""
         return parser
 
     def words(self, cell: Any) -> Any:
-        """Put a cell of a table into words, in narrow columns."""
         return problem.readable(cell)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Check the deployment."""
         found = self.api.call('check:show')['problems']
         if found:
             self.exit_code = errors.ExitCode.DEGRADED
@@ -52,7 +49,6 @@ without a shard are then counted and not checked."""
         column_names: Sequence[str],
         data: Any,
     ) -> int:
-        """Show the problems; in a table also that there are none."""
         rows = list(data)
         if not rows and parsed_args.formatter == 'table':
             self.app.stdout.write('No problems found\n')

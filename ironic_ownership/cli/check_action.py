@@ -26,13 +26,11 @@ not known."""
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         compute_node.add_node(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        """Check the node."""
         body = self.api.call(
             'compute_node:check_action', path={'node': parsed_args.node}
         )

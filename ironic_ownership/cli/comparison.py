@@ -22,7 +22,6 @@ class Comparison(base.Lister):
     _outcome: dict[str, Any]
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--nodes',
@@ -50,7 +49,6 @@ class Comparison(base.Lister):
         column_names: Sequence[str],
         data: Any,
     ) -> int:
-        """Show one object, or a table and the sums below it."""
         stdout = self.app.stdout
         if parsed_args.formatter in _WHOLE and not parsed_args.columns:
             formatter: Any = self.formatter

@@ -32,7 +32,6 @@ class ListComputeNode(base.Lister):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--service',
@@ -72,7 +71,6 @@ class ListComputeNode(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """List the selected compute nodes."""
         body = self.api.call(
             'compute_node:list',
             query={
@@ -112,7 +110,6 @@ class ShowComputeNode(base.ShowOne):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         add_node(parser)
         parser.add_argument(
@@ -126,7 +123,6 @@ class ShowComputeNode(base.ShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        """Show the compute node."""
         body = self.api.call(
             'compute_node:show',
             path={'node': parsed_args.node},

@@ -31,7 +31,6 @@ class WritingCommand(base.Shown[Any]):
     """A command that changes one thing by an operation."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with ``--dry-run`` and ``--yes``."""
         parser = super().get_parser(prog_name)
         add_arguments(parser)
         return parser

@@ -34,7 +34,6 @@ class _Deletion(base.Lister):
     notes = _GATES
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the nodes."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'nodes',
@@ -73,7 +72,6 @@ class CheckDeleteComputeNode(_Deletion):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Evaluate the gates of the nodes."""
         answer = self.api.call(
             'compute_node:bulk_check_delete',
             body={'uuids': self.uuids(parsed_args.nodes)},
@@ -100,13 +98,11 @@ class DeleteComputeNode(_Deletion):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         confirmation.add_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Delete the nodes whose gates are all passed."""
         uuids = self.uuids(parsed_args.nodes)
         # A proposal lists all nodes of Ironic: only if it is shown.
         if parsed_args.dry_run or not parsed_args.yes:

@@ -96,7 +96,6 @@ class Formatter(logging.Formatter):
     """Shows log lines of this program's own errors as :func:`line` does."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line: program, level, text; a traceback if asked for."""
         if isinstance(record.msg, BaseException):
             record.msg, record.args = line(record.msg), ()
         record.message = record.getMessage()

@@ -29,17 +29,14 @@ done. A uuid is read without any filter. A name is searched first, as by
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         compute_node.add_node(parser)
         return parser
 
     def words(self, cell: Any) -> Any:
-        """Put a link of the chain into words, one line for each item."""
         return explanation.readable(cell)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        """Explain the node."""
         body = self.api.call(
             'compute_node:explain', path={'node': parsed_args.node}
         )

@@ -24,7 +24,6 @@ exit code is 4."""
     examples = ('member list', 'member list -f json')
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """List the members."""
         body = self.api.call('member:list')
         self.warn(body)
         return self.rows(service.MEMBER, body['members'])

@@ -49,7 +49,6 @@ class MoveComputeNode(operation_command.OperationCommand):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         add = parser.add_argument
         add('nodes', metavar='UUID|NAME', nargs='*', help='nodes to move')
@@ -92,7 +91,6 @@ class MoveComputeNode(operation_command.OperationCommand):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Move the nodes that the options name."""
         _check_usage(parsed_args)
         overrides = operation_command.override_body(parsed_args)
         self.check_terminal(parsed_args)
@@ -173,7 +171,6 @@ class ListMove(base.Lister):
     examples = ('move list --unfinished', 'move list -f json')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--unfinished',
@@ -190,7 +187,6 @@ class ListMove(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """List the moves."""
         query = {
             'unfinished': parsed_args.unfinished or None,
             'limit': parsed_args.limit,
@@ -205,7 +201,6 @@ class ShowMove(base.ShowOne):
     examples = ('move show req-... --nodes -f json',)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'request_id', metavar='ID', help='as "move list" shows it'
@@ -220,7 +215,6 @@ class ShowMove(base.ShowOne):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        """Show the move."""
         body = self.api.call(
             'move:show',
             path={'request_id': parsed_args.request_id},
@@ -243,7 +237,6 @@ class ResumeMove(operation_command.OperationCommand):
     examples = ('move resume req-... --yes',)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'request_id', metavar='ID', help='as "move list" shows it'
@@ -251,7 +244,6 @@ class ResumeMove(operation_command.OperationCommand):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Finish the move."""
         self.check_terminal(parsed_args)
         keys, rows = self.run_operation(
             parsed_args,

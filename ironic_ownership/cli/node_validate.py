@@ -44,7 +44,6 @@ class ValidateNode(base.Lister):
     _checked = 0
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'file', metavar='FILE', help='file with nodes; - for stdin'
@@ -52,7 +51,6 @@ class ValidateNode(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Check the nodes of the file."""
         document = node_file.read(parsed_args.file)
         if not node_validation.entries_of(document):
             raise errors.UsageError(
@@ -77,7 +75,6 @@ class ValidateNode(base.Lister):
         column_names: Sequence[str],
         data: Any,
     ) -> int:
-        """Show the faults; in a table also that there are none."""
         rows = list(data)
         if not rows and parsed_args.formatter == 'table':
             self.app.stdout.write(f'{self._checked} nodes, no faults found\n')

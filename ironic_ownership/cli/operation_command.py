@@ -27,7 +27,6 @@ class OperationCommand(base.Lister):
     """A command that moves nodes."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the options of every such command."""
         parser = super().get_parser(prog_name)
         confirmation.add_arguments(parser)
         parser.add_argument(

@@ -102,7 +102,6 @@ class ListPolicy(base.Lister):
     examples = ('policy list', 'policy list -f json')
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """List the policies."""
         selected = [name.strip() for name in self.wiring.policy_names]
         return self.table(
             _columns(selected), plugins.installed(plugins.POLICIES)
@@ -118,7 +117,6 @@ class ListBackend(base.Lister):
     examples = ('backend list', 'backend list -f json')
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """List the membership backends."""
         return self.table(
             _columns([self.wiring.backend_name]),
             plugins.installed(plugins.BACKENDS),

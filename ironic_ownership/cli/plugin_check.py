@@ -93,7 +93,6 @@ author."""
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         add = parser.add_argument
         add(
@@ -128,7 +127,6 @@ author."""
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Check the plugins."""
         chosen = _chosen(parsed_args.name, parsed_args.group)
         _check_options(parsed_args.options, chosen)
         rows = [

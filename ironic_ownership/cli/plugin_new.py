@@ -51,7 +51,6 @@ kinds of policies:
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         add = parser.add_argument
         add('role', choices=('policy', 'backend'), help='what it is to be')
@@ -78,7 +77,6 @@ kinds of policies:
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        """Write the package."""
         new = _package(parsed_args)
         directory: pathlib.Path = (
             parsed_args.directory or pathlib.Path(new.distribution)
@@ -103,7 +101,6 @@ kinds of policies:
         column_names: Sequence[str],
         data: Any,
     ) -> int:
-        """Show what was written; tell a person what to do next."""
         code = super().produce_output(parsed_args, column_names, data)
         if parsed_args.formatter == 'table':
             self.app.stdout.write(

@@ -83,7 +83,6 @@ class _ShowPlugin(base.ShowOne):
     word = ''
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'name',
@@ -93,7 +92,6 @@ class _ShowPlugin(base.ShowOne):
         return parser
 
     def words(self, cell: Any) -> Any:
-        """Put a cell of a table into words; each option into one line."""
         if isinstance(cell, Sequence) and cell and isinstance(cell[0], dict):
             return '\n'.join(map(_in_words, cell))
         return super().words(cell)
@@ -103,7 +101,6 @@ class _ShowPlugin(base.ShowOne):
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        """Show one plugin."""
         known = {p.name: p for p in plugins.installed(self.group)}
         shown = known.get(parsed_args.name)
         if shown is None:
@@ -129,7 +126,6 @@ class ShowPolicy(_ShowPlugin):
     word = 'policy'
 
     def selected(self) -> Collection[str]:
-        """Return the policies that are configured."""
         return [name.strip() for name in self.wiring.policy_names]
 
 
@@ -142,5 +138,4 @@ class ShowBackend(_ShowPlugin):
     word = 'backend'
 
     def selected(self) -> Collection[str]:
-        """Return the backend that is configured."""
         return [self.wiring.backend_name]

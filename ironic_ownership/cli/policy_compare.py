@@ -28,7 +28,6 @@ told apart by POLICY. before the name."""
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         for name in ('a', 'b'):
             parser.add_argument(
@@ -48,7 +47,6 @@ told apart by POLICY. before the name."""
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Compare two lists of policies."""
         body = self.api.call(
             'policy:compare',
             body={

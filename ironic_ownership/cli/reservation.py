@@ -46,14 +46,12 @@ class CreateReservation(base.ShowOne):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         reservation_input.add_arguments(parser)
         confirmation.add_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        """Reserve a node, or show which could be."""
         wanted = reservation_input.read(parsed_args)
         body = wanted.to_mapping()
         if parsed_args.dry_run:
@@ -83,7 +81,6 @@ class ListReservation(base.Lister):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--service',
@@ -109,7 +106,6 @@ class ListReservation(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """List the selected reservations."""
         body = self.api.call(
             'reservation:list',
             query={
@@ -128,13 +124,11 @@ class ShowReservation(base.ShowOne):
     examples = ('reservation show ID -f json',)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         _add_key(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        """Show it."""
         return self.cells(
             shown.DETAILS,
             self.api.call(
@@ -152,14 +146,12 @@ class _Changing(base.ShowOne):
     verb = ''
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         _add_key(parser)
         confirmation.add_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        """Change it, or show it as it is."""
         found = self.api.call(
             'reservation:show', path={'id': parsed_args.reservation}
         )

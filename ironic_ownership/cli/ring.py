@@ -23,7 +23,6 @@ members whose settings cannot be read here, are in no ring."""
     examples = ('ring show', 'ring show --long -f json')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--long',
@@ -33,7 +32,6 @@ members whose settings cannot be read here, are in no ring."""
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Show the rings."""
         peers = self.api.call('ring:show')['peers']
         return self.rows(ring.LONG if parsed_args.long else ring.SHORT, peers)
 
@@ -57,7 +55,6 @@ settings, unless --like says otherwise."""
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         for option, dest, what in (
             ('--without', 'gone', 'as if these members died'),
@@ -81,7 +78,6 @@ settings, unless --like says otherwise."""
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Compare the services as they are with the scenario."""
         body = self.api.call(
             'ring:preview',
             query={

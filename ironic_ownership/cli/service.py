@@ -35,7 +35,6 @@ class ListService(base.Lister):
     examples = ('service list', 'service list --long -f json')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--long',
@@ -47,7 +46,6 @@ class ListService(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """List the services."""
         body = self.api.call(
             'service:list', query={'long': parsed_args.long or None}
         )
@@ -63,7 +61,6 @@ class ShowService(base.ShowOne):
     examples = ('service show rack1', 'service show rack1 -f json')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'host',
@@ -73,7 +70,6 @@ class ShowService(base.ShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        """Show the service."""
         body = self.api.call('service:show', path={'host': parsed_args.host})
         self.warn(body)
         return self.cells(service.DETAILS, body)

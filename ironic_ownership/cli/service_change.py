@@ -26,7 +26,6 @@ class ServiceCommand(confirmation.WritingCommand):
     """A command that changes one service."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the name of the service."""
         parser = super().get_parser(prog_name)
         add_host(parser)
         return parser
@@ -52,7 +51,6 @@ class SetService(ServiceCommand, base.ShowOne):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         for yes, no, dest, what in (
             ('--disable', '--enable', 'disabled', 'give it no more nodes'),
@@ -82,7 +80,6 @@ class SetService(ServiceCommand, base.ShowOne):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        """Set the service."""
         if parsed_args.disabled_reason is not None and not (
             parsed_args.disabled
         ):
@@ -96,7 +93,6 @@ class SetService(ServiceCommand, base.ShowOne):
         return shown.CHANGE_KEYS, [body[key] for key in shown.CHANGE_KEYS]
 
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
-        """Call the operation."""
         wanted = {
             name: getattr(parsed_args, name)
             for name in ('disabled', 'disabled_reason', 'forced_down')
@@ -109,7 +105,6 @@ class SetService(ServiceCommand, base.ShowOne):
         )
 
     def describe(self, proposal: Body) -> str:
-        """Return the settings that change."""
         if not proposal['changed']:
             return ''
         return (
@@ -132,11 +127,9 @@ class DeleteService(ServiceCommand, base.Lister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Delete the service, if every gate is passed."""
         return self.rows(shown.GATES, self.operate(parsed_args)['gates'])
 
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
-        """Call the operation."""
         return self.api.call(
             'service:delete',
             path={'host': parsed_args.host},
@@ -144,11 +137,9 @@ class DeleteService(ServiceCommand, base.Lister):
         )
 
     def describe(self, proposal: Body) -> str:
-        """Return the name of the service."""
         return f'delete service {proposal["host"]}'
 
     def refusals(self, proposal: Body) -> Sequence[str]:
-        """Return all failed gates in one line."""
         failed = [g['gate'] for g in proposal['gates'] if not g['passed']]
         what = f'service {proposal["host"]} is not deleted'
         return [f'{what}, refused by: {", ".join(failed)}'] if failed else []

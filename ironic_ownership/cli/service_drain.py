@@ -28,14 +28,12 @@ class DrainService(operation_command.OperationCommand):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         add_host(parser)
         operation_command.add_override(parser)
         return parser
 
     def question(self, moves: Sequence[Mapping[str, Any]]) -> str:
-        """Return the question before the moves, without a question mark."""
         rows = [row for move in moves for row in move['nodes']]
         numbers = collections.Counter(
             row['destination']
@@ -46,7 +44,6 @@ class DrainService(operation_command.OperationCommand):
         return f'Move from {rows[0]["source"]}: {destinations}'
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        """Move all nodes of the service."""
         self.check_terminal(parsed_args)
         keys, rows = self.run_operation(
             parsed_args,

@@ -31,7 +31,6 @@ process that was active registers again by itself."""
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of this command."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--to',
@@ -44,12 +43,10 @@ process that was active registers again by itself."""
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        """Fail over the service."""
         body = self.operate(parsed_args)
         return shown.FAILOVER_KEYS, [body[key] for key in shown.FAILOVER_KEYS]
 
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
-        """Call the operation."""
         wanted = {'to': parsed_args.to} if parsed_args.to else {}
         return self.api.call(
             'service:failover',
@@ -58,14 +55,12 @@ process that was active registers again by itself."""
         )
 
     def describe(self, proposal: Body) -> str:
-        """Return the service and the process that takes over."""
         return (
             f'hand {proposal["host"]} over to incarnation '
             f'{proposal["to_incarnation"]}'
         )
 
     def refusals(self, proposal: Body) -> Sequence[str]:
-        """Return one line for each failed gate."""
         return [
             f'refused by {gate["gate"]}: {gate["detail"]}'
             for gate in proposal['gates']

@@ -35,7 +35,6 @@ class SqlMoves(connection.Port, Moves):
     def plan(
         self, conn: sa.Connection, move: Move, nodes: Sequence[NodeMove]
     ) -> None:
-        """Store a move and its nodes as one transaction."""
         now = transaction.now_of(conn)
         conn.execute(
             sa.insert(tables.moves).values(
@@ -66,8 +65,6 @@ class SqlMoves(connection.Port, Moves):
     def carry_out(
         self, request_id: str, nodes: Sequence[NodeMove]
     ) -> Sequence[NodeMove]:
-        """Move some planned nodes as one transaction."""
-
         def work(conn: sa.Connection) -> Sequence[NodeMove]:
             move = _find(conn, request_id)
             if move is None:
@@ -82,7 +79,6 @@ class SqlMoves(connection.Port, Moves):
     def refuse(
         self, conn: sa.Connection, request_id: str, details: Mapping[str, str]
     ) -> None:
-        """Give up planned nodes of a move."""
         now = transaction.now_of(conn)
         for uuid, detail in sorted(details.items()):
             conn.execute(
@@ -102,7 +98,6 @@ class SqlMoves(connection.Port, Moves):
     def moves(
         self, *, unfinished: bool = False, limit: int = 100
     ) -> Sequence[Move]:
-        """Return the newest moves, newest first."""
         statement = (
             sa.select(tables.moves).order_by(_moves.id.desc()).limit(limit)
         )
@@ -121,13 +116,11 @@ class SqlMoves(connection.Port, Moves):
         return self._database.read(work)
 
     def find(self, request_id: str) -> Move | None:
-        """Return one move, or ``None`` if it does not exist."""
         return self._database.read(lambda conn: _find(conn, request_id))
 
     def nodes(
         self, request_id: str, *, state: NodeState | None = None
     ) -> Sequence[NodeMove]:
-        """Return the nodes of a move in the order of its plan."""
         statement = (
             sa.select(tables.node_moves)
             .where(_node_moves.request_id == request_id)
@@ -140,8 +133,6 @@ class SqlMoves(connection.Port, Moves):
     def open_instances(
         self, uuids: Collection[str]
     ) -> Mapping[str, Sequence[str]]:
-        """Return all instances on record as running, by their node's uuid."""
-
         def work(conn: sa.Connection) -> dict[str, list[str]]:
             found: dict[str, list[str]] = {}
             for some in queries.chunks(uuids):
@@ -159,7 +150,6 @@ class SqlMoves(connection.Port, Moves):
         return self._database.read(work)
 
     def separated(self) -> Sequence[str]:
-        """Return the nodes whose open instance another service has."""
         statement = (
             sa.select(_nodes.uuid, _nodes.host, _instances.host)
             .select_from(

@@ -37,21 +37,18 @@ class SqlRecords(connection.Port, records.Records):
         incarnation: str | None = None,
         alive: Collection[str] = (),
     ) -> int:
-        """Create or renew the row of a service and raise its epoch."""
         return registration.register(conn, host, settings, incarnation, alive)
 
     @connection.writes
     def retire(
         self, conn: sa.Connection, host: str, epoch: int, *, grace: float
     ) -> None:
-        """Give up the active place and the right to write."""
         registration.retire(conn, host, epoch, grace)
 
     @connection.writes
     def fail_over(
         self, conn: sa.Connection, host: str, *, incarnation: str, actor: str
     ) -> model.Service:
-        """Name the process that is to be active, and fence the one that is."""
         return registration.fail_over(conn, host, incarnation, actor)
 
     @connection.writes
@@ -65,7 +62,6 @@ class SqlRecords(connection.Port, records.Records):
         disabled_reason: str | None = None,
         forced_down: bool | None = None,
     ) -> model.Service:
-        """Change the settings of a service that belong to the operator."""
         return service_admin.change(
             conn, host, actor, disabled, disabled_reason, forced_down
         )
@@ -74,13 +70,11 @@ class SqlRecords(connection.Port, records.Records):
     def delete_service(
         self, conn: sa.Connection, host: str, *, actor: str
     ) -> None:
-        """Delete a service to which no record refers any more."""
         service_admin.delete(conn, host, actor)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings
     ) -> None:
-        """Store changed settings of a registered service."""
         self._change_service(host, epoch, settings=settings.to_json())
 
     def report(
@@ -91,7 +85,6 @@ class SqlRecords(connection.Port, records.Records):
         view_checksum: str,
         config_error: str | None,
     ) -> None:
-        """Store the status report of a registered service."""
         self._change_service(
             host, epoch, view_checksum=view_checksum, config_error=config_error
         )
@@ -105,19 +98,16 @@ class SqlRecords(connection.Port, records.Records):
         service_admin.update(conn, host, **values)
 
     def services(self) -> Sequence[model.Service]:
-        """Return all services, sorted by host. One query."""
         found = self._database.select(queries.SERVICES, rows.service)
         # Databases disagree about the order of letters; Python does not.
         return sorted(found, key=lambda s: s.host)
 
     def compute_nodes(self) -> Sequence[model.ComputeNode]:
-        """Return the compute nodes of all services. One query."""
         return self._database.select(queries.COMPUTE_NODES, rows.compute_node)
 
     def compute_nodes_near(
         self, host: str, scope: model.Scope
     ) -> Sequence[model.ComputeNode]:
-        """Return those of one host, and those last seen in a scope."""
         found = self._database.select(
             queries.near(host, scope), rows.compute_node
         )
@@ -132,7 +122,6 @@ class SqlRecords(connection.Port, records.Records):
     def compute_nodes_by_uuid(
         self, uuids: Collection[str]
     ) -> Sequence[model.ComputeNode]:
-        """Return those of the given uuids that exist."""
         node_uuid = tables.compute_nodes.c.uuid
         found: list[model.ComputeNode] = []
         for some in queries.chunks(uuids):
@@ -143,7 +132,6 @@ class SqlRecords(connection.Port, records.Records):
         return found
 
     def counts(self) -> dict[str | None, tuple[int, int]]:
-        """Count compute nodes by owner: (all, those with an instance)."""
         found = self._database.select(queries.COUNTS, tuple)
         return {host: (nodes, used) for host, nodes, used in found}
 
@@ -157,7 +145,6 @@ class SqlRecords(connection.Port, records.Records):
         *,
         confirm: Callable[[], object] | None = None,
     ) -> records.Outcome:
-        """Apply changes as one transaction."""
         outcome = change_transaction.apply(conn, host, epoch, changes)
         if confirm is not None:
             confirm()
@@ -166,7 +153,6 @@ class SqlRecords(connection.Port, records.Records):
     def events(
         self, *, node_uuid: str | None = None, limit: int = 100
     ) -> Sequence[model.Event]:
-        """Return the newest events, newest first."""
         table = tables.events
         statement = sa.select(table).order_by(table.c.id.desc()).limit(limit)
         if node_uuid is not None:
@@ -174,5 +160,4 @@ class SqlRecords(connection.Port, records.Records):
         return self._database.select(statement, rows.event)
 
     def close(self) -> None:
-        """Free connections. Idempotent."""
         self._database.close()

@@ -28,7 +28,6 @@ class SqlRemovals(connection.Port, removals.Removals):
         actor: str,
         reason: reasons.Reason = reasons.Reason.NODE_GONE,
     ) -> bool:
-        """Delete the record of a node without an instance."""
         # Services are locked first, as every writer does.
         if seen_host is not None:
             owner = transaction.lock_service(conn, seen_host)

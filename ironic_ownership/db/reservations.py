@@ -43,7 +43,6 @@ class SqlReservations(connection.Port, Reservations):
         *,
         lifetime: float | None = None,
     ) -> Reservation:
-        """Store a reservation, unless its instance has an open one."""
         # If two processes get here, the insertion of one of them fails,
         # and it is repeated from the start.
         existing = _of_instance(conn, reservation.instance_uuid)
@@ -69,7 +68,6 @@ class SqlReservations(connection.Port, Reservations):
         epoch: int,
         actor: str | None = None,
     ) -> Reservation:
-        """Record that Ironic gave the node, as one transaction."""
         before = _known(conn, reservation_id)
         reservation_transaction.activate(
             conn, before, node, epoch, actor or before.host
@@ -78,7 +76,6 @@ class SqlReservations(connection.Port, Reservations):
 
     @connection.writes
     def confirm(self, conn: sa.Connection, reservation_id: str) -> Reservation:
-        """Record that it is used, so that it does not expire any more."""
         before = reservation_transaction.locked(conn, reservation_id)
         if before.state is not ReservationState.ACTIVE:
             raise exceptions.ReservationConflictError(
@@ -99,7 +96,6 @@ class SqlReservations(connection.Port, Reservations):
         seen: Reservation | None = None,
         epoch: int | None = None,
     ) -> Reservation:
-        """Record that it is not wanted any more."""
         host = _known(conn, reservation_id).host
         reservation_transaction.check_writer(conn, host, epoch)
         before = reservation_transaction.locked(conn, reservation_id)
@@ -120,7 +116,6 @@ class SqlReservations(connection.Port, Reservations):
     def keep(
         self, conn: sa.Connection, reservation_id: str, detail: str
     ) -> Reservation:
-        """Take a deletion back: Ironic did not release the node."""
         before = reservation_transaction.locked(conn, reservation_id)
         if before.state is not DELETING or before.node_uuid is None:
             return before
@@ -143,7 +138,6 @@ class SqlReservations(connection.Port, Reservations):
         epoch: int | None = None,
         actor: str | None = None,
     ) -> Reservation:
-        """Record that Ironic holds no node for it, as one transaction."""
         before = _known(conn, reservation_id)
         reservation_transaction.close(
             conn, before, detail, epoch, actor or before.host
@@ -151,11 +145,9 @@ class SqlReservations(connection.Port, Reservations):
         return _known(conn, reservation_id)
 
     def find(self, reservation_id: str) -> Reservation | None:
-        """Return one reservation, or ``None`` if it does not exist."""
         return self._database.read(lambda conn: _find(conn, reservation_id))
 
     def of_instance(self, instance_uuid: str) -> Reservation | None:
-        """Return the open reservation of an instance, if it has one."""
         return self._database.read(
             lambda conn: _of_instance(conn, instance_uuid)
         )
@@ -168,7 +160,6 @@ class SqlReservations(connection.Port, Reservations):
         limit: int | None = None,
         marker: str | None = None,
     ) -> Sequence[Reservation]:
-        """Return reservations, oldest first."""
         number = _reservations.number
         statement = (
             sa.select(tables.reservations)
@@ -188,7 +179,6 @@ class SqlReservations(connection.Port, Reservations):
         return self._database.select(statement, rows.reservation)
 
     def now(self) -> float:
-        """Return the time of the database's clock, by which they expire."""
         return self._database.read(transaction.now_of)
 
 

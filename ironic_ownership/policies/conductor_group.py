@@ -41,9 +41,7 @@ class ConductorGroupPolicy(policy.FilterPolicy):
         self._scope = model.Scope(conductor_group=self._group)
 
     def settings(self) -> Mapping[str, model.Value]:
-        """Return the group in lower case, as in Ironic."""
         return {'conductor_group': self._group}
 
     def scope(self) -> model.Scope:
-        """Return the scope of that group."""
         return self._scope

@@ -52,11 +52,9 @@ class PeerListPolicy(policy.AssignerPolicy):
         }
 
     def settings(self) -> Mapping[str, model.Value]:
-        """Return the list sorted and in the canonical case."""
         return {'peer_list': tuple(sorted(self._peers))}
 
     def check_host(self, host: str) -> None:
-        """Refuse a list without the service itself."""
         if self._peers and host not in self._peers:
             raise exceptions.PolicySettingsError(
                 f'[ironic] peer_list does not name this host, {host!r}: '
@@ -65,7 +63,6 @@ class PeerListPolicy(policy.AssignerPolicy):
             )
 
     def remarks(self) -> Sequence[str]:
-        """Name the hosts that were written in another case."""
         return [
             f'[ironic] peer_list names {name}: case does not count, that '
             f'service is {host}'
@@ -75,7 +72,6 @@ class PeerListPolicy(policy.AssignerPolicy):
     def peers(
         self, host: str, candidates: Sequence[str], scope: model.Scope
     ) -> frozenset[str]:
-        """Return the list or all candidates; with a shard, the host alone."""
         if scope.shard is not None:
             return frozenset((host,))
         return self._peers or frozenset(candidates)
@@ -83,5 +79,4 @@ class PeerListPolicy(policy.AssignerPolicy):
     def assign(
         self, nodes: Sequence[model.Node], hosts: Sequence[str]
     ) -> Sequence[str | None]:
-        """Return the ring's host for the uuid of each node."""
         return ring.Ring(hosts).owners([node.uuid for node in nodes])

@@ -63,11 +63,9 @@ class ReservationPolicy(policy.AssignerPolicy):
         }
 
     def settings(self) -> Mapping[str, model.Value]:
-        """Return both options; unset and empty are equal."""
         return self._canonical
 
     def assign(
         self, nodes: Sequence[model.Node], hosts: Sequence[str]
     ) -> Sequence[str | None]:
-        """Leave every node unowned."""
         return [None] * len(nodes)

@@ -36,5 +36,4 @@ class ShardKeyPolicy(policy.FilterPolicy):
         self._scope = model.Scope(shard=str(settings['shard_key']))
 
     def scope(self) -> model.Scope:
-        """Return the scope of that shard."""
         return self._scope

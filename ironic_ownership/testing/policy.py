@@ -30,7 +30,6 @@ class FilterPolicyContract(policy_laws.PolicyContract):
     """Laws of a filter."""
 
     def memberships(self) -> Sequence[Sequence[str]]:
-        """Return one situation: a filter is independent of the members."""
         return ((),)
 
     def test_answers_are_true_or_false(self) -> None:

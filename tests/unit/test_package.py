@@ -1,12 +1,14 @@
 """The package as a whole: its guarantees to importers."""
 
 import ast
+import graphlib
 import importlib.metadata
 import importlib.resources
 import pathlib
 import sys
 import tomllib
 
+import grimp
 import testtools
 
 import ironic_ownership
@@ -30,6 +32,17 @@ def _imported(module: pathlib.Path) -> set[str]:
 
 class PackageTest(testtools.TestCase):
     """Laws of the package as a whole."""
+
+    def test_no_modules_import_each_other_in_a_circle(self) -> None:
+        # Imports for annotations and inside functions count as well.
+        graph = grimp.build_graph(_OURS, cache_dir=None)
+        order = graphlib.TopologicalSorter(
+            {
+                module: graph.find_modules_directly_imported_by(module)
+                for module in graph.modules
+            }
+        )
+        order.prepare()  # a CycleError names the modules
 
     def test_contracts_import_the_standard_library_alone(self) -> None:
         allowed = sys.stdlib_module_names

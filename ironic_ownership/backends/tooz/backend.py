@@ -112,11 +112,9 @@ class ToozBackend(backend.MembershipBackend):
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
     ) -> None:
-        """Become a member."""
         self._enter(model.Member(host, incarnation, time.time(), settings))
 
     def beat(self) -> None:
-        """Stay a member for another ``member_ttl``."""
         session, started = self._joined(), time.monotonic()
 
         def work() -> None:
@@ -127,7 +125,6 @@ class ToozBackend(backend.MembershipBackend):
         self._alive_at, self._has_failed = started, False
 
     def advertise(self, settings: model.MemberSettings) -> None:
-        """Replace the settings that this member advertises."""
         session = self._joined()
 
         def work() -> None:
@@ -140,13 +137,11 @@ class ToozBackend(backend.MembershipBackend):
         )
 
     def leave(self) -> None:
-        """Stop being a member."""
         session, self._session = self._session, None
         if session is not None:
             self._writes.within(self.call_timeout, session.leave)
 
     def view(self) -> model.View:
-        """Return the members alive now."""
         try:
             return self._reads.within(self.call_timeout, self._observer.view)
         except exceptions.BackendUnavailableError:
@@ -154,7 +149,6 @@ class ToozBackend(backend.MembershipBackend):
             raise
 
     def watch(self, timeout: float) -> bool:
-        """Wait until the store reports a change of the members."""
         ends = time.monotonic() + timeout
         try:
             watcher = self._reads.within(
@@ -169,7 +163,6 @@ class ToozBackend(backend.MembershipBackend):
             raise
 
     def close(self) -> None:
-        """Free the connections; a member expires by itself."""
         session = self._session
 
         def work() -> None:

@@ -42,11 +42,9 @@ class EtcdDriver(driver.Driver):
 
     @property
     def url(self) -> str:
-        """The URL for tooz, with one server."""
         return self.store_url.at(self._servers[0])
 
     def open(self, member_id: bytes) -> driver.Coordinator:
-        """Connect to the first server that answers."""
         for _ in self._servers[1:]:
             server = self.server
             try:
@@ -57,7 +55,6 @@ class EtcdDriver(driver.Driver):
         return super().open(member_id)
 
     def prepare(self, coordinator: Any) -> None:
-        """Choose the server; bound requests in fractions of seconds."""
         client = coordinator.client
         client.host, client.port = self.server
         client.timeout = self.request_timeout
@@ -107,18 +104,15 @@ class EtcdDriver(driver.Driver):
             raise coordination.GroupNotCreated(group)
 
     def leave(self, coordinator: Any, group: bytes) -> None:
-        """Take the coordinator's member out of the group; see ``join``."""
         key = coordinator._prefix_group(group) + coordinator._member_id
         coordinator.client.delete(key)
 
     def failed(self, coordinator: Any) -> None:
-        """Use the next server from now on."""
         client = coordinator.client
         self._turn_from((client.host, client.port))
         client.host, client.port = self.server
 
     def disconnect(self, coordinator: Any) -> None:
-        """Close the connections."""
         coordinator.client.session.close()
 
     def reader(
@@ -127,13 +121,11 @@ class EtcdDriver(driver.Driver):
         group: bytes,
         parse: member_reader.Parse[member_reader.T],
     ) -> member_reader.Reader[member_reader.T]:
-        """Return a reader of the members."""
         return etcd_members.MemberReader(
             coordinator.client, coordinator._prefix_group(group), parse
         )
 
     def watcher(self, coordinator: Any, group: bytes) -> driver.Watcher:
-        """Return a watcher of the members."""
         return etcd_members.ChangeStream(
             coordinator.client,
             coordinator._prefix_group(group),

@@ -22,6 +22,5 @@ class FileDriver(driver.Driver):
     capabilities: ClassVar[driver.Capabilities] = frozenset()
 
     def options(self) -> Mapping[str, Any]:
-        """Return the options for tooz."""
         # For files, this option is the time to live.
         return {**super().options(), 'timeout': self.whole_ttl}

@@ -44,7 +44,6 @@ class MemcachedDriver(driver.Driver):
         return super().whole_ttl + 1
 
     def faults(self) -> Sequence[str]:
-        """Return the faults of the URL and of the time to live."""
         found = list(super().faults())
         if self.ttl < _SHORTEST_TTL:
             found.append(
@@ -59,11 +58,9 @@ class MemcachedDriver(driver.Driver):
         return found
 
     def options(self) -> Mapping[str, Any]:
-        """Return the options for tooz."""
         return {**super().options(), 'leader_timeout': self.whole_ttl}
 
     def prepare(self, coordinator: Any) -> None:
-        """Bound the requests; tooz takes whole seconds only."""
         coordinator.timeout = self.request_timeout
 
     def join(
@@ -92,5 +89,4 @@ class MemcachedDriver(driver.Driver):
         raise coordination.OperationTimedOut('too many members join')
 
     def disconnect(self, coordinator: Any) -> None:
-        """Close the connections."""
         coordinator.client.close()

@@ -29,7 +29,6 @@ class RedisDriver(driver.Driver):
     }
 
     def options(self) -> Mapping[str, Any]:
-        """Return the options for tooz."""
         return {
             **super().options(),
             'membership_timeout': self.ttl,
@@ -38,7 +37,6 @@ class RedisDriver(driver.Driver):
         }
 
     def prepare(self, coordinator: Any) -> None:
-        """Switch off the retries of the future client."""
         from redis import backoff, retry
 
         make = coordinator._make_client
@@ -51,6 +49,5 @@ class RedisDriver(driver.Driver):
         coordinator._make_client = make_client
 
     def disconnect(self, coordinator: Any) -> None:
-        """Close the connections."""
         if coordinator._client is not None:
             coordinator._client.close()

@@ -34,7 +34,6 @@ class ZooKeeperDriver(driver.Driver):
     reserved = driver.Driver.reserved | {'connection_retry', 'command_retry'}
 
     def options(self) -> Mapping[str, Any]:
-        """Return the options for tooz."""
         return {
             # The session's: milliseconds in the protocol, so not rounded.
             'timeout': self.ttl,
@@ -75,7 +74,6 @@ class ZooKeeperDriver(driver.Driver):
         handler.create_connection = create_in_time
 
     def check(self, coordinator: Any) -> None:
-        """Refuse a server that grants other sessions than requested."""
         # Noted before the first answer, and the start needs an answer.
         granted = coordinator.granted
         if abs(granted - self.ttl) > 0.01:
@@ -93,7 +91,6 @@ class ZooKeeperDriver(driver.Driver):
         """
 
     def watchdog(self, expire: Callable[[], None]) -> driver.Watchdog:
-        """Return a timer that ends a membership without beats."""
         return _ExpiryTimer(self.ttl, expire)
 
     def stop(self, coordinator: Any) -> None:
@@ -109,7 +106,6 @@ class ZooKeeperDriver(driver.Driver):
             coordinator._coord.close()
 
     def watcher(self, coordinator: Any, group: bytes) -> driver.Watcher:
-        """Return a watcher of the members."""
         return _ChildWatch(coordinator, group, self.request_timeout)
 
 
@@ -122,14 +118,12 @@ class _ExpiryTimer(driver.Watchdog):
         self._timer: threading.Timer | None = None
 
     def renew(self) -> None:
-        """Restart the time to live."""
         self.end()
         self._timer = threading.Timer(self._ttl, self._expire)
         self._timer.daemon = True
         self._timer.start()
 
     def end(self) -> None:
-        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -63,7 +63,6 @@ class IronicAllocations(allocations.Allocations):
 
     @property
     def method(self) -> allocations.Method:
-        """The method of reservation."""
         return allocations.Method.ALLOCATION
 
     def check(self) -> None:
@@ -83,7 +82,6 @@ class IronicAllocations(allocations.Allocations):
         owner: str,
         traits: Collection[str] = (),
     ) -> allocations.Allocation:
-        """Reserve one of some nodes for an instance, and wait for the end."""
         known = list(candidates)
         body: dict[str, Any] = {
             'uuid': instance_uuid,
@@ -147,7 +145,6 @@ class IronicAllocations(allocations.Allocations):
         return made
 
     def get(self, instance_uuid: str) -> allocations.Allocation | None:
-        """Look up the allocation of an instance."""
         self._require()
         try:
             return _read(
@@ -161,7 +158,6 @@ class IronicAllocations(allocations.Allocations):
             return None
 
     def delete(self, instance_uuid: str) -> bool:
-        """Delete the allocation of an instance."""
         found = self.get(instance_uuid)
         if found is None:
             return False
@@ -187,7 +183,6 @@ class IronicAllocations(allocations.Allocations):
         return True
 
     def mine(self, owner: str) -> Sequence[allocations.Allocation]:
-        """List all that this project made for a service."""
         self._require()
         walk = pagination.walk(self._api, 'allocations', [_FIELDS])
         ours = (

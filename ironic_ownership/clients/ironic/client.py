@@ -129,7 +129,6 @@ class IronicInventory(inventory.Inventory):
         return self._scan(scope, more, enough=enough)
 
     def count(self, scope: model.Scope) -> int:
-        """Count the nodes that the credential may list, and child nodes."""
         children = (('include_children', 'true'),)
         more = children if self._api.minor >= _CHILDREN else ()
         return len(self._scan(scope, more))
@@ -219,7 +218,6 @@ class IronicInventory(inventory.Inventory):
         return counts
 
     def conductors(self) -> Sequence[model.Conductor]:
-        """List all conductors, dead ones as well; needs API 1.49."""
         return read_all(self._api, self._page_size)
 
     def _require(self, scope: model.Scope) -> None:

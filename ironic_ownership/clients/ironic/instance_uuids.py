@@ -43,11 +43,9 @@ class IronicInstanceUUIDs(allocations.Allocations):
 
     @property
     def method(self) -> allocations.Method:
-        """The method of reservation."""
         return allocations.Method.INSTANCE_UUID
 
     def check(self) -> None:
-        """Check that Ironic answers; any version suffices."""
         self._api.negotiate()
 
     def create(
@@ -59,7 +57,6 @@ class IronicInstanceUUIDs(allocations.Allocations):
         owner: str,
         traits: Collection[str] = (),
     ) -> allocations.Allocation:
-        """Reserve the first available one of some nodes."""
         found = self._existing(instance_uuid, owner)
         if found is not None:
             return found
@@ -146,7 +143,6 @@ class IronicInstanceUUIDs(allocations.Allocations):
         return None
 
     def get(self, instance_uuid: str) -> allocations.Allocation | None:
-        """Look up the node of an instance."""
         data = self._node_of(instance_uuid)
         return None if data is None else _read(data)
 
@@ -191,7 +187,6 @@ class IronicInstanceUUIDs(allocations.Allocations):
         return True
 
     def mine(self, owner: str) -> Sequence[allocations.Allocation]:
-        """List all that this project reserved for a service."""
         found = map(_read, self._list('associated', 'true'))
         return [one for one in found if one.owner == owner]
 

@@ -36,11 +36,9 @@ class PlacementClient(placement.Placement):
         self._created: set[str] = set()
 
     def has_provider(self, uuid: str) -> bool:
-        """Tell whether the node has a provider."""
         return self._get(uuid, '') is not None
 
     def consumers(self, uuid: str) -> frozenset[str] | None:
-        """Return the consumers with allocations of the node's provider."""
         data = self._get(uuid, '/allocations')
         if data is None:
             return None
@@ -56,7 +54,6 @@ class PlacementClient(placement.Placement):
         *,
         confirm: placement.Confirm | None = None,
     ) -> bool:
-        """Create a provider, unless there is one with that uuid."""
         _confirmed(confirm)
         try:
             self._api.send(
@@ -77,7 +74,6 @@ class PlacementClient(placement.Placement):
         return True
 
     def delete_provider(self, uuid: str) -> bool:
-        """Delete the provider of a node, with its inventory and traits."""
         try:
             self._api.send('DELETE', _path(uuid), about=uuid)
         except api.ProviderNotFoundError:
@@ -85,7 +81,6 @@ class PlacementClient(placement.Placement):
         return True
 
     def inventory(self, uuid: str) -> placement.Inventory | None:
-        """Return the inventory of a node; ``None`` without a provider."""
         data = self._get(uuid, '/inventories')
         return None if data is None else _inventory(data)
 
@@ -97,7 +92,6 @@ class PlacementClient(placement.Placement):
         generation: int | None = None,
         confirm: placement.Confirm | None = None,
     ) -> placement.Inventory:
-        """Make these the whole inventory of a node."""
         inventories = {n: dataclasses.asdict(r) for n, r in resources.items()}
 
         def put(generation: int) -> placement.Inventory:
@@ -116,7 +110,6 @@ class PlacementClient(placement.Placement):
         )
 
     def traits(self, uuid: str) -> placement.Traits | None:
-        """Return the traits of a node; ``None`` without a provider."""
         data = self._get(uuid, '/traits')
         return None if data is None else _traits(data)
 
@@ -128,7 +121,6 @@ class PlacementClient(placement.Placement):
         generation: int | None = None,
         confirm: placement.Confirm | None = None,
     ) -> placement.Traits:
-        """Make these all the traits of a node; custom ones are created."""
         wanted = frozenset(names)
 
         def put(generation: int) -> placement.Traits:
