@@ -87,7 +87,8 @@ class TestNodes(reload_case.ReloadsTestCase):
             (line,) = successor.lines(f'on record with {peer}')
             own = sorted(u for u, host in owners.items() if host == peer)
             self.assertIn(' WARNING ', line)
-            self.assertIn(f'{len(own)} nodes that ironic should own', line)
+            self.assertIn(f'{len(own)} node', line)
+            self.assertIn('that ironic should own', line)
             self.assertTrue(
                 any(
                     f'ironic-ownership compute node move {uuid} '

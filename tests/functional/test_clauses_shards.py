@@ -80,7 +80,7 @@ class TestShards(reload_case.ReloadsTestCase):
         del first[gone]
         self.wait_for(first, second, third)
         self.wait_for_lines(one, '2 nodes owned here, but out of scope')
-        self.wait_for_lines(three, 'that host3 should own are on record')
+        self.wait_for_lines(three, 'that host3 should own')
         # A restart, and a change while at work.
         self.assertEqual(0, two.terminate())
         two = self.start(
@@ -131,7 +131,7 @@ class TestShards(reload_case.ReloadsTestCase):
             DEFAULT={'debug': True},
             ironic={'shard_key': 's1', 'endpoint_override': self.proxy.url},
         )
-        self.wait_for_lines(host, 'refreshed: Report(nodes=0', 4)
+        self.wait_for_lines(host, 'refreshed: Summary(nodes=0', 4)
         host.freeze()
         refreshes = len(host.lines('refreshed: '))
         self.assertIn(len(self.proxy.lists) - refreshes, (0, 1))
