@@ -15,20 +15,8 @@ from ironic_ownership.cli import (
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import move as move_columns
 
-_GATES = """\
-gates, all of them evaluated for every node:
-  record_exists             the node has a compute node on record
-  source_stopped            its owner is forced down, or disabled and dead
-  not_same_service          its owner is not the destination
-  destination_exists        the destination is a registered service
-  destination_alive         the destination is a member (*)
-  destination_enabled       it is neither disabled nor forced down (*)
-  destination_admits        its policies admit the node (*)
-  node_exists               Ironic has the node (*)
-  at_most_one_instance      the records have at most one instance on it
-  instance_agrees           it is the instance in Ironic (*)
-  no_operation_in_progress  no conductor has reserved the node (*)
-
+_GATE_HEADING = 'gates, all of them evaluated for every node:'
+_GATE_NOTE = """\
 Those with (*) can be overridden. A gate that cannot be evaluated fails."""
 
 
@@ -40,13 +28,24 @@ class MoveComputeNode(operation_command.OperationCommand):
     Placement. Nodes that the destination owns already stay unchanged.
     """
 
-    notes = _GATES
     examples = (
         'compute node move rack1-node7 --service rack2 --dry-run',
         'compute node move --all --from rack1 --service rack2 --yes',
         'compute node move --shard rack2 --service rack2 --yes -f json',
         'compute node move --file uuids.txt --service rack2 --skip-invalid',
     )
+
+    def get_epilog(self) -> str:
+        """Return the gates and the examples."""
+        from ironic_ownership.engine.moves import gates
+
+        lines = [
+            f'  {gate:<24}  {gate.help}'
+            f'{" (*)" if gate in gates.OVERRIDABLE else ""}'
+            for gate in gates.Gate
+        ]
+        notes = '\n'.join([*lines, '', _GATE_NOTE])
+        return f'{_GATE_HEADING}\n{notes}\n\n{super().get_epilog()}'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

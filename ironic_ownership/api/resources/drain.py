@@ -8,7 +8,7 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import move_answers, move_schemas, moves
-from ironic_ownership.engine.moves.gates import Gate
+from ironic_ownership.engine.moves import gates
 from ironic_ownership.engine.operations.caller import Caller
 from ironic_ownership.engine.operations.drain_service import (
     DrainProposal,
@@ -24,7 +24,7 @@ def _drain(request: Request) -> Answer:
         request.path['host'],
         Caller(request.actor, request.request_id),
         reason=body.get('reason'),
-        overrides=frozenset(map(Gate, body.get('override', ()))),
+        overrides=gates.from_codes(body.get('override', ())),
     )
     if body.get('dry_run', False):
         return Answer(_proposed(proposal))

@@ -11,8 +11,7 @@ from ironic_ownership.api.resources import move_answers, move_schemas
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.gates import Gate
+from ironic_ownership.engine.moves import gates, selection
 from ironic_ownership.engine.moves.plan import Order, Proposal
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
@@ -27,7 +26,6 @@ _MAX_TIME = 10**16
 REQUEST_ID = Parameter(
     'request_id', 'Of the move, as in the list.', schemas.KEY
 )
-_BACKGROUND = move_answers.BACKGROUND
 _NODES = Parameter(
     'nodes',
     'Whether to include the result of each node; by default it is.',
@@ -80,7 +78,7 @@ def _create(request: Request) -> Answer:
         model.canonical_host(body['service']),
         request.actor,
         body.get('reason'),
-        frozenset(map(Gate, body.get('override', ()))),
+        gates.from_codes(body.get('override', ())),
     )
     proposal = operation.propose(order, _selection(request))
     skips = body.get('skip_invalid', False) and proposal.planned
@@ -129,9 +127,7 @@ def _selection(request: Request) -> selection.Selection:
     source = selected.get('service')
     if source is not None:
         hosts = [row.host for row in context.records.services()]
-        if model.canonical_host(source) not in hosts:
-            raise suggestions.unknown('service', source, hosts)
-        source = model.canonical_host(source)
+        source = suggestions.known_service(source, hosts)
     scope = selection.scope_of(
         selected.get('shard'), selected.get('conductor_group'), context.scope
     )
@@ -182,7 +178,7 @@ OPERATIONS = (
         'changes in Ironic or Placement. The gates are those of '
         '"ironic-ownership compute node move"; 409 names those that failed, '
         'for each node. The id of the request is that of the move. '
-        f'{_BACKGROUND}',
+        f'{move_answers.BACKGROUND}',
         body=move_schemas.BODY,
         errors=(404, 409, 502, 503),
     ),
@@ -218,7 +214,7 @@ OPERATIONS = (
         description='Every gate is evaluated again. Nodes that have their '
         'result already are not touched; a node that a gate refuses now '
         'stops the others, unless skip_invalid gives it up. '
-        f'{_BACKGROUND}',
+        f'{move_answers.BACKGROUND}',
         parameters=(REQUEST_ID,),
         body=move_schemas.RESUMING,
         errors=(404, 409, 502, 503),

@@ -7,50 +7,44 @@ gates by their codes, and scripts read them.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.gates import GateResult, Outcome
 
 
-class Gate(enum.StrEnum):
+class Gate(DescribedEnum):
     """One named check."""
 
-    RECORD_EXISTS = 'record_exists'
-    """The node has a compute node."""
-
-    SOURCE_STOPPED = 'source_stopped'
-    """Its owner is forced down, or disabled and not alive."""
-
-    NOT_SAME_SERVICE = 'not_same_service'
-    """The source is not the destination."""
-
-    DESTINATION_EXISTS = 'destination_exists'
-    """The destination is a registered service."""
-
-    DESTINATION_ALIVE = 'destination_alive'
-    """The membership sees the destination alive."""
-
-    DESTINATION_ENABLED = 'destination_enabled'
-    """The destination is neither disabled nor forced down."""
-
-    DESTINATION_ADMITS = 'destination_admits'
-    """The policies that the destination advertises admit the node."""
-
-    NODE_EXISTS = 'node_exists'
-    """Ironic has the node."""
-
-    AT_MOST_ONE_INSTANCE = 'at_most_one_instance'
-    """The records have at most one running instance on the node."""
-
-    INSTANCE_AGREES = 'instance_agrees'
-    """The instance on record is the one that Ironic names."""
-
-    NO_OPERATION_IN_PROGRESS = 'no_operation_in_progress'
-    """No conductor has reserved the node, and no state change is pending."""
+    RECORD_EXISTS = 'record_exists', 'the node has a compute node on record'
+    SOURCE_STOPPED = (
+        'source_stopped',
+        'its owner is forced down, or disabled and not alive',
+    )
+    NOT_SAME_SERVICE = 'not_same_service', 'its owner is not the destination'
+    DESTINATION_EXISTS = (
+        'destination_exists',
+        'the destination is a registered service',
+    )
+    DESTINATION_ALIVE = 'destination_alive', 'the destination is a member'
+    DESTINATION_ENABLED = (
+        'destination_enabled',
+        'it is neither disabled nor forced down',
+    )
+    DESTINATION_ADMITS = 'destination_admits', 'its policies admit the node'
+    NODE_EXISTS = 'node_exists', 'Ironic has the node'
+    AT_MOST_ONE_INSTANCE = (
+        'at_most_one_instance',
+        'at most one instance is on record',
+    )
+    INSTANCE_AGREES = 'instance_agrees', 'it is the instance in Ironic'
+    NO_OPERATION_IN_PROGRESS = (
+        'no_operation_in_progress',
+        'no conductor has reserved the node',
+    )
 
 
 NEVER_OVERRIDDEN = frozenset(
@@ -63,6 +57,15 @@ NEVER_OVERRIDDEN = frozenset(
     )
 )
 OVERRIDABLE = tuple(gate for gate in Gate if gate not in NEVER_OVERRIDDEN)
+_BY_CODE = {gate.value: gate for gate in Gate}
+
+
+def from_codes(codes: Iterable[str]) -> frozenset[Gate]:
+    """Return gates by their codes.
+
+    :raises KeyError: if a code is unknown.
+    """
+    return frozenset(_BY_CODE[code] for code in codes)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import Move, Moves, NodeMove, NodeState
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.gates import Gate, Gates
+from ironic_ownership.engine.moves.gates import Gates, from_codes
 from ironic_ownership.engine.moves.plan import (
     Order,
     PlannedNode,
@@ -163,7 +163,7 @@ class MoveNodes:
             move.destination,
             actor,
             move.reason,
-            frozenset(map(Gate, move.overrides)),
+            from_codes(move.overrides),
         )
         rest = self._moves.nodes(request_id, state=PLANNED)
         now = self._evaluate(
