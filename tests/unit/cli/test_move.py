@@ -61,10 +61,8 @@ class CommandCase(app_case.SiteCase):
             return remote.RemoteCaller(_Client(self))
         return local.LocalCaller(self.context, 'operator', request_id.new_id())
 
-    def run_command(
-        self, kind: type[operation_command.OperationCommand], *words: str
-    ) -> tuple[int, list[dict[str, Any]]]:
-        """Run a command; return its exit code and its rows."""
+    def run_command(self, kind: Any, *words: str) -> tuple[int, Any]:
+        """Run a command; return its exit code and its output."""
         self.stderr, stdout = io.StringIO(), io.StringIO()
         app = types.SimpleNamespace(
             api=self.caller(),
