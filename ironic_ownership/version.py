@@ -1,4 +1,4 @@
-"""Which release this is; nothing else, so that asking costs nothing."""
+"""The version of the installed distribution. Imports almost nothing."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ class FreshPluginTest(installations.InstalledCase):
 
 
 class RefusalTest(unittest.TestCase):
-    """What is refused leaves everything as it was."""
+    """A refused request changes no file."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -45,7 +45,7 @@ resource_classes = gold, silver
 [backend_kazoo_membership]
 servers = 127.0.0.1:{port}
 path = /validated
-username = somebody
+username = zookeeper
 password = secret
 """
 

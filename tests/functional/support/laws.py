@@ -1,9 +1,9 @@
-"""Prove the laws of ownership from what the records say happened.
+"""Prove the laws of ownership from the history on record.
 
 Replays the history from its first event: each event must follow from those
-before it, and the records must be what comes out in the end. Reads records
-only, so it holds for every database. What the records can't tell, because
-nobody wrote anything at that moment, a test adds as evidence.
+before it, and their result must be the records. Reads records only, so it
+holds for every database. Facts without an event, such as the end of a
+membership, are added by the tests as evidence.
 """
 
 from __future__ import annotations

@@ -265,7 +265,7 @@ class ScopeOfText(GoodFilter):
 
 
 class _Text(str):
-    """Has the attributes of a scope, and another type."""
+    """A text with the attributes of a scope."""
 
     __slots__ = ()
     shard = None
