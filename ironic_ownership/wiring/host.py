@@ -130,7 +130,6 @@ def _context(wired: Container) -> ServiceContext:
 def _placement_loop(
     wired: Container, context: ServiceContext
 ) -> loop.PlacementLoop | None:
-    """Build the loop that reports nodes to Placement, if configured."""
     placement = wired.placement_of()
     if placement is None or not wired.reports_inventory:
         return None

@@ -240,6 +240,5 @@ class FlapDamper:
 
     @property
     def _is_restart(self) -> bool:
-        """True shortly after an outage of all conductors."""
         at = self._outage_at
         return at is not None and self._now - at < self.recovery_delay

@@ -113,5 +113,4 @@ class AvailabilityTracker:
 
 
 def _describes(change: Change | None) -> bool:
-    """Tell whether a change writes the availability of its node."""
     return isinstance(change, Claim | Update)

@@ -139,7 +139,6 @@ def _with_record(
     desired: Decision,
     peer_groups: PeerGroups,
 ) -> Decision:
-    """Combine the policies' decision with record and instance."""
     owner = record.host if record else None
     recorded_instance = record.instance_uuid if record else None
     deployed = bool(node.instance_uuid or recorded_instance)

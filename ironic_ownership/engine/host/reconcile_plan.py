@@ -129,7 +129,6 @@ def _plan_free(
     decision: Decision,
     owner: str | None,
 ) -> None:
-    """Plan for an unowned node, or one that its live owner releases."""
     if owner is not None:
         plan.waiting += 1
     elif plan.suspects:
@@ -146,7 +145,6 @@ def _plan_inheritance(
     row: model.Service | None,
     liveness: Liveness,
 ) -> None:
-    """Plan for a node whose owner is not alive."""
     if plan.suspects or not _is_gone(owner, row, liveness):
         plan.deferred += 1
         return

@@ -116,7 +116,6 @@ class RecordCleanup:
     def _batch(
         self, scope: model.Scope, listed: int, found: Findings
     ) -> Batch:
-        """Evaluate what is the same for all records of this refresh."""
         batch = Batch(mass_loss=found.mass_loss)
         counted = gates.scope_to_count(scope)
         if counted != scope:

@@ -21,10 +21,6 @@ def back_off(failures: int, longest: float) -> float:
     return min(longest, 2.0 ** min(failures - 1, 9))
 
 
-def _nothing() -> None:
-    """Do nothing before a refresh."""
-
-
 class RefreshLoop:
     """Refreshes while this process is the active one of its host.
 
@@ -44,7 +40,7 @@ class RefreshLoop:
         self._member = member
         self._refresher = refresher
         self._wake = wake
-        self._action: Callable[[], None] = _nothing
+        self._action: Callable[[], None] | None = None
         self._stopping = threading.Event()
         self.intervals = intervals
 
@@ -99,7 +95,8 @@ class RefreshLoop:
         """
         epoch = self._member.epoch
         try:
-            self._action()
+            if self._action is not None:
+                self._action()
             if epoch is None:
                 return self.intervals.refresh
             summary = self._refresher.refresh()
@@ -118,7 +115,6 @@ class RefreshLoop:
         return self.intervals.refresh
 
     def _wait_for_refresh(self, seconds: float) -> None:
-        """Wait until the next refresh is due, or something requests it."""
         clock = self._context.clock
         until = clock() + seconds
         while not (self._stopping.is_set() or self._refresher.is_outdated()):

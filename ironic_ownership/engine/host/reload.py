@@ -77,7 +77,6 @@ class Reload:
         self._host.before_refresh(self._process)
 
     def _process(self) -> None:
-        """Process the last request, as far as possible by now."""
         pending = self._pending
         if pending is None:
             return

@@ -274,7 +274,6 @@ class LocalMember:
         self._notify(view)
 
     def _update_registration(self) -> None:
-        """Keep, lose or take the active role of this host."""
         if self._epoch_lost.is_set():
             self._fence.drop()
             self._epoch_lost.clear()

@@ -19,7 +19,7 @@ from ironic_ownership.contracts.records import Records
 Runner = Callable[[Callable[[], None]], None]
 """Runs a function, now or in another thread."""
 
-_Result = Callable[[], None]
+_Result = Callable[[], None] | None
 """Applies the result of a request, in the heartbeat's thread."""
 
 
@@ -54,7 +54,7 @@ class _Request:
         self.losses = losses
         self.done = threading.Event()
         self._work = work
-        self._result: _Result | None = None
+        self._result: _Result = None
         self._failure: Exception | None = None
 
     def run(self) -> None:
@@ -187,7 +187,7 @@ class Registration:
         superseded = row is None or (
             not row.forced_down and (row.fenced or row.epoch != epoch)
         )
-        return self.lose_epoch if superseded else _nothing
+        return self.lose_epoch if superseded else None
 
 
 def standby_reason(host: str, active: str) -> tuple[str, str]:
@@ -197,7 +197,3 @@ def standby_reason(host: str, active: str) -> tuple[str, str]:
         f'service failover {host}'
     )
     return f'this process stands by for incarnation {active} of {host}', hint
-
-
-def _nothing() -> None:
-    """Apply a result that changes nothing."""
