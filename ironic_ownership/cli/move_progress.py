@@ -41,14 +41,13 @@ def execute(
             progress=progress,
             stopping=interruption.is_requested,
         )
-        moves = [
-            move
-            for move in answer.get('moves', [answer])
-            if move['background']
-        ]
-        if moves:
-            _wait(api, moves, progress, interruption)
-    for move in moves:
+        moves = answer.get('moves', [answer])
+        running = [move for move in moves if move['background']]
+        if running:
+            _wait(api, running, progress, interruption)
+        elif not interruption.deferred and (done := sum(map(_done, moves))):
+            progress(done, done)  # the HTTP service has answered at the end
+    for move in running:
         _refresh(api, move)
     return answer
 
@@ -141,6 +140,14 @@ def _wait(
                 hint='The log of the HTTP service has the cause. '
                 f'"{errors.PROG} move resume {request_id}" resumes the move',
             )
+
+
+def _done(move: Mapping[str, Any]) -> int:
+    """Return the number of nodes that were moved, or refused on the way."""
+    states = [row['state'] for row in move['nodes']]
+    moved = states.count(NodeState.MOVED)
+    refused: int = states.count(NodeState.REFUSED) - move['skipped']
+    return moved + refused
 
 
 def _planned(move: Mapping[str, Any]) -> int:

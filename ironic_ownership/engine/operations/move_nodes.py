@@ -215,7 +215,8 @@ class MoveNodes:
         if not (proposal.planned or proposal.resumed):
             nodes = [planned.node for planned in proposal.nodes]
             return Result(nodes, len(proposal.refused))
-        progress(0, len(proposal.planned))
+        if proposal.planned:
+            progress(0, len(proposal.planned))
         self.store(proposal)
         return self.carry_out(proposal, progress=progress, stopping=stopping)
 

@@ -94,6 +94,10 @@ class MoveCommandTest(CommandCase):
         self.assertEqual(0, code, self.stderr.getvalue())
         self.assertEqual(['moved', 'moved'], [row['state'] for row in rows])
         self.assertEqual(1, proposed.call_count)
+        self.assertEqual(
+            'ironic-ownership: 2 of 2 nodes done\n',
+            self.stderr.getvalue().splitlines(keepends=True)[0],
+        )
         self.assertIn('to new: 2 moved', self.stderr.getvalue())
 
     def test_every_operation_takes_short_yes(self) -> None:
@@ -187,6 +191,7 @@ class MoveCommandTest(CommandCase):
         code, rows = self.run_command(move.ResumeMove, stored.request_id, '-y')
         self.assertEqual((0, []), (code, rows))
         self.assertIn('nothing remains', self.stderr.getvalue())
+        self.assertNotIn('nodes done', self.stderr.getvalue())
 
 
 class RemoteMoveCommandTest(MoveCommandTest):
