@@ -193,3 +193,59 @@ class ReservationTest(both_ways.BothWaysCase):
         listed = self.same_in_all_formats(0, 'reservation', 'list', '--all')
         self.assertEqual(2, len(listed))
         self.same(0, 'reservation', 'delete', listed[0]['id'], '--yes')
+
+
+class MoveTest(both_ways.BothWaysCase):
+    nodes_of_each = 2
+
+    def rows(self, done: command_line.Done) -> list[dict[str, object]]:
+        """Return the rows without the ids of requests."""
+        rows = json.loads(done.stdout)
+        return [
+            {k: v for k, v in r.items() if k != 'request_id'} for r in rows
+        ]
+
+    def moving(self, *words: str) -> list[str]:
+        return ['compute', 'node', 'move', *words, '-f', 'json']
+
+    def test_dry_run_and_refusal_are_the_same(self) -> None:
+        for code, words in (
+            (0, (*self.nodes, '--service', 'new', '--dry-run')),
+            (0, ('--all', '--from', 'old', '--service', 'new', '--dry-run')),
+            (3, (*self.nodes, '--service', 'old', '--dry-run')),
+            (3, (*self.nodes, '--service', 'old', '--yes')),
+        ):
+            first, second = (
+                run(*self.moving(*words)) for run in (self.local, self.remote)
+            )
+            self.assertEqual(code, first.returncode, first)
+            self.assertEqual(code, second.returncode, second)
+            self.assertEqual(self.rows(first), self.rows(second))
+        for code, words in (
+            (1, ('no-such-node', '--service', 'new', '--yes')),
+            (1, (self.nodes[0], '--service', 'nwe', '--yes')),
+            (2, ('--service', 'new', '--yes')),
+        ):
+            done = self.local(*self.moving(*words))
+            self.assertEqual(
+                done.stdout, self.same(code, *self.moving(*words))
+            )
+
+    def test_nodes_are_moved_both_ways(self) -> None:
+        results = []
+        for run, node in ((self.local, 0), (self.remote, 1)):
+            words = (self.nodes[node], '--service', 'new', '--yes')
+            done = run(*self.moving(*words))
+            self.assertEqual(0, done.returncode, done)
+            results.append(done)
+        (first,), (second,) = map(self.rows, results)
+        names = ('uuid', 'name')
+        self.assertEqual(
+            {k: v for k, v in first.items() if k not in names},
+            {k: v for k, v in second.items() if k not in names},
+        )
+        owners = self.owners()
+        self.assertEqual(
+            ['new', 'new', 'old', 'old'], [owners[n] for n in self.nodes]
+        )
+        self.assertEqual(2, len(self.same_in_all_formats(0, 'move', 'list')))
