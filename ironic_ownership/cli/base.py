@@ -9,18 +9,17 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cliff import display, lister, show
 from cliff.formatters import base
 
-from ironic_ownership.api.caller import Caller
 from ironic_ownership.cli import errors
 from ironic_ownership.observe import columns
-from ironic_ownership.wiring import Wiring
 
 if TYPE_CHECKING:
-    pass
+    from ironic_ownership.api.caller import Caller
+    from ironic_ownership.wiring import Wiring
 
 LOG = logging.getLogger(__name__)
 
@@ -87,12 +86,12 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     @property
     def wiring(self) -> Wiring:
         """The objects behind the commands."""
-        return cast(Wiring, cast(Any, self.app).wiring)
+        return cast('app.App', self.app).wiring
 
     @property
     def api(self) -> Caller:
         """The caller of operations, as the options choose it."""
-        return cast(Caller, cast(Any, self.app).api)
+        return cast('Caller', cast(Any, self.app).api)
 
     def warn(self, body: Mapping[str, Any]) -> None:
         """Log the warnings of an answer; they make the result degraded."""

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import abc
 import argparse
-import getpass
 import logging
-import os
-import socket
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.cli import base, errors
+from ironic_ownership.cli import base, connection, errors
 from ironic_ownership.contracts import exceptions
 
 LOG = logging.getLogger(__name__)
@@ -93,15 +90,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def actor() -> str:
-    """Return the user and the machine of this process."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # no such user on this machine
-        user = f'uid{os.getuid()}'
-    return f'{user}@{socket.gethostname()}'[:255]
-
-
 def confirm(args: argparse.Namespace, question: str) -> None:
     """Ask the operator, unless ``--yes`` is given.
 
@@ -125,4 +113,4 @@ def confirm(args: argparse.Namespace, question: str) -> None:
 
 def announce(request_id: str, change: str) -> None:
     """Log the change, its actor and its request id."""
-    LOG.info('%s: %s, asked for by %s', request_id, change, actor())
+    LOG.info('%s: %s, asked for by %s', request_id, change, connection.actor())

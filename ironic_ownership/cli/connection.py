@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import getpass
+import os
+import socket
 from typing import Any
 
 from ironic_ownership import wiring
 from ironic_ownership.api import caller
-from ironic_ownership.cli import confirmation
 from ironic_ownership.clients import ownership
 from ironic_ownership.engine import request_id
 
@@ -43,7 +45,7 @@ def local(wired: wiring.Wiring) -> caller.Caller:
     new_id = request_id.new_id()
     return api_local.LocalCaller(
         context.RequestContext(wired, wiring.interpret, request_id=new_id),
-        confirmation.actor(),
+        actor(),
         new_id,
     )
 
@@ -78,3 +80,12 @@ def over_session(manager: Any) -> caller.Caller:
             or config.get('endpoint_override'),
         )
     )
+
+
+def actor() -> str:
+    """Return the user and the machine of this process."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # no such user on this machine
+        user = f'uid{os.getuid()}'
+    return f'{user}@{socket.gethostname()}'[:255]

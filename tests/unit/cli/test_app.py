@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import io
 import json
+import subprocess
 import sys
 import unittest
 from unittest import mock
@@ -144,6 +145,20 @@ class RegistryTest(unittest.TestCase):
             names = dict(fresh.Registry().commands)
             self.assertIn('compute node list', names)
             self.assertNotIn('ironic_ownership.cli.compute_node', sys.modules)
+
+    def test_command_is_imported_without_the_application(self) -> None:
+        # As OpenStackClient does.
+        for module in ('base', 'confirmation', 'operation_command'):
+            done = subprocess.run(
+                [
+                    sys.executable,
+                    '-c',
+                    f'import ironic_ownership.cli.{module}',
+                ],
+                capture_output=True,
+                text=True,
+            )
+            self.assertEqual('', done.stderr, module)
 
     def test_every_command_teaches(self) -> None:
         for name, entry_point in app.Registry():
