@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ironic_ownership import plugins
-from ironic_ownership.api.errors import InvalidRequestError, ScenarioError
+from ironic_ownership.api.errors import ScenarioError
 from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import exceptions, model, options
 from ironic_ownership.contracts.policy import AssignerPolicy, Policy
@@ -32,15 +32,13 @@ class Given:
 def option(words: str) -> Given:
     """Parse ``[HOST:][POLICY.]NAME=VALUE``.
 
-    :raises InvalidRequestError: if it is something else.
+    :raises ScenarioError: if it is something else.
     """
     left, equals, text = words.partition('=')
     host, _, name = left.rpartition(':')
     policy_, _, name = name.rpartition('.')
     if not equals or not name.strip():
-        raise InvalidRequestError(
-            [f'{words!r} is not [HOST:][POLICY.]NAME=VALUE']
-        )
+        raise ScenarioError(f'{words!r} is not [HOST:][POLICY.]NAME=VALUE')
     return Given(
         model.canonical_host(host), policy_.strip(), name.strip(), text.strip()
     )
@@ -53,7 +51,7 @@ def policies(words: str) -> Classes:
     """
     names = [name.strip() for name in words.split(',') if name.strip()]
     if not names:
-        raise InvalidRequestError(['an empty list of policies'])
+        raise ScenarioError('an empty list of policies')
     known = {plugin.name for plugin in plugins.installed(plugins.POLICIES)}
     for name in names:
         if name not in known:

@@ -86,7 +86,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     @property
     def wiring(self) -> Wiring:
         """The objects behind the commands."""
-        return cast('app.App', self.app).wiring
+        return cast('Wiring', cast(Any, self.app).wiring)
 
     @property
     def api(self) -> Caller:

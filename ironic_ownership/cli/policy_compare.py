@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from ironic_ownership.api import policy_options
+from ironic_ownership.api.errors import ScenarioError
 from ironic_ownership.cli import base, comparison
 
 
@@ -33,11 +35,13 @@ told apart by POLICY. before the name."""
             parser.add_argument(
                 name,
                 metavar=name.upper(),
+                type=_policies,
                 help='a list of policies, separated by commas',
             )
         parser.add_argument(
             '--option',
             dest='options',
+            type=_option,
             action='append',
             default=[],
             metavar='[HOST:][POLICY.]NAME=VALUE',
@@ -57,3 +61,17 @@ told apart by POLICY. before the name."""
             },
         )
         return self.compared(body)
+
+
+def _option(text: str) -> str:
+    try:
+        policy_options.option(text)
+    except ScenarioError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
+    return text
+
+
+def _policies(text: str) -> str:
+    if not text.strip(', '):
+        raise argparse.ArgumentTypeError('an empty list of policies')
+    return text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ironic_ownership.cli import base, comparison
+from ironic_ownership.cli import base, comparison, errors
+from ironic_ownership.contracts import model
 from ironic_ownership.observe import ring
 
 
@@ -78,6 +79,7 @@ settings, unless --like says otherwise."""
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        _check_usage(parsed_args)
         body = self.api.call(
             'ring:preview',
             query={
@@ -88,3 +90,18 @@ settings, unless --like says otherwise."""
             },
         )
         return self.compared(body)
+
+
+def _check_usage(parsed_args: argparse.Namespace) -> None:
+    gone = set(map(model.canonical_host, parsed_args.gone))
+    new = set(map(model.canonical_host, parsed_args.new))
+    if not gone and not new:
+        raise errors.UsageError(
+            'nothing to preview', hint='Name services: --without or --with'
+        )
+    if parsed_args.like is not None and not new:
+        raise errors.UsageError('--like is about --with, which is missing')
+    for host in sorted(gone & new):
+        raise errors.UsageError(f'{host} cannot both leave and join')
+    if '' in new:
+        raise errors.UsageError('a service has a name')

@@ -237,6 +237,8 @@ def _unanswered(exc: Exception) -> exceptions.OwnershipError:
             f'Keystone refuses the credentials: {transport.one_line(exc)}',
             hint='Check user, password, project and domains of the cloud',
         )
+    if isinstance(exc, ksa.UnknownConnectionError):
+        return _bad_options(exc)
     if isinstance(exc, ksa.ConnectionError):
         return ConnectionOptionsError(
             f'no answer: {transport.first_cause(exc)}',

@@ -14,7 +14,6 @@ from ironic_ownership.contracts import exceptions
 
 STATUSES: Mapping[str, int] = {
     # The request
-    'impossible_scenario': 400,
     'invalid_request': 400,
     'unauthenticated': 401,
     'forbidden': 403,
@@ -28,6 +27,7 @@ STATUSES: Mapping[str, int] = {
     'allocation_in_use': 409,
     'fenced': 409,
     'gates_failed': 409,
+    'impossible_scenario': 409,
     'no_match': 409,
     'not_owner': 409,
     'out_of_service': 409,

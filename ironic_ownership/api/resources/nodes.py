@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.errors import InvalidRequestError
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.contracts import exceptions, model
@@ -38,13 +37,7 @@ _PROPERTIES = {
 
 
 def _validate(request: Request) -> Answer:
-    entries = node_validation.entries_of(request.body)
-    if not entries:
-        raise InvalidRequestError(
-            ['there are no nodes'],
-            hint='Send a list of nodes, or an object with "nodes" as for '
-            '"openstack baremetal create"',
-        )
+    entries = node_validation.entries_of(request.body) or ()
     notes: list[str] = []
     found = node_validation.validate(entries, _surroundings(request, notes))
     refused = {

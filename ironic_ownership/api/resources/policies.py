@@ -70,6 +70,6 @@ OPERATIONS = (
         description='Nothing is changed. The policies have to be installed '
         'where the service runs. Records and instances do not count.',
         body=_BODY,
-        errors=(404, 502, 503),
+        errors=(404, 409, 502, 503),
     ),
 )

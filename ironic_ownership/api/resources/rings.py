@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.errors import InvalidRequestError, ScenarioError
+from ironic_ownership.api.errors import ScenarioError
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import comparison
@@ -106,15 +106,11 @@ def _check_scenario(
     gone: Collection[str], new: Collection[str], like: str | None
 ) -> None:
     if not gone and not new:
-        raise InvalidRequestError(
-            ['nothing to preview'], hint='Name services: --without or --with'
-        )
+        raise ScenarioError('nothing to preview')
     if like is not None and not new:
-        raise InvalidRequestError(['--like is about --with, which is missing'])
-    if both := sorted({*gone} & {*new}):
-        raise InvalidRequestError(
-            [f'{host} cannot both leave and join' for host in both]
-        )
+        raise ScenarioError('"like" needs "with"')
+    for host in sorted({*gone} & {*new}):
+        raise ScenarioError(f'{host} cannot both leave and join')
 
 
 def _joined(
@@ -208,6 +204,6 @@ OPERATIONS = (
             ),
             Parameter('nodes', 'Also list each node.', {'type': 'boolean'}),
         ),
-        errors=(404, 502, 503),
+        errors=(404, 409, 502, 503),
     ),
 )

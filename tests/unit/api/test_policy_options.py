@@ -31,7 +31,7 @@ class OptionTest(unittest.TestCase):
 
     def test_everything_else_is_refused(self) -> None:
         for words in ('', 'a', 'h1:a', '=b', 'h1:=b'):
-            with self.assertRaises(errors.InvalidRequestError, msg=words):
+            with self.assertRaises(errors.ScenarioError, msg=words):
                 policy_options.option(words)
 
 
