@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
-from oslo_log import log
-
 from ironic_ownership.contracts import exceptions
 
-LOG = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 Work = Callable[[Callable[[], bool]], None]
 """Receives a function that tells whether the process is about to end."""
