@@ -36,7 +36,7 @@ from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
 from ironic_ownership.engine.host import reconciler
 from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.plan import Order
+from ironic_ownership.engine.moves.proposal import Order
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.ports import Ports
 from lab import enrolment, ironic, postgresql

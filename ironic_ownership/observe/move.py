@@ -8,7 +8,7 @@ from typing import Any
 
 from ironic_ownership.contracts import moves
 from ironic_ownership.engine.gates import GateResult, Outcome
-from ironic_ownership.engine.moves.plan import PlannedNode, Proposal
+from ironic_ownership.engine.moves.proposal import PlannedNode, Proposal
 from ironic_ownership.observe import columns
 
 

@@ -10,7 +10,7 @@ from oslo_log import log
 from ironic_ownership.api import errors, schemas
 from ironic_ownership.api.request import Request
 from ironic_ownership.contracts.moves import NodeMove
-from ironic_ownership.engine.moves.plan import PlannedNode, Proposal
+from ironic_ownership.engine.moves.proposal import PlannedNode, Proposal
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes, Result
 from ironic_ownership.observe import move as columns

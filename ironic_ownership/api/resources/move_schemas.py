@@ -127,35 +127,29 @@ DRAIN = {
 }
 
 
-def _answer(of: Sequence[Any], more: schemas.Types) -> dict[str, Any]:
-    properties = {
-        'request_id': schemas.TEXT,
-        'nodes': {'type': 'array', 'items': schemas.thing(of, _NODE_TYPES)},
-        'warnings': schemas.WARNINGS,
+def _answer(of: Sequence[Any], **more: Any) -> dict[str, Any]:
+    nodes = {'type': 'array', 'items': schemas.thing(of, _NODE_TYPES)}
+    return schemas.thing(
+        (),
+        {},
+        request_id=schemas.TEXT,
+        nodes=nodes,
+        warnings=schemas.WARNINGS,
         **more,
-    }
-    return {
-        'type': 'object',
-        'required': list(properties),
-        'additionalProperties': False,
-        'properties': properties,
-    }
+    )
 
 
-PROPOSED = _answer(columns.PLAN, {})
+PROPOSED = _answer(columns.PLAN)
 EXECUTED = _answer(
     columns.NODE,
-    {
-        'skipped': {
-            'type': 'integer',
-            'description': 'The number of nodes that a gate refused '
-            'beforehand.',
-        },
-        'background': {
-            'type': 'boolean',
-            'description': 'Whether the move is carried out after this '
-            'answer: /v1/moves/{request_id} shows its progress.',
-        },
+    skipped={
+        'type': 'integer',
+        'description': 'The number of nodes that a gate refused beforehand.',
+    },
+    background={
+        'type': 'boolean',
+        'description': 'Whether the move is carried out after this answer: '
+        '/v1/moves/{request_id} shows its progress.',
     },
 )
 EITHER = {'oneOf': [PROPOSED, EXECUTED]}
@@ -164,33 +158,28 @@ DETAILS = schemas.thing(columns.MOVE, _MOVE_TYPES, nodes=schemas.THINGS)
 DETAILS = DETAILS | {'required': STORED['required']}
 
 
-def _drain(move: dict[str, Any], more: schemas.Types) -> dict[str, Any]:
-    properties = {
-        'host': schemas.TEXT,
-        'moves': {'type': 'array', 'items': move},
-        'unplaceable': {
-            **move['properties']['nodes'],
-            'description': 'Nodes for which there is no destination.',
-        },
+def _drain(move: dict[str, Any], **more: Any) -> dict[str, Any]:
+    unplaceable = {
+        **move['properties']['nodes'],
+        'description': 'Nodes for which there is no destination.',
+    }
+    return schemas.thing(
+        (),
+        {},
+        host=schemas.TEXT,
+        moves={'type': 'array', 'items': move},
+        unplaceable=unplaceable,
         **more,
-    }
-    return {
-        'type': 'object',
-        'required': list(properties),
-        'additionalProperties': False,
-        'properties': properties,
-    }
+    )
 
 
 DRAINED = _drain(
     EXECUTED,
-    {
-        'not_started': {
-            'type': 'array',
-            'items': schemas.TEXT,
-            'description': 'Destinations to which nothing was moved, because '
-            'the operation was stopped.',
-        }
+    not_started={
+        'type': 'array',
+        'items': schemas.TEXT,
+        'description': 'Destinations to which nothing was moved, because the '
+        'operation was stopped.',
     },
 )
-EITHER_DRAIN = {'oneOf': [_drain(PROPOSED, {}), DRAINED]}
+EITHER_DRAIN = {'oneOf': [_drain(PROPOSED), DRAINED]}

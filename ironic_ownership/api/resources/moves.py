@@ -12,7 +12,7 @@ from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.moves import gates, selection
-from ironic_ownership.engine.moves.plan import Order, Proposal
+from ironic_ownership.engine.moves.proposal import Order, Proposal
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
 from ironic_ownership.observe import move as columns

@@ -9,18 +9,23 @@ from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.engine.operations import node_references
 
-_REFERENCE = {
-    'type': 'object',
-    'required': ['text', 'uuid', 'fault'],
-    'additionalProperties': False,
-    'properties': {
-        'text': schemas.TEXT,
-        'uuid': schemas.TEXT_OR_NULL,
-        'fault': {
-            **schemas.TEXT_OR_NULL,
-            'description': 'Why there is no uuid.',
-        },
+_REFERENCE = schemas.thing(
+    (),
+    {},
+    text=schemas.TEXT,
+    uuid=schemas.TEXT_OR_NULL,
+    fault={
+        **schemas.TEXT_OR_NULL,
+        'description': 'Why there is no uuid.',
     },
+)
+_ANSWER = schemas.thing((), {}, nodes={'type': 'array', 'items': _REFERENCE})
+_NODES = {
+    'type': 'array',
+    'minItems': 1,
+    'maxItems': 10_000,
+    'items': {'type': 'string', 'minLength': 1, 'maxLength': 255},
+    'description': 'uuids, in any case, and names.',
 }
 
 
@@ -39,38 +44,9 @@ OPERATIONS = (
         'Find the compute nodes on record for uuids and names.',
         _resolve,
         Access.READ,
-        {
-            200: (
-                'The references, in their order.',
-                {
-                    'type': 'object',
-                    'required': ['nodes'],
-                    'additionalProperties': False,
-                    'properties': {
-                        'nodes': {'type': 'array', 'items': _REFERENCE}
-                    },
-                },
-            )
-        },
+        {200: ('The references, in their order.', _ANSWER)},
         description='Ironic is not asked. A name may have several nodes.',
-        body={
-            'type': 'object',
-            'required': ['nodes'],
-            'additionalProperties': False,
-            'properties': {
-                'nodes': {
-                    'type': 'array',
-                    'minItems': 1,
-                    'maxItems': 10_000,
-                    'items': {
-                        'type': 'string',
-                        'minLength': 1,
-                        'maxLength': 255,
-                    },
-                    'description': 'uuids, in any case, and names.',
-                }
-            },
-        },
+        body=schemas.thing((), {}, nodes=_NODES),
         errors=(503,),
     ),
 )

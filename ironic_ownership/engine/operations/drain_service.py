@@ -17,7 +17,7 @@ from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.moves import drain, selection
 from ironic_ownership.engine.moves.gates import Gate
-from ironic_ownership.engine.moves.plan import Order, PlannedNode, Proposal
+from ironic_ownership.engine.moves.proposal import Order, PlannedNode, Proposal
 from ironic_ownership.engine.moves.selection import Selection
 from ironic_ownership.engine.operations.caller import (
     Caller,

@@ -18,7 +18,7 @@ from ironic_ownership.contracts.moves import Move, Moves, NodeMove, NodeState
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.gates import Gates, from_codes
-from ironic_ownership.engine.moves.plan import (
+from ironic_ownership.engine.moves.proposal import (
     Order,
     PlannedNode,
     Proposal,

@@ -10,7 +10,7 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports, request_id
-from ironic_ownership.engine.moves.plan import Order, Proposal
+from ironic_ownership.engine.moves.proposal import Order, Proposal
 from ironic_ownership.engine.moves.selection import Selection
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes

@@ -9,7 +9,7 @@ from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.gates import Gate
-from ironic_ownership.engine.moves.plan import Order
+from ironic_ownership.engine.moves.proposal import Order
 from ironic_ownership.engine.operations import move_nodes
 from tests.unit.engine import world
 from tests.unit.engine.operations import move_case
