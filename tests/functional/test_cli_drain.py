@@ -1,4 +1,4 @@
-"""``service drain`` beside a real Ironic: what is moved, what refused."""
+"""``service drain`` with a real Ironic: moved and refused nodes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class DrainTest(ironics.IronicTestCase):
         self.assertEqual([], self.drain(0, 'old', '--yes'))
         self.assertEqual(before, self.everything())
 
-    def test_nothing_moves_if_a_node_would_have_no_home(self) -> None:
+    def test_nothing_moves_if_a_node_has_no_destination(self) -> None:
         self.lab.serve('in-a', command_line.shard('a'))
         before = self.everything()
         rows = self.drain(3, 'old', '--yes')
@@ -69,7 +69,7 @@ class DrainTest(ironics.IronicTestCase):
         self.assertIn('2 compute nodes of old cannot be moved', self.said)
         self.assertEqual(before, self.everything())
 
-    def test_others_move_if_the_homeless_are_to_be_skipped(self) -> None:
+    def test_others_move_if_unplaceable_nodes_are_skipped(self) -> None:
         self.lab.serve('in-a', command_line.shard('a'))
         self.drain(3, 'old', '--yes', '--skip-invalid')
         self.assertEqual(
@@ -102,7 +102,7 @@ class DrainTest(ironics.IronicTestCase):
         )
         self.assertEqual(before, self.everything())
 
-    def test_disabled_service_is_given_nothing(self) -> None:
+    def test_disabled_service_takes_nothing(self) -> None:
         self.lab.serve('all', command_line.ALL)
         self.lab.records.set_service('all', actor='test', disabled=True)
         self.drain(3, 'old', '--yes')

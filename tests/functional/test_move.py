@@ -1,4 +1,4 @@
-"""``compute node move`` and ``move`` beside a real Ironic."""
+"""``compute node move`` and ``move`` with a real Ironic."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class MoveTest(move_case.MoveTestCase):
         self.lab.run('move', 'resume', self.the_move().request_id, '--yes')
         self.assertEqual(before, self.lab.records.events(limit=1000))
 
-    def test_move_tells_who_when_why_and_each_result(self) -> None:
+    def test_move_shows_actor_time_reason_and_each_result(self) -> None:
         self.move(self.nodes[0], '--reason', 'rack is full')
         (listed,) = self.lab.json('move', 'list')
         self.assertEqual(
@@ -303,7 +303,7 @@ class InputTest(move_case.MoveTestCase):
         path.write_text('\n'.join(lines) + '\n')
         return str(path)
 
-    def test_all_faults_of_a_file_are_told_by_line(self) -> None:
+    def test_all_faults_of_a_file_are_reported_by_line(self) -> None:
         lines = ['# nodes of rack 1', '', *self.nodes]
         lines += [f'node-{number}' for number in range(3000)]
         lines += [self.nodes[1].upper() + '  # again', MISSING]
@@ -366,7 +366,7 @@ class InputTest(move_case.MoveTestCase):
             self.move(*words, code=2)
         self.assertEqual(sorted(self.nodes), self.owned_by('old'))
 
-    def test_without_a_terminal_nothing_is_asked_and_moved(self) -> None:
+    def test_without_a_terminal_nothing_is_moved(self) -> None:
         done = self.lab.run(
             *('compute', 'node', 'move', *self.nodes, '--service', 'new')
         )
@@ -398,7 +398,7 @@ class OutageTest(move_case.MoveTestCase):
         config.write_text(text)
         self.move('--shard', 'rack1', code=1, config=config)
 
-    def test_ironic_that_fails_after_the_plan_keeps_no_node(self) -> None:
+    def test_ironic_that_fails_after_the_plan_stops_no_move(self) -> None:
         child = self.drive(2, 'SIGSTOP', 'BEGIN IMMEDIATE')
         self.wait_until_stopped(child)
         self.proxy._target = '127.0.0.1:1'
@@ -445,7 +445,7 @@ class PlacementTest(placements.PlacementTestCase, move_case.MoveTestCase):
         log = self.placement_server.directory / 'placement.log'
         self.assertIn(self.the_move().request_id, log.read_text())
 
-    def test_outage_of_placement_keeps_no_node(self) -> None:
+    def test_outage_of_placement_stops_no_move(self) -> None:
         self.stop_placement()
         self.move(*self.nodes, config=self.config, code=4)
         self.assertIn('Placement could not be compared', self.stderr)

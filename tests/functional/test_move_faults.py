@@ -86,7 +86,7 @@ class KilledMoveTest(move_case.MoveTestCase):
 
 
 class InterruptedMoveTest(move_case.MoveTestCase):
-    def test_interrupt_ends_after_the_batch_and_tells_how_to_resume(
+    def test_interrupt_ends_after_the_batch_and_says_how_to_resume(
         self,
     ) -> None:
         child = self.drive(1, 'SIGINT', 'UPDATE compute_nodes')
