@@ -91,7 +91,7 @@ class TestApplied(reload_case.ReloadsTestCase):
         self.assertEqual([], host.lines(' DEBUG '))
         self.reload_and_wait(host, DEFAULT={'debug': True})
         self.wait_for_lines(
-            host, ' DEBUG ironic_ownership.engine.host.process', 2
+            host, ' DEBUG ironic_ownership.engine.host.refresh_loop', 2
         )
         quiet = 'ironic_ownership.engine.host.operator_log=WARN'
         self.reload_and_wait(
