@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ironic_ownership.api.background import BackgroundWork
 from ironic_ownership.contracts import inventory, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.moves import Moves
@@ -24,6 +23,7 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.ports import Ports
 
 if TYPE_CHECKING:
+    from ironic_ownership.api.background import BackgroundWork
     from ironic_ownership.api.metrics_cache import Gauges
     from ironic_ownership.engine.deletion.missing_nodes import Limits
     from ironic_ownership.engine.queries import deployment_snapshot
@@ -36,7 +36,6 @@ class RequestContext:
 
     :param interpret: reads the settings that members advertise.
     :param metrics_interval: seconds for which metrics are cached.
-    :ivar background: threads for long operations.
     :param request_id: sent to Ironic; for the context of one request only.
     """
 
@@ -49,7 +48,6 @@ class RequestContext:
     ) -> None:
         self.wired = wired
         self.interpret = interpret
-        self.background = BackgroundWork()
         self._metrics_interval = metrics_interval
         self._request_id = request_id
         self._building = threading.RLock()
@@ -110,6 +108,18 @@ class RequestContext:
         """The cached metrics."""
         with self._building:
             return self._gauges
+
+    @functools.cached_property
+    def _background(self) -> BackgroundWork:
+        from ironic_ownership.api import background
+
+        return background.BackgroundWork()
+
+    @property
+    def background(self) -> BackgroundWork:
+        """The threads for long operations."""
+        with self._building:
+            return self._background
 
     @property
     def backend(self) -> MembershipBackend:

@@ -125,6 +125,8 @@ class CommandLineTest(_KeystoneCase):
                 ('admin', _PROJECT),
             )
         }
+        wrong = {**clouds['rita']['auth'], 'password': 'wrong'}
+        clouds['wrong'] = {'auth': wrong}
         self.clouds = self.lab.directory / 'clouds.yaml'
         self.clouds.write_text(json.dumps({'clouds': clouds}))
 
@@ -170,7 +172,7 @@ class CommandLineTest(_KeystoneCase):
         )
         self.assert_fails(
             'Keystone refuses the credentials',
-            *('--os-cloud', 'rita', '--os-password', 'x', 'service', 'list'),
+            *('--os-cloud', 'wrong', 'service', 'list'),
         )
         self.assert_fails(
             'no endpoint of type baremetal-ownership',
