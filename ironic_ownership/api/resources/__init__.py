@@ -8,8 +8,12 @@ from collections.abc import Mapping, Sequence
 from ironic_ownership.api.operation import Operation
 
 MODULES: Mapping[str, Sequence[str]] = {
-    'compute_node': ('compute_nodes', 'compute_node_deletion'),
-    'service': ('services', 'service_changes'),
+    'compute_node': (
+        'compute_nodes',
+        'node_references',
+        'compute_node_deletion',
+    ),
+    'service': ('services', 'service_changes', 'drain'),
     'member': ('members',),
     'move': ('moves',),
     'reservation': ('reservations',),

@@ -8,7 +8,6 @@ import uuid as uuid_module
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.api.resources import node_references
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.ports import Ports
@@ -275,5 +274,4 @@ OPERATIONS = (
         parameters=(NODE,),
         errors=(404, 409, 502, 503),
     ),
-    *node_references.OPERATIONS,
 )

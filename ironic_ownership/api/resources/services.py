@@ -8,7 +8,6 @@ from typing import Any
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.api.resources import drain
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import service_status
@@ -122,5 +121,4 @@ OPERATIONS = (
         parameters=(HOST,),
         errors=(404, 503),
     ),
-    *drain.OPERATIONS,
 )
