@@ -13,7 +13,7 @@ from typing import Any
 from oslo_config import cfg
 
 from ironic_ownership import plugins
-from ironic_ownership.conf import database, default, membership, ownership
+from ironic_ownership.conf import core as core_conf
 from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import exceptions, model, options, policy
 from ironic_ownership.contracts.backend import MembershipBackend
@@ -158,27 +158,17 @@ def group_of(name: str, target: plugins.Class, option: options.Option) -> str:
 def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
     """Read our own options; invalid ones are at their defaults."""
     values: dict[str, Any] = {}
-    for module in (default, ownership, membership):
-        values |= _values_of(conf, module.GROUP, module.OPTS, faults)
-    # Used where the database is opened; here only validated.
-    _values_of(conf, database.GROUP, database.OPTS, faults)
-    return values
-
-
-def _values_of(
-    conf: cfg.ConfigOpts,
-    name: str,
-    opts: Sequence[cfg.Opt],
-    faults: list[str],
-) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    group = conf if name == default.GROUP else conf[name]
-    for opt in opts:
-        try:
-            values[opt.name] = group[opt.name]
-        except (ValueError, cfg.Error) as exc:
-            values[opt.name] = opt.default
-            faults.append(_unreadable(name, opt.name, exc))
+    for name, opts in core_conf.OPTS.items():
+        group = conf if name == 'DEFAULT' else conf[name]
+        for opt in opts:
+            value = opt.default
+            try:
+                value = group[opt.name]
+            except (ValueError, cfg.Error) as exc:
+                faults.append(_unreadable(name, opt.name, exc))
+            # Used where the database is opened; here only validated.
+            if name != 'database':
+                values[opt.name] = value
     return values
 
 

@@ -11,6 +11,7 @@ extensions = [
     'oslo_config.sphinxext',
     'cliff.sphinxext',
     'stevedore.sphinxext',
+    'described_codes',
     'layer_picture',
     'openapi_reference',
     'oslo_policy.sphinxext',

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from ironic_ownership.conf import api, database, default, membership, ownership
+from ironic_ownership.conf import api, core
 from ironic_ownership.contracts import exceptions
 
 PROJECT = 'ironic-ownership'
-_MODULES = (default, ownership, membership, database)
 
 
 def register_opts(conf: cfg.ConfigOpts, *, logs: bool = True) -> None:
@@ -25,18 +24,14 @@ def register_opts(conf: cfg.ConfigOpts, *, logs: bool = True) -> None:
     :param logs: also those of oslo.log, whose import takes long.
     """
     if logs:
-        _register_logs(conf)
-    for module in _MODULES:
-        module.register_opts(conf)
+        from oslo_log import log
 
-
-def _register_logs(conf: cfg.ConfigOpts) -> None:
-    from oslo_log import log
-
-    log.register_options(conf)
-    log.set_defaults(
-        default_log_levels=[*log.get_default_log_levels(), 'alembic=WARN']
-    )
+        log.register_options(conf)
+        log.set_defaults(
+            default_log_levels=[*log.get_default_log_levels(), 'alembic=WARN']
+        )
+    for group, opts in core.OPTS.items():
+        conf.register_opts(opts, group=None if group == 'DEFAULT' else group)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -45,8 +40,8 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     Includes those of the HTTP service, which registers them by itself: their
     changes do not concern a host.
     """
-    modules = (*_MODULES, api)
-    return [(module.GROUP, list(module.OPTS)) for module in modules]
+    groups = {**core.OPTS, api.GROUP: api.OPTS}
+    return [(group, list(opts)) for group, opts in groups.items()]
 
 
 def new(

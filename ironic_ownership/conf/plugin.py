@@ -10,24 +10,16 @@ from ironic_ownership.contracts import options
 
 
 def to_oslo(option: options.Option) -> cfg.Opt:
-    """Return the option of oslo.config for a declared one.
-
-    oslo.config refuses a value outside of the declared bounds when it is
-    read.
-    """
+    """Return the option of oslo.config for a declared one."""
+    default = option.default
     return cfg.Opt(
         option.name,
         type=_TYPES[option.type](option),
-        default=_default(option),
+        default=list(default) if isinstance(default, tuple) else default,
         help=option.help,
         secret=option.secret,
         deprecated_opts=[cfg.DeprecatedOpt(name) for name in option.aliases],
     )
-
-
-def _default(option: options.Option) -> Any:
-    value = option.default
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _string(option: options.Option) -> types.ConfigType:
