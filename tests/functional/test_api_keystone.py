@@ -84,7 +84,7 @@ class KeystoneTest(_KeystoneCase):
                 if status == 403:
                     self.assertEqual(forbidden, said)
 
-    def test_without_a_valid_token_nothing_is_told(self) -> None:
+    def test_invalid_token_reveals_nothing(self) -> None:
         revoked = self.keystone.token('rita', system=True)
         self.keystone.revoke(revoked)
         for token in ('', 'made-up', revoked):
@@ -102,7 +102,7 @@ class KeystoneTest(_KeystoneCase):
         (move,) = self.lab.json('move', 'list')
         self.assertTrue(move['actor'].startswith('admin@'), move)
 
-    def test_outage_of_keystone_is_said_in_the_same_form(self) -> None:
+    def test_outage_of_keystone_is_reported_in_the_same_form(self) -> None:
         token = self.keystone.token()
         self.keystone.kill()
         said = self.status('GET', '/v1/services', token)

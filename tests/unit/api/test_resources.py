@@ -1,4 +1,4 @@
-"""What the resources answer, and what they refuse."""
+"""Resources: answers and refusals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ComputeNodesTest(app_case.SiteCase):
         scans = [name for name, _ in self.ironic.calls if name == 'scan']
         self.assertEqual(1, len(scans))
 
-    def test_first_page_is_always_read_anew(self) -> None:
+    def test_first_page_is_always_read_again(self) -> None:
         self.assertEqual(6, len(self.walk('/v1/compute-nodes')))
         self.ironic.put(world.node(7))
         self.assertEqual(7, len(self.walk('/v1/compute-nodes')))
@@ -81,7 +81,7 @@ class ComputeNodesTest(app_case.SiteCase):
         error = self.refused('GET', '/v1/compute-nodes?service=odl', 404)
         self.assertIn('Did you mean old', error['hint'])
 
-    def test_every_fault_of_a_query_is_told_at_once(self) -> None:
+    def test_every_fault_of_a_query_is_reported(self) -> None:
         error = self.refused(
             'GET', '/v1/compute-nodes?limit=0&shard=&state=odd&colour=red', 400
         )
@@ -178,7 +178,7 @@ class ServicesTest(app_case.SiteCase):
         self.assertEqual(list(columns.keys(LONG)), list(rows[0]))
         self.assertEqual(6, rows[1]['free'])
 
-    def test_what_is_not_known_is_said(self) -> None:
+    def test_unknown_values_are_warnings(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
         page = self.get('/v1/services?long=true')
         self.assertIn('Ironic is unknown: down', page['warnings'])

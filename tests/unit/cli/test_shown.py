@@ -1,4 +1,4 @@
-"""What tables show of explanations, previews and problems."""
+"""Tables of explanations, previews and problems."""
 
 from __future__ import annotations
 

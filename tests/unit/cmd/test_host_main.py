@@ -1,4 +1,4 @@
-"""How the process ends when its host does."""
+"""End of the process after the end of its host."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ class BrokenHost:
 
 
 class ServeTest(unittest.TestCase):
-    def test_fault_that_nobody_foresaw_is_no_clean_end(self) -> None:
+    def test_unexpected_error_is_no_clean_end(self) -> None:
         with self.assertRaises(ZeroDivisionError):
             host_main._serve(BrokenHost(), lambda: None)

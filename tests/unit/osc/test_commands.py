@@ -78,7 +78,7 @@ class CommandsTest(third_party.ThirdPartyCase):
             commands.nosuch  # noqa: B018 - the access is what fails
 
     def test_commands_are_loaded_without_what_they_need_to_run(self) -> None:
-        # The client loads them all at every start, whatever it is to do.
+        # The client loads them all at every start, for any command.
         done = subprocess.run(
             [sys.executable, '-c', _LOAD_ALL],
             capture_output=True,

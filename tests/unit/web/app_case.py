@@ -28,7 +28,7 @@ from tests.unit.engine import world
 
 
 class Wired:
-    """What the wiring would build."""
+    """The wiring, over the fakes."""
 
     def __init__(self, database, source, backend) -> None:
         self._database = database

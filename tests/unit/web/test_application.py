@@ -24,7 +24,7 @@ class FormTest(app_case.SiteCase):
 
     def test_error_names_the_id_of_the_answer(self) -> None:
         for method, path in (
-            ('GET', '/v1/services/nobody'),
+            ('GET', '/v1/services/missing'),
             ('GET', '/nothing'),
         ):
             answer = self.client.open(path, method=method)
@@ -33,7 +33,7 @@ class FormTest(app_case.SiteCase):
                 answer.get_json()['error']['request_id'],
             )
 
-    def test_what_is_not_there_is_told_in_the_same_form(self) -> None:
+    def test_missing_path_is_reported_in_the_same_form(self) -> None:
         error = self.refused('GET', '/v1/nothing', 404)
         self.assertEqual('not_found', error['code'])
 
@@ -93,7 +93,7 @@ class FormTest(app_case.SiteCase):
         self.assertNotIn('secret-of-ours', str(error))
         self.assertIn(error['request_id'], error['hint'])
 
-    def test_fault_of_a_layer_is_told_in_the_same_form(self) -> None:
+    def test_fault_of_a_layer_is_reported_in_the_same_form(self) -> None:
         def broken(environ, start_response):
             raise KeyError('secret-of-ours')
 

@@ -53,7 +53,7 @@ class MetricsTest(app_case.SiteCase):
         }
         self.assertEqual(expected, found)
 
-    def test_what_does_not_answer_is_said_and_left_out(self) -> None:
+    def test_part_that_does_not_answer_is_reported_and_left_out(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
         found = self.samples()
         self.assertEqual(0, found['ironic_ownership_answers', 'ironic'])
@@ -79,7 +79,7 @@ class MetricsTest(app_case.SiteCase):
 
 
 class GaugesTest(app_case.SiteCase):
-    def test_they_are_found_out_anew_after_the_interval(self) -> None:
+    def test_metrics_are_read_again_after_the_interval(self) -> None:
         clock, read = fakes.FakeClock(), []
 
         def overview():

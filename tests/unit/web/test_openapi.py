@@ -16,7 +16,7 @@ class DocumentTest(app_case.SiteCase):
         super().setUp()
         self.document = self.get('/openapi.json')
 
-    def test_it_is_json_and_the_same_for_everybody(self) -> None:
+    def test_document_is_json_and_the_same_for_every_client(self) -> None:
         self.assertEqual(
             self.document, json.loads(json.dumps(routes.document()))
         )
@@ -50,7 +50,7 @@ class DocumentTest(app_case.SiteCase):
 
     def test_errors_keep_their_schema(self) -> None:
         for method, path in (
-            ('GET', '/v1/services/nobody'),
+            ('GET', '/v1/services/missing'),
             ('GET', '/v1/services?x=1'),
             ('DELETE', '/v1/services'),
         ):

@@ -39,7 +39,7 @@ class KeystoneCase(app_case.SiteCase):
         super().setUp()
 
     def token(self, *roles: str, system: bool = False) -> dict[str, str]:
-        """Return the header of somebody who has these roles.
+        """Return the headers of a client with these roles.
 
         :param system: whether they are for the system, or for a project.
         """
@@ -54,7 +54,7 @@ class KeystoneCase(app_case.SiteCase):
 
 
 class TokensTest(KeystoneCase):
-    def test_without_a_token_nothing_is_told(self) -> None:
+    def test_missing_token_reveals_nothing(self) -> None:
         for method, path in (
             ('GET', '/v1/services'),
             ('POST', '/v1/moves'),
@@ -70,16 +70,16 @@ class TokensTest(KeystoneCase):
                 'unauthenticated', answer.get_json()['error']['code']
             )
 
-    def test_some_paths_are_for_everybody(self) -> None:
+    def test_some_paths_are_public(self) -> None:
         for path in ('/', '/openapi.json', '/healthcheck'):
             self.assertEqual(200, self.client.get(path).status_code, path)
 
-    def test_metrics_are_for_everybody_if_so_configured(self) -> None:
+    def test_metrics_are_public_if_configured(self) -> None:
         self.client = self.build('public_metrics = true')
         self.assertEqual(200, self.client.get('/metrics').status_code)
         self.assertEqual(401, self.client.get('/v1/services').status_code)
 
-    def test_nobody_says_by_himself_who_he_is(self) -> None:
+    def test_identity_headers_of_a_client_are_ignored(self) -> None:
         answer = self.client.get(
             '/v1/services',
             headers={

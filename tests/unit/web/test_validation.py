@@ -1,4 +1,4 @@
-"""What a client sends is checked, whatever it is."""
+"""Validation of requests."""
 
 from __future__ import annotations
 
