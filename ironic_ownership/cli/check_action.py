@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ironic_ownership.cli import base, compute_node
-from ironic_ownership.observe import check_action
+from ironic_ownership.observe.compute_node import ACTION
 
 
 class CheckActionComputeNode(base.ShowOne):
@@ -34,4 +34,4 @@ not known."""
         body = self.api.call(
             'compute_node:check_action', path={'node': parsed_args.node}
         )
-        return self.cells(check_action.COLUMNS, body)
+        return self.cells(ACTION, body)

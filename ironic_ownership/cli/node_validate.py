@@ -10,7 +10,7 @@ from typing import Any
 
 from ironic_ownership.cli import base, errors, node_file
 from ironic_ownership.engine.checks import node_validation
-from ironic_ownership.observe import node_validation as shown
+from ironic_ownership.observe import problem
 
 LOG = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class ValidateNode(base.Lister):
             self.exit_code = errors.ExitCode.REFUSED
             LOG.error('%s of %s nodes refused', body['refused'], body['nodes'])
         self._checked = body['nodes']
-        return self.rows(shown.COLUMNS, body['faults'])
+        return self.rows(problem.FAULT, body['faults'])
 
     def produce_output(
         self,

@@ -1,4 +1,4 @@
-"""Columns of compute nodes."""
+"""Columns of compute nodes, and cells of the events of their history."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.engine.queries.action_check import Allowed
 from ironic_ownership.engine.queries.node_status import NodeStatus
 from ironic_ownership.observe import columns
 
@@ -107,3 +108,28 @@ DETAILS = (
     ),
     _of_record('recorded_at', lambda r: columns.moment(r.updated_at)),
 )
+
+_Allowed = columns.Column[Allowed]
+
+ACTION = (
+    _Allowed('uuid', lambda a: a.uuid),
+    _Allowed('name', lambda a: a.name),
+    _Allowed('service', lambda a: a.host),
+    _Allowed('driver', lambda a: a.driver),
+    _Allowed('conductor_group', lambda a: a.conductor_group),
+)
+"""A node that its owner may act on."""
+
+
+def event_cell(event: model.Event) -> dict[str, columns.Cell]:
+    """Return an event as a dictionary without empty values."""
+    row = {
+        'at': columns.moment(event.at),
+        'actor': event.actor,
+        'kind': event.kind,
+        'from_host': event.from_host,
+        'to_host': event.to_host,
+        'instance_uuid': event.instance_uuid,
+        'reason': event.reason,
+    }
+    return {key: value for key, value in row.items() if value is not None}

@@ -146,7 +146,6 @@ def readable(cell: columns.Cell) -> str | int | float:
 
 
 def _lines(member: Mapping[str, Any]) -> Sequence[str]:
-    """Return a member as text: why, then the result of each policy."""
     return [
         _wrap(f'{member["host"]}: {member["why"]}', ''),
         *(

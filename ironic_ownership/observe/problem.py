@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
+from ironic_ownership.engine.checks.node_validation import Fault
 from ironic_ownership.engine.checks.problem import Problem
 from ironic_ownership.observe import columns
 
@@ -31,6 +32,18 @@ LONG = (
     *_TAIL,
 )
 """Problems with all of their subjects."""
+
+_Fault = columns.Column[Fault]
+
+FAULT = (
+    _Fault('place', lambda f: f.place),
+    _Fault('node', lambda f: f.node),
+    _Fault('severity', lambda f: str(f.severity)),
+    _Fault('fault', lambda f: f.code),
+    _Fault('what', lambda f: f.what),
+    _Fault('hint', lambda f: f.hint or None),
+)
+"""A fault of a node that is to be enrolled."""
 
 
 def shortened(cells: Mapping[str, columns.Cell]) -> dict[str, columns.Cell]:

@@ -18,12 +18,7 @@ from ironic_ownership.engine.queries import (
     node_status,
 )
 from ironic_ownership.engine.queries import explanation as engine_explanation
-from ironic_ownership.observe import (
-    check_action,
-    compute_node,
-    event,
-    explanation,
-)
+from ironic_ownership.observe import compute_node, explanation
 
 _STATE = {
     'type': 'string',
@@ -158,7 +153,7 @@ def _show(request: Request) -> Answer:
         )
     return Answer(
         schemas.cells(compute_node.DETAILS, found.status)
-        | {'events': [event.cell(one) for one in events]}
+        | {'events': [compute_node.event_cell(one) for one in events]}
     )
 
 
@@ -173,7 +168,7 @@ def _check_action(request: Request) -> Answer:
         allowed = action_check.check(
             ports, _uuid_of(request, ports), lambda: request.context.sharded
         )
-    return Answer(schemas.cells(check_action.COLUMNS, allowed))
+    return Answer(schemas.cells(compute_node.ACTION, allowed))
 
 
 def _explained(
@@ -266,7 +261,7 @@ OPERATIONS = (
         {
             200: (
                 'Its owner may act on it.',
-                schemas.thing(check_action.COLUMNS, _TYPES),
+                schemas.thing(compute_node.ACTION, _TYPES),
             )
         },
         description='409 has the reason why not: out_of_service, with the '

@@ -12,7 +12,7 @@ from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.queries import deployment_snapshot
-from ironic_ownership.observe import node_validation as columns
+from ironic_ownership.observe import problem
 
 _FAULT: schemas.Types = {
     'place': schemas.TEXT,
@@ -30,7 +30,7 @@ _PROPERTIES = {
     'refused': {**schemas.NUMBER, 'description': 'Number of refused nodes.'},
     'faults': {
         'type': 'array',
-        'items': schemas.thing(columns.COLUMNS, _FAULT),
+        'items': schemas.thing(problem.FAULT, _FAULT),
     },
     'notes': schemas.NOTES,
 }
@@ -49,7 +49,7 @@ def _validate(request: Request) -> Answer:
         {
             'nodes': len(entries),
             'refused': len(refused),
-            'faults': [schemas.cells(columns.COLUMNS, one) for one in found],
+            'faults': [schemas.cells(problem.FAULT, one) for one in found],
             'notes': notes,
         }
     )

@@ -150,7 +150,6 @@ def _is_uuid(value: object) -> bool:
 
 
 def _service(entry: Entry, fleet: evaluation.Fleet) -> Iterable[Fault]:
-    """Check that a conductor could work on the node."""
     driver, group = str(entry.fields.get('driver') or ''), _group(entry)
     if not driver:
         yield _fault(

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.checks import conductor_problems as conductors
 from ironic_ownership.engine.checks import node_problems as nodes
-from ironic_ownership.engine.checks import placement_problems as placement
 from ironic_ownership.engine.checks import scope_problems as scopes
 from ironic_ownership.engine.checks import service_problems as services
 from ironic_ownership.engine.checks.problem import (
@@ -21,7 +20,6 @@ from ironic_ownership.engine.checks.problem import (
     Problem,
     Severity,
 )
-from ironic_ownership.engine.checks.reservation_problems import unsettled
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.queries import deployment_snapshot
 from ironic_ownership.engine.queries.deployment_snapshot import Part
@@ -36,12 +34,6 @@ _ORDER = tuple(Severity)
 
 
 class _Check(NamedTuple):
-    """One check.
-
-    :param title: what it looks for, for the list of skipped checks.
-    :param needs: the parts that it needs.
-    """
-
     title: str
     needs: frozenset[Part]
     find: Callable[[Facts], Iterable[Problem]]
@@ -75,9 +67,9 @@ _CHECKS = (
     _Check('unreadable settings', _MEMBERS, services.unreadable),
     _Check('failing policies', _RECORDED, services.plugin_faults),
     _Check('rejected configurations', _RECORDED, services.config_errors),
-    _Check('reservations of dead services', _RECORDED, unsettled),
-    _Check('reports to Placement', _ALL, placement.behind),
-    _Check('resource classes', _ALL, placement.without_class),
+    _Check('reservations of dead services', _RECORDED, services.unsettled),
+    _Check('reports to Placement', _ALL, nodes.placement_behind),
+    _Check('resource classes', _ALL, nodes.without_class),
     _Check('balance', _RECORDED, services.imbalance),
 )
 

@@ -125,7 +125,6 @@ def _without_service(
 
 
 def _unserved_shards(facts: Facts) -> dict[str, int]:
-    """Count the nodes of each shard that no service serves."""
     nodes: dict[str, int] = collections.Counter()
     served = set()
     for (shard, group), number in _places(facts).items():
@@ -137,7 +136,6 @@ def _unserved_shards(facts: Facts) -> dict[str, int]:
 
 
 def _places(facts: Facts) -> Mapping[tuple[str | None, str], int]:
-    """Count the nodes by shard and conductor group."""
     return collections.Counter(
         (node.shard, node.conductor_group) for node in facts.nodes.listed
     )
@@ -151,7 +149,6 @@ def _is_served(facts: Facts, shard: str | None, group: str) -> bool:
 
 
 def _shard_keys(facts: Facts) -> dict[str, tuple[str, ...]]:
-    """Return the live services by the shard that their policies name."""
     found: dict[str, tuple[str, ...]] = {}
     for host in sorted(facts.view.hosts):
         policies = facts.peer_groups.policies.get(host)

@@ -1,4 +1,4 @@
-"""Problems of services: settings, views, shares of a ring.
+"""Problems of services: settings, views, shares of a ring, reservations.
 
 Pure. Each function is one check and yields any number of problems.
 """
@@ -9,7 +9,7 @@ import collections
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import model, reservations
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
     Facts,
@@ -21,6 +21,8 @@ from ironic_ownership.engine.decision import settings_diff
 from ironic_ownership.engine.decision.peer_groups import PeerGroup
 from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.queries import balance
+
+_UNFINISHED = reservations.OPEN - {reservations.ReservationState.ACTIVE}
 
 
 def settings_differ(facts: Facts) -> Iterator[Problem]:
@@ -207,6 +209,35 @@ def imbalance(facts: Facts) -> Iterator[Problem]:
                 '"ironic-ownership ring show" shows all shares; use shards to '
                 'control how nodes are spread',
             )
+
+
+def unsettled(facts: Facts) -> Iterator[Problem]:
+    """Find reservations that wait for a dead service."""
+    waiting: dict[str, list[str]] = collections.defaultdict(list)
+    for one in facts.snapshot.reservations or ():
+        row = facts.services.get(one.host)
+        lives = one.host in facts.view.hosts or (row is not None and row.away)
+        if not lives and _needs_its_service(one):
+            waiting[one.host].append(one.id)
+    for host in sorted(waiting):
+        yield Problem(
+            'reservation_left',
+            Severity.WARNING,
+            f'{suggestions.counted(len(waiting[host]), "reservation")} of '
+            f'{host}, which is dead: unfinished or due to expire, and no '
+            'service settles them',
+            Kind.RESERVATION,
+            tuple(sorted(waiting[host])),
+            (host,),
+            f'Start {host} again, or release the nodes: '
+            'ironic-ownership reservation delete ID',
+        )
+
+
+def _needs_its_service(one: reservations.Reservation) -> bool:
+    if one.state is reservations.ReservationState.ACTIVE:
+        return one.expires_at is not None and not one.confirmed
+    return one.state in _UNFINISHED
 
 
 def _related(

@@ -26,19 +26,17 @@ class _Refusal:
     retry_at: float
 
 
+@dataclasses.dataclass
 class Backoff:
     """The refused nodes, and when each of them is retried.
 
     Threading: one thread at a time.
     """
 
-    def __init__(
-        self,
-        conditions: Conditions,
-        clock: fence.Clock = fence.monotonic,
-    ) -> None:
-        self._conditions = conditions
-        self._clock = clock
+    conditions: Conditions
+    clock: fence.Clock = fence.monotonic
+
+    def __post_init__(self) -> None:
         self._refused: dict[str, _Refusal] = {}
         self._without_class: list[str] = []
 
@@ -53,7 +51,7 @@ class Backoff:
         self, steps: Iterable[inventory_diff.Step]
     ) -> list[inventory_diff.Step]:
         """Return the steps to try now, in the same order."""
-        now = self._clock()
+        now = self.clock()
         return [
             step
             for step in steps
@@ -71,7 +69,7 @@ class Backoff:
         times = before.times + 1 if before is not None and same else 1
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(times - 1, 9))
         self._refused[step.uuid] = _Refusal(
-            step.wanted.digest, str(why), times, self._clock() + pause
+            step.wanted.digest, str(why), times, self.clock() + pause
         )
 
     def accepted(self, step: inventory_diff.Step) -> None:
@@ -86,18 +84,18 @@ class Backoff:
         count = len(self._refused)
         if count:
             one = min(self._refused)
-            self._conditions.report(
+            self.conditions.report(
                 'placement refuses',
                 f'Placement refuses the reports of {counted(count, "node")}, '
                 f'such as {one}: {self._refused[one].why}',
             )
         else:
-            self._conditions.clear(
+            self.conditions.clear(
                 'placement refuses', 'Placement accepts all reports again'
             )
         if self._without_class:
             one = min(self._without_class)
-            self._conditions.report(
+            self.conditions.report(
                 'without class',
                 f'{counted(len(self._without_class), "node")} not reported '
                 f'to Placement without a resource class, such as {one}. Set '
@@ -105,7 +103,7 @@ class Backoff:
                 'CLASS',
             )
         else:
-            self._conditions.clear(
+            self.conditions.clear(
                 'without class', 'every node has a resource class'
             )
         return count

@@ -9,6 +9,7 @@ Source: multiple-compute-hosts, "Proposed change" and "Alternatives".
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 from oslo_log import log
@@ -30,6 +31,7 @@ _REFUSALS = (
 )
 
 
+@dataclasses.dataclass
 class CapacityReport:
     """Reports the sums of one service.
 
@@ -39,22 +41,18 @@ class CapacityReport:
     :ivar counts: its progress, of one provider.
     """
 
-    def __init__(
-        self,
-        host: str,
-        records: Records,
-        placement: Placement,
-        fence: Fence,
-        conditions: Conditions,
-    ) -> None:
-        self._host = host
-        self._uuid = inventory_diff.service_uuid(host)
-        self._records = records
-        self._placement = placement
-        self._fence = fence
-        self._conditions = conditions
+    host: str
+    records: Records
+    placement: Placement
+    fence: Fence
+    conditions: Conditions
+    counts: loop.Counts = dataclasses.field(
+        default_factory=loop.Counts, init=False
+    )
+
+    def __post_init__(self) -> None:
+        self._uuid = inventory_diff.service_uuid(self.host)
         self._reported: inventory_diff.Resources | None = None
-        self.counts = loop.Counts()
 
     def withdraw(self, uuid: str) -> None:
         """Do nothing: the provider is not that of a node."""
@@ -72,7 +70,7 @@ class CapacityReport:
         :raises PluginFaultError: if a policy fails.
         """
         # Also checks the fence in the records, which may be newer.
-        self._records.apply(self._host, self._fence.epoch(), ())
+        self.records.apply(self.host, self.fence.epoch(), ())
         wanted = self._totals(seen)
         if wanted == self._reported:
             return
@@ -81,12 +79,12 @@ class CapacityReport:
             self._write(wanted)
         except _REFUSALS as exc:
             self.counts.refused = 1
-            self._conditions.report(
+            self.conditions.report(
                 'placement refuses',
-                f'Placement refuses the capacity of {self._host}: {exc}',
+                f'Placement refuses the capacity of {self.host}: {exc}',
             )
             return
-        self._conditions.clear(
+        self.conditions.clear(
             'placement refuses', 'Placement accepts all reports again'
         )
         self._reported = wanted
@@ -108,19 +106,19 @@ class CapacityReport:
             is in use.
         """
         self._reported = None
-        if self._placement.has_provider(self._uuid):
-            self._fence.epoch()
-            self._placement.delete_provider(self._uuid)
+        if self.placement.has_provider(self._uuid):
+            self.fence.epoch()
+            self.placement.delete_provider(self._uuid)
 
     def _write(self, wanted: inventory_diff.Resources) -> None:
-        confirm = self._fence.epoch
+        confirm = self.fence.epoch
         generation: int | None = None
-        if self._reported is None and self._placement.put_provider(
-            self._uuid, self._host, confirm=confirm
+        if self._reported is None and self.placement.put_provider(
+            self._uuid, self.host, confirm=confirm
         ):
             generation = FIRST_GENERATION
         try:
-            self._placement.put_inventory(
+            self.placement.put_inventory(
                 self._uuid, wanted, generation=generation, confirm=confirm
             )
         except exceptions.NoProviderError:
@@ -133,13 +131,13 @@ class CapacityReport:
     ) -> inventory_diff.Resources:
         records = {
             record.uuid: record
-            for record in self._records.compute_nodes_near(
-                self._host, seen.policies.scope
+            for record in self.records.compute_nodes_near(
+                self.host, seen.policies.scope
             )
         }
         admitted = [node for node in seen.nodes if seen.policies.admits(node)]
         return inventory_diff.totals(
-            self._host,
+            self.host,
             admitted,
             {uuid: record.host for uuid, record in records.items()},
             {
@@ -163,7 +161,6 @@ def _why(
     record: model.ComputeNode | None,
     fleet: evaluation.Fleet | None,
 ) -> str | None:
-    """Return why a node is unavailable, by its record if it is owned."""
     if record is not None and record.host is not None:
         return record.unavailable
     code = evaluation.evaluate(node, fleet).code

@@ -7,6 +7,7 @@ process continues from there. A refused node does not delay others.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,7 +15,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.placement import (
+    FIRST_GENERATION,
+    Confirm,
+    Placement,
+)
 from ironic_ownership.contracts.records import Change, Records, Report
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
@@ -23,7 +28,6 @@ from ironic_ownership.engine.placement import (
     backoff,
     inventory_diff,
     loop,
-    provider_writer,
     staggered_schedule,
 )
 
@@ -37,6 +41,12 @@ PROGRESS = 1000
 """Nodes between two log lines about a long report."""
 
 _NOTHING = model.Scope(nothing=True)
+_REFUSALS = (
+    exceptions.ProviderBusyError,
+    exceptions.ProviderInUseError,
+    exceptions.PlacementRefusedError,
+    exceptions.NoProviderError,
+)
 
 
 class InventoryReport:
@@ -64,7 +74,7 @@ class InventoryReport:
         self._host = host
         self._records = records
         self._fence = fence
-        self._provider = provider_writer.ProviderWriter(placement, fence.epoch)
+        self._provider = _ProviderWriter(placement, fence.epoch)
         self._backoff = backoff.Backoff(conditions, clock)
         self._schedule = staggered_schedule.StaggeredSchedule(
             compare_interval, clock
@@ -133,10 +143,6 @@ class InventoryReport:
         }
 
     def _write(self, batch: Sequence[inventory_diff.Step]) -> int:
-        """Report some nodes, and record what was accepted.
-
-        :returns: the number of nodes that are up to date now.
-        """
         # Also checks the fence in the records, which may be newer.
         self._records.apply(self._host, self._fence.epoch(), ())
         found = self._records.compute_nodes_by_uuid([s.uuid for s in batch])
@@ -176,9 +182,7 @@ class InventoryReport:
             raise error
         return complete
 
-    def _write_one(
-        self, step: inventory_diff.Step
-    ) -> provider_writer.Result | None:
+    def _write_one(self, step: inventory_diff.Step) -> _Result | None:
         with self._writing:
             with self._lock:
                 if step.uuid in self._withdrawn:
@@ -211,3 +215,92 @@ def _batches(
     remaining = iter(steps)
     while batch := list(itertools.islice(remaining, BATCH)):
         yield batch
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Result:
+    """Result of one step.
+
+    :param digest: of what Placement has accepted; ``None`` for nothing.
+    :param refusal: the reason if that is not all of it.
+    :param created: whether the provider is new.
+    """
+
+    digest: str | None
+    refusal: exceptions.PlacementError | None = None
+    created: bool = False
+
+
+class _ProviderWriter:
+    """Writes providers, step by step.
+
+    Threading: one thread at a time.
+
+    :param confirm: called before each request that writes.
+    """
+
+    def __init__(self, placement: Placement, confirm: Confirm) -> None:
+        self._placement = placement
+        self._confirm = confirm
+
+    def write(self, step: inventory_diff.Step) -> _Result:
+        """Bring the provider of a node up to date.
+
+        :raises PlacementError: if Placement does not answer any request.
+        :raises FencedError: if the right to write was lost.
+        """
+        try:
+            return self._write(step)
+        except exceptions.NoProviderError:
+            # Deleted by another client, with its inventory and traits.
+            step = dataclasses.replace(step, known=None)
+        try:
+            return self._write(step)
+        except exceptions.NoProviderError as exc:
+            return _Result(None, exc)
+
+    def _write(self, step: inventory_diff.Step) -> _Result:
+        uuid, wanted = step.uuid, step.wanted
+        generation: int | None = None
+        created = False
+        inventory_part, traits_part = inventory_diff.parts(step.known)
+        try:
+            if step.known is None:
+                created = self._placement.put_provider(
+                    uuid, uuid, confirm=self._confirm
+                )
+                generation = FIRST_GENERATION if created else None
+            if step.inventory:
+                generation = self._placement.put_inventory(
+                    uuid,
+                    wanted.resources,
+                    generation=generation,
+                    confirm=self._confirm,
+                ).generation
+                inventory_part = wanted.inventory_part
+            if step.traits:
+                if wanted.traits or not created:
+                    self._placement.put_traits(
+                        uuid,
+                        wanted.traits,
+                        generation=generation if created else None,
+                        confirm=self._confirm,
+                    )
+                traits_part = wanted.traits_part
+        except exceptions.NoProviderError:
+            raise
+        except _REFUSALS as exc:
+            return _Result(
+                inventory_diff.joined(inventory_part, traits_part),
+                exc,
+                created,
+            )
+        return _Result(wanted.digest, created=created)
+
+    def undo(self, uuid: str) -> None:
+        """Delete a provider that was created for a record that is gone.
+
+        :raises PlacementError: if Placement does not answer, or the provider
+            is in use already.
+        """
+        self._placement.delete_provider(uuid)

@@ -6,70 +6,60 @@ its sums, so that no capacity is offered twice.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
-from ironic_ownership.engine.placement import (
-    capacity_report,
-    inventory_report,
-    loop,
-)
+from ironic_ownership.engine.placement import capacity_report, inventory_report
 
 
+@dataclasses.dataclass
 class PlacementReport:
     """Reports nodes or sums.
 
     Threading: :meth:`withdraw` from any thread, the rest from one.
     """
 
-    def __init__(
-        self,
-        nodes: inventory_report.InventoryReport,
-        sums: capacity_report.CapacityReport,
-        conditions: Conditions,
-    ) -> None:
-        self._nodes = nodes
-        self._sums = sums
-        self._conditions = conditions
+    nodes: inventory_report.InventoryReport
+    sums: capacity_report.CapacityReport
+    conditions: Conditions
+
+    def __post_init__(self) -> None:
         self._sums_are_gone = False
-        self.counts: loop.Counts = nodes.counts
+        self.counts = self.nodes.counts
 
     def withdraw(self, uuid: str) -> None:
         """Stop reporting a node."""
-        self._nodes.withdraw(uuid)
+        self.nodes.withdraw(uuid)
 
     def report(
         self,
         seen: refresh_result.RefreshResult,
         interrupted: Callable[[], bool],
     ) -> None:
-        """Report what has changed.
-
-        :raises PlacementError: if Placement does not answer any request.
-        :raises OwnershipError: if another part fails.
-        """
+        """Report what has changed."""
         if seen.policies.releases_free:
             self._sums_are_gone = False
-            self.counts = self._sums.counts
-            self._sums.report(seen, interrupted)
+            self.counts = self.sums.counts
+            self.sums.report(seen, interrupted)
             return
-        self.counts = self._nodes.counts
-        self._nodes.report(seen, interrupted)
+        self.counts = self.nodes.counts
+        self.nodes.report(seen, interrupted)
         if not self._sums_are_gone and not interrupted():
             self._delete_sums()
 
     def _delete_sums(self) -> None:
         try:
-            self._sums.delete()
+            self.sums.delete()
         except exceptions.ProviderInUseError as exc:
-            self._conditions.report(
+            self.conditions.report(
                 'capacity',
                 f'the capacity reported earlier stays in Placement: {exc}',
             )
             return
         self._sums_are_gone = True
-        self._conditions.clear(
+        self.conditions.clear(
             'capacity', 'the capacity reported earlier is deleted'
         )

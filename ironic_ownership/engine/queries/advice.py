@@ -82,7 +82,6 @@ def _out_of_service(explanation: Explanation) -> Iterator[str]:
 
 
 def _owner_down(explanation: Explanation) -> Iterator[str]:
-    """Advise on an owner that keeps the node and cannot serve it."""
     status = explanation.status
     host, decision = status.owner, status.decision
     if host is None or decision is None or decision.owner != host:
@@ -165,7 +164,6 @@ def _unassigned(explanation: Explanation) -> Iterator[str]:
 
 
 def _not_admitted(explanation: Explanation) -> Iterator[str]:
-    """Name services that would admit the node, or the changes it needs."""
     candidates = explanation.candidates
     willing = [c for c in candidates if c.admits and not c.considered]
     for candidate in willing:
@@ -199,7 +197,6 @@ def _change_node(explanation: Explanation) -> Iterator[str]:
 def _nearest(
     explanation: Explanation, node: model.Node
 ) -> tuple[str, str] | None:
-    """Return the live service that needs the least change of the node."""
     found = []
     for candidate in explanation.candidates:
         scope = candidate.scope

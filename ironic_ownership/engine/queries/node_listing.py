@@ -115,7 +115,6 @@ def _service(name: str | None, known: Collection[str]) -> str | None:
 def _placed(
     statuses: Iterable[NodeStatus], filters: Filters
 ) -> Iterable[NodeStatus]:
-    """Return the nodes in the shard and conductor group of the filters."""
     group = filters.conductor_group
     for status in statuses:
         place = status.node or status.record
@@ -128,10 +127,6 @@ def _placed(
 
 
 def _check_place(ports: Ports, filters: Filters) -> None:
-    """Refuse a shard or conductor group that does not exist.
-
-    :raises NotFoundError: with the nearest names.
-    """
     shard, group = filters.shard, filters.conductor_group
     if shard is not None:
         counted = ports.source.shard_counts()

@@ -33,7 +33,6 @@ from ironic_ownership.engine.reservations.candidates import (
     CandidateFinder,
     no_match,
 )
-from ironic_ownership.engine.reservations.retry import Retry
 
 LOG = log.getLogger(__name__)
 
@@ -70,22 +69,16 @@ class Ports:
     allocations_of: release.AllocationsOf
 
 
+@dataclasses.dataclass(frozen=True)
 class Attempt:
     """Makes attempts.
 
     Threading: any thread, as far as its ports allow.
     """
 
-    def __init__(
-        self,
-        ports: Ports,
-        releaser: release.Releaser,
-        retry: Retry,
-    ) -> None:
-        self._ports = ports
-        self._reservations = ports.reservations
-        self._releaser = releaser
-        self._retry = retry
+    ports: Ports
+    releaser: release.Releaser
+    retry: release.Retry
 
     def run(
         self, request: Request, actor: str, tried: set[str]
@@ -100,7 +93,7 @@ class Attempt:
         existing = self._existing(request)
         if existing is not None and existing.state is ACTIVE:
             return existing
-        service = self._ports.services.find(request.service)
+        service = self.ports.services.find(request.service)
         if existing is not None:
             allocation = self._started_elsewhere(existing)
             if allocation is not None:
@@ -120,18 +113,19 @@ class Attempt:
         elif existing is None and allocation.node_uuid not in (None, *known):
             # Left in Ironic by a closed reservation; that node was not
             # checked for this request.
-            self._releaser.release(
+            self.releaser.release(
                 held, 'Ironic held another node', actor=actor
             )
             return None
         return self._conclude(held, allocation, service, actor, tried, known)
 
     def _existing(self, request: Request) -> Reservation | None:
-        """Return the open reservation of the instance, if it is the same."""
-        existing = self._reservations.of_instance(request.instance_uuid)
+        existing = self.ports.reservations.of_instance(request.instance_uuid)
         if existing is not None and existing.state is DELETING:
-            self._releaser.wait(existing)
-            existing = self._reservations.of_instance(request.instance_uuid)
+            self.releaser.wait(existing)
+            existing = self.ports.reservations.of_instance(
+                request.instance_uuid
+            )
         if existing is not None and existing.request != request:
             raise exceptions.ReservationConflictError(
                 f'instance {request.instance_uuid} already has a reservation '
@@ -161,7 +155,7 @@ class Attempt:
             settled = held.state is allocations.AllocationState.ACTIVE
             if settled or waited >= SETTLING:
                 return held
-            self._retry.sleep(_POLL_INTERVAL)
+            self.retry.sleep(_POLL_INTERVAL)
             waited += _POLL_INTERVAL
 
     def _candidates(
@@ -172,12 +166,12 @@ class Attempt:
         existing: Reservation | None,
         actor: str,
     ) -> tuple[model.Node, ...]:
-        choice = self._ports.candidates.choose(request, service, tried)
+        choice = self.ports.candidates.choose(request, service, tried)
         if choice.candidates:
             return choice.candidates
         if existing is not None:
-            self._releaser.release(existing, 'no free node fits', actor=actor)
-        elif self._reservations.of_instance(request.instance_uuid):
+            self.releaser.release(existing, 'no free node fits', actor=actor)
+        elif self.ports.reservations.of_instance(request.instance_uuid):
             return ()  # a repetition of this request took the last one
         raise no_match(choice)
 
@@ -189,9 +183,9 @@ class Attempt:
             instance_uuid=request.instance_uuid,
             host=request.service,
             request=request,
-            method=self._ports.method_of(service.fallback),
+            method=self.ports.method_of(service.fallback),
         )
-        held = self._reservations.begin(wanted, lifetime=service.lifetime)
+        held = self.ports.reservations.begin(wanted, lifetime=service.lifetime)
         return held if held.id == wanted.id else None
 
     def _allocate(
@@ -216,15 +210,15 @@ class Attempt:
         request: Callable[[], T],
     ) -> T:
         try:
-            return self._retry.call(request)
+            return self.retry.call(request)
         except exceptions.IronicUnavailableError as exc:
             raise _unfinished(held, str(exc)) from exc
         except exceptions.AllocationConflictError:
-            self._releaser.release(held, 'Ironic holds another allocation')
+            self.releaser.release(held, 'Ironic holds another allocation')
             raise
 
     def _allocations(self, held: Reservation) -> allocations.Allocations:
-        return self._ports.allocations_of(held.method)
+        return self.ports.allocations_of(held.method)
 
     def _conclude(
         self,
@@ -235,21 +229,20 @@ class Attempt:
         tried: set[str],
         known: dict[str, model.Node] | None = None,
     ) -> Reservation | None:
-        """Record the result of the allocation."""
         if allocation.state is allocations.AllocationState.ALLOCATING:
             raise _unfinished(held, 'Ironic is still allocating a node')
         uuid = allocation.node_uuid
         node = (known or {}).get(uuid or '')
         if node is None and uuid is not None:
-            node = self._ports.nodes.get(uuid)
+            node = self.ports.nodes.get(uuid)
         if node is None or uuid is None:
             LOG.info(
                 'Ironic allocated no node to instance %s: %s',
                 held.instance_uuid,
                 allocation.last_error,
             )
-            self._ports.nodes.invalidate()
-            self._releaser.release(
+            self.ports.nodes.invalidate()
+            self.releaser.release(
                 held, 'other requests took the candidates first', actor=actor
             )
             return None
@@ -269,32 +262,31 @@ class Attempt:
     ) -> Reservation:
         for _ in range(MAX_REGISTRATIONS):
             try:
-                return self._reservations.activate(
+                return self.ports.reservations.activate(
                     held.id, node, epoch=service.epoch, actor=actor
                 )
             except (exceptions.FencedError, exceptions.ServiceRefusedError):
                 try:
-                    service = self._ports.services.find(held.host, fresh=True)
+                    service = self.ports.services.find(held.host, fresh=True)
                 except exceptions.OwnershipError as exc:
-                    self._releaser.release(held, str(exc), actor=actor)
+                    self.releaser.release(held, str(exc), actor=actor)
                     raise
         raise _unfinished(held, f'{held.host} keeps registering again')
 
     def _settle(self, held: Reservation, actor: str) -> Reservation | None:
-        """Clean up after the records refused the node."""
-        now = self._reservations.find(held.id)
+        now = self.ports.reservations.find(held.id)
         if now is not None and now.state is ACTIVE:
             return now
         if now is not None and now.state is PENDING:
-            self._releaser.release(
+            self.releaser.release(
                 now, 'the records refused the node', actor=actor
             )
             return None
         # Another process released it and may have missed our allocation. A
         # reservation for the release alone protects the allocation from use.
-        begun = self._releaser.begin(held.request, held.host, held.method)
+        begun = self.releaser.begin(held.request, held.host, held.method)
         if begun is not None:
-            self._releaser.release(begun, 'leftover allocation', actor=actor)
+            self.releaser.release(begun, 'leftover allocation', actor=actor)
         return None
 
 

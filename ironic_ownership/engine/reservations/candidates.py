@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 
 from ironic_ownership.contracts import exceptions, model, reservation_request
@@ -14,17 +15,15 @@ from ironic_ownership.engine.reservations import (
 )
 
 
+@dataclasses.dataclass(frozen=True)
 class CandidateFinder:
     """Chooses among free, unowned nodes.
 
     Threading: any thread.
     """
 
-    def __init__(
-        self, records: Records, nodes: free_node_cache.FreeNodeCache
-    ) -> None:
-        self._records = records
-        self._nodes = nodes
+    records: Records
+    nodes: free_node_cache.FreeNodeCache
 
     def choose(
         self,
@@ -41,11 +40,11 @@ class CandidateFinder:
         :raises OwnershipError: if Ironic or the records do not answer.
         """
         scope = service.policies.scope
-        snapshot = self._nodes.some(scope, request.resource_class)
+        snapshot = self.nodes.some(scope, request.resource_class)
         choice = self._select(request, service, snapshot, tried)
         if choice.candidates:
             return choice
-        snapshot = self._nodes.all(scope)
+        snapshot = self.nodes.all(scope)
         # Nodes that could not be reserved may be counted with a reason now.
         choice = self._select(request, service, snapshot, ())
         if choice.candidates and tried:
@@ -71,12 +70,10 @@ class CandidateFinder:
         taken = frozenset(tried)
         choice = choose(taken)
         uuids = [node.uuid for node in choice.candidates]
-        if not _owned(
-            self._records.compute_nodes_by_uuid(uuids), service.host
-        ):
+        if not _owned(self.records.compute_nodes_by_uuid(uuids), service.host):
             return choice
         # Rare: a free node that a service with another policy owns.
-        records = self._records.compute_nodes()
+        records = self.records.compute_nodes()
         return choose(taken | _owned(records, service.host))
 
 

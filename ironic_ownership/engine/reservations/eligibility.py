@@ -46,24 +46,19 @@ service can die right after any read; whether it was stopped or disabled is
 checked again when the node is recorded."""
 
 
+@dataclasses.dataclass
 class ServiceReader:
     """Reads services.
 
     Threading: any thread; while one reads, the others wait for it.
     """
 
-    def __init__(
-        self,
-        records: Records,
-        backend: MembershipBackend,
-        interpret: policy_set.Interpreter,
-        *,
-        clock: fence.Clock = fence.monotonic,
-    ) -> None:
-        self._records = records
-        self._backend = backend
-        self._interpret = interpret
-        self._clock = clock
+    records: Records
+    backend: MembershipBackend
+    interpret: policy_set.Interpreter
+    clock: fence.Clock = fence.monotonic
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._read_at: float | None = None
         self._rows: Mapping[str, model.Service] = {}
@@ -82,27 +77,27 @@ class ServiceReader:
         if not fresh:
             try:
                 return _eligible(
-                    host, *self._read(fresh=False), self._interpret
+                    host, *self._read(fresh=False), self.interpret
                 )
             except (
                 exceptions.NotFoundError,
                 exceptions.ServiceRefusedError,
             ):
                 pass  # the cache may be out of date
-        return _eligible(host, *self._read(fresh=True), self._interpret)
+        return _eligible(host, *self._read(fresh=True), self.interpret)
 
     def _read(
         self, *, fresh: bool
     ) -> tuple[Mapping[str, model.Service], model.View]:
         with self._lock:
-            now = self._clock()
+            now = self.clock()
             if (
                 fresh
                 or self._read_at is None
                 or now - self._read_at > LONGEST_AGE
             ):
-                rows = {row.host: row for row in self._records.services()}
-                self._view = self._backend.view().serving(rows.values())
+                rows = {row.host: row for row in self.records.services()}
+                self._view = self.backend.view().serving(rows.values())
                 self._rows, self._read_at = rows, now
             return self._rows, self._view
 

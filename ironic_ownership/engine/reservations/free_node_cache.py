@@ -35,6 +35,7 @@ class Snapshot:
     fleet: evaluation.Fleet | None
 
 
+@dataclasses.dataclass
 class FreeNodeCache:
     """Reads of Ironic that all requests of this process share.
 
@@ -44,16 +45,11 @@ class FreeNodeCache:
     :param source_of: returns the own source of each thread.
     """
 
-    def __init__(
-        self,
-        source_of: Callable[[], inventory.Inventory],
-        *,
-        longest_age: float = LONGEST_AGE,
-        clock: fence.Clock = fence.monotonic,
-    ) -> None:
-        self._source_of = source_of
-        self._longest_age = longest_age
-        self._clock = clock
+    source_of: Callable[[], inventory.Inventory]
+    longest_age: float = LONGEST_AGE
+    clock: fence.Clock = fence.monotonic
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._cached: dict[_Key, tuple[float, Snapshot]] = {}
 
@@ -65,15 +61,15 @@ class FreeNodeCache:
         """
         key = scope, resource_class
         with self._lock:
-            now = self._clock()
+            now = self.clock()
             self._cached = {
                 known: seen
                 for known, seen in self._cached.items()
-                if now - seen[0] <= self._longest_age
+                if now - seen[0] <= self.longest_age
             }
             if key in self._cached:
                 return self._cached[key][1]
-            source = self._source_of()
+            source = self.source_of()
             nodes = source.free(
                 scope, resource_class=resource_class, enough=ENOUGH
             )
@@ -86,12 +82,12 @@ class FreeNodeCache:
 
         :raises IronicError: if Ironic does not answer.
         """
-        source = self._source_of()
+        source = self.source_of()
         return Snapshot(source.scan(scope), _fleet(source))
 
     def get(self, uuid: str) -> model.Node | None:
         """Return one node as it is now."""
-        return self._source_of().get(uuid)
+        return self.source_of().get(uuid)
 
     def invalidate(self) -> None:
         """Drop all snapshots."""

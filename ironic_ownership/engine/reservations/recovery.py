@@ -57,6 +57,7 @@ class Ports:
     method: Callable[[policy_set.PolicySet], allocations.Method | None]
 
 
+@dataclasses.dataclass
 class Recovery:
     """Settles the reservations of one service.
 
@@ -66,23 +67,12 @@ class Recovery:
         reservation counts as abandoned.
     """
 
-    def __init__(
-        self,
-        host: str,
-        ports: Ports,
-        releaser: release.Releaser,
-        fence: Fence,
-        conditions: Conditions,
-        *,
-        take_over_after: float = release.TAKE_OVER_AFTER,
-    ) -> None:
-        self._host = host
-        self._ports = ports
-        self._reservations = ports.reservations
-        self._releaser = releaser
-        self._fence = fence
-        self._conditions = conditions
-        self._take_over_after = take_over_after
+    host: str
+    ports: Ports
+    releaser: release.Releaser
+    fence: Fence
+    conditions: Conditions
+    take_over_after: float = release.TAKE_OVER_AFTER
 
     def recover(self, seen: refresh_result.RefreshResult) -> None:
         """Settle the reservations that can be settled now.
@@ -97,23 +87,23 @@ class Recovery:
         except exceptions.FencedError:
             raise
         except exceptions.OwnershipError as exc:
-            self._conditions.report(
+            self.conditions.report(
                 'reservations', f'reservations cannot be settled: {exc}'
             )
             return
         if errors:
-            self._conditions.report('reservations', '; '.join(errors))
+            self.conditions.report('reservations', '; '.join(errors))
         else:
-            self._conditions.clear('reservations', 'reservations are settled')
+            self.conditions.clear('reservations', 'reservations are settled')
 
     def _settle(self, seen: refresh_result.RefreshResult) -> list[str]:
-        method = self._ports.method(seen.policies)
+        method = self.ports.method(seen.policies)
         # Read before the records: an allocation is recorded before it exists.
         held = {} if method is None else self._held(method)
-        mine = self._reservations.reservations(host=self._host)
+        mine = self.ports.reservations.reservations(host=self.host)
         if not mine and not held:
             return []
-        now = self._reservations.now()
+        now = self.ports.reservations.now()
         nodes = {node.uuid: node for node in seen.nodes}
         errors: list[str] = []
         settled = 0
@@ -135,7 +125,7 @@ class Recovery:
     def _held(
         self, method: allocations.Method
     ) -> dict[str, allocations.Allocation]:
-        found = self._ports.allocations_of(method).mine(self._host)
+        found = self.ports.allocations_of(method).mine(self.host)
         return {one.instance_uuid: one for one in found}
 
     def _settle_one(
@@ -145,11 +135,10 @@ class Recovery:
         nodes: Mapping[str, model.Node],
         now: float,
     ) -> bool:
-        """Settle one reservation, and tell whether that changed anything."""
-        self._fence.epoch()
+        self.fence.epoch()
         if one.state is ACTIVE:
             return self._check_active(one, in_ironic, nodes, now)
-        if not self._releaser.is_abandoned(one, now, self._take_over_after):
+        if not self.releaser.is_abandoned(one, now, self.take_over_after):
             return False
         if one.state is DELETING:
             self._release(one, one.detail or 'its deletion was unfinished')
@@ -157,7 +146,6 @@ class Recovery:
         return self._finish_pending(one)
 
     def _finish_pending(self, one: Reservation) -> bool:
-        """Record the allocation, or release the reservation without one."""
         found = self._get(one)
         if (
             found is not None
@@ -166,13 +154,13 @@ class Recovery:
             return False
         node = None
         if found is not None and found.node_uuid is not None:
-            node = self._ports.source.get(found.node_uuid)
+            node = self.ports.source.get(found.node_uuid)
         if node is None:
             self._release(one, 'its request was unfinished')
             return True
         try:
-            self._reservations.activate(
-                one.id, node, epoch=self._fence.epoch()
+            self.ports.reservations.activate(
+                one.id, node, epoch=self.fence.epoch()
             )
         except (
             exceptions.ReservationConflictError,
@@ -206,7 +194,7 @@ class Recovery:
         if one.confirmed:
             return False
         if is_on_it and node is not None and _is_used(node):
-            self._reservations.confirm(one.id)
+            self.ports.reservations.confirm(one.id)
             return True
         if one.expires_at is None or one.expires_at > now:
             return False
@@ -227,28 +215,27 @@ class Recovery:
         return found is not None and found.node_uuid == one.node_uuid
 
     def _expire(self, one: Reservation) -> bool:
-        node = self._ports.source.get(one.node_uuid or '')
+        node = self.ports.source.get(one.node_uuid or '')
         if node is not None and _is_used(node):
-            self._reservations.confirm(one.id)
+            self.ports.reservations.confirm(one.id)
             return True
         self._release(one, 'expired: not confirmed in time')
         return True
 
     def _get(self, one: Reservation) -> allocations.Allocation | None:
-        source = self._ports.allocations_of(one.method)
+        source = self.ports.allocations_of(one.method)
         return source.get(one.instance_uuid)
 
     def _release(self, one: Reservation, detail: str) -> None:
         LOG.info('releasing reservation %s: %s', one.id, detail)
-        self._releaser.release(one, detail, epoch=self._fence.epoch())
+        self.releaser.release(one, detail, epoch=self.fence.epoch())
 
     def _release_orphan(
         self, orphan: allocations.Allocation, method: allocations.Method
     ) -> bool:
-        """Release an allocation of this service that is not on record."""
-        request = reservation_request.Request(orphan.instance_uuid, self._host)
-        self._fence.epoch()
-        begun = self._releaser.begin(request, self._host, method)
+        request = reservation_request.Request(orphan.instance_uuid, self.host)
+        self.fence.epoch()
+        begun = self.releaser.begin(request, self.host, method)
         if begun is None:
             # Belongs to another service now, or was just begun.
             return False

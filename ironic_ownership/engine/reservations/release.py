@@ -6,8 +6,11 @@ alone: a late release could free a node that the same instance got since.
 
 from __future__ import annotations
 
+import dataclasses
+import time
 import uuid as uuid_
 from collections.abc import Callable
+from typing import TypeVar
 
 from oslo_log import log
 
@@ -21,9 +24,10 @@ from ironic_ownership.contracts.reservations import (
     Reservations,
     ReservationState,
 )
-from ironic_ownership.engine.reservations.retry import Retry
 
 LOG = log.getLogger(__name__)
+
+T = TypeVar('T')
 
 AllocationsOf = Callable[[allocations.Method], allocations.Allocations]
 
@@ -34,11 +38,39 @@ over. Longer than any request to Ironic takes with its retries."""
 WAIT = 10.0
 """Seconds to wait for a release that another process has begun."""
 
+PAUSES = (0.2, 0.5, 1.0, 2.0)
+"""Seconds between attempts; after the last pause the error is raised."""
+
 _POLL_INTERVAL = 0.1
 
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 
+@dataclasses.dataclass
+class Retry:
+    """Retries idempotent calls.
+
+    :param pauses: seconds between attempts.
+    :param sleep: waits for so many seconds.
+    """
+
+    pauses: tuple[float, ...] = PAUSES
+    sleep: Callable[[float], None] = time.sleep
+
+    def call(self, request: Callable[[], T]) -> T:
+        """Return the first answer.
+
+        :raises IronicUnavailableError: if there is none in time.
+        """
+        for pause in self.pauses:
+            try:
+                return request()
+            except exceptions.IronicUnavailableError:
+                self.sleep(pause)
+        return request()
+
+
+@dataclasses.dataclass
 class Releaser:
     """Releases reservations.
 
@@ -49,18 +81,10 @@ class Releaser:
         each request to Ironic.
     """
 
-    def __init__(
-        self,
-        reservations: Reservations,
-        allocations_of: AllocationsOf,
-        retry: Retry | None = None,
-        *,
-        may_act: Callable[[], object] = lambda: None,
-    ) -> None:
-        self._reservations = reservations
-        self._allocations_of = allocations_of
-        self._retry = retry or Retry()
-        self._may_act = may_act
+    reservations: Reservations
+    allocations_of: AllocationsOf
+    retry: Retry = dataclasses.field(default_factory=Retry)
+    may_act: Callable[[], object] = lambda: None
 
     def release(
         self,
@@ -81,11 +105,11 @@ class Releaser:
         :raises ReservationUnfinishedError: if Ironic does not answer.
         """
         try:
-            begun = self._reservations.begin_deletion(
+            begun = self.reservations.begin_deletion(
                 held.id, detail, seen=held, epoch=epoch
             )
         except exceptions.ReservationConflictError:
-            return self._reservations.find(held.id) or held
+            return self.reservations.find(held.id) or held
         if begun.state is CLOSED:
             return begun
         return self._finish(begun, detail, actor, epoch)
@@ -108,7 +132,7 @@ class Releaser:
             method=method,
             state=DELETING,
         )
-        begun = self._reservations.begin(wanted)
+        begun = self.reservations.begin(wanted)
         return begun if begun.id == wanted.id else None
 
     def wait(
@@ -121,7 +145,7 @@ class Releaser:
         """
         waited = 0.0
         while held.state is DELETING:
-            if self.is_abandoned(held, self._reservations.now()):
+            if self.is_abandoned(held, self.reservations.now()):
                 detail = held.detail or 'its deletion was left unfinished'
                 held = self.release(held, detail, actor=actor)
             elif waited >= WAIT:
@@ -131,9 +155,9 @@ class Releaser:
                     hint='Try again in a minute',
                 )
             else:
-                self._retry.sleep(_POLL_INTERVAL)
+                self.retry.sleep(_POLL_INTERVAL)
                 waited += _POLL_INTERVAL
-                held = self._reservations.find(held.id) or held
+                held = self.reservations.find(held.id) or held
         return held
 
     @staticmethod
@@ -158,13 +182,13 @@ class Releaser:
         try:
             self._free(begun)
         except exceptions.AllocationInUseError as exc:
-            kept = self._reservations.keep(begun.id, str(exc))
+            kept = self.reservations.keep(begun.id, str(exc))
             if kept.state is not DELETING:
                 raise
             raise self._unfinished(begun, exc) from exc
         except exceptions.IronicUnavailableError as exc:
             raise self._unfinished(begun, exc) from exc
-        closed = self._reservations.close(
+        closed = self.reservations.close(
             begun.id, detail, epoch=epoch, actor=actor
         )
         LOG.info(
@@ -178,12 +202,12 @@ class Releaser:
 
     def _free(self, begun: Reservation) -> None:
         def delete() -> bool:
-            self._may_act()
-            held = self._allocations_of(begun.method)
+            self.may_act()
+            held = self.allocations_of(begun.method)
             return held.delete(begun.instance_uuid)
 
         try:
-            self._retry.call(delete)
+            self.retry.call(delete)
         except exceptions.AllocationConflictError as exc:
             # Ours is gone, and another client holds a node for the instance.
             LOG.warning('reservation %s: %s', begun.id, exc)

@@ -76,7 +76,6 @@ def of(
 def _disk_mb(
     request: reservation_request.Request, specs: flavor_specs.FlavorSpecs
 ) -> int:
-    """Return the disk that a flavor needs in total, in MB."""
     if 'disk_gb' in specs.amounts:
         return specs.amounts['disk_gb'] * MB
     return (request.root_gb + request.ephemeral_gb) * MB + request.swap
@@ -123,7 +122,6 @@ def _capability(name: str, spec: str) -> Requirement:
 
 
 def _text(value: object) -> str | None:
-    """Return a property as text, the same for equal values."""
     if isinstance(value, bool) or (
         isinstance(value, float) and value.is_integer()
     ):

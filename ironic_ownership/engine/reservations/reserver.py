@@ -33,7 +33,6 @@ from ironic_ownership.engine.reservations import (
     release,
     selection,
 )
-from ironic_ownership.engine.reservations.retry import Retry
 
 MAX_ATTEMPTS = 8
 """Attempts when other requests take the candidates first."""
@@ -77,9 +76,9 @@ class Reserver:
     def __init__(
         self,
         ports: attempt.Ports,
-        retry: Retry | None = None,
+        retry: release.Retry | None = None,
     ) -> None:
-        retry = retry or Retry()
+        retry = retry or release.Retry()
         self._ports = ports
         self._reservations = ports.reservations
         self._releaser = release.Releaser(

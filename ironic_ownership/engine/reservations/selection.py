@@ -4,14 +4,17 @@ Pure, and no guarantee: a node may be taken before it is reserved, which
 Ironic decides.
 
 100,000 nodes take a tenth of a second of CPU, because each condition is
-evaluated once for each distinct value; see ``node_filter``.
+evaluated once for each distinct value. Concurrent requests for different
+instances start at different nodes, so that they do not compete for the same.
 """
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import operator
 from collections.abc import (
     Callable,
@@ -23,11 +26,7 @@ from collections.abc import (
 )
 
 from ironic_ownership.contracts import flavor_specs, model, reservation_request
-from ironic_ownership.engine.reservations import (
-    node_filter,
-    requirements,
-    sampling,
-)
+from ironic_ownership.engine.reservations import requirements
 
 LIMIT = 10
 """Candidates of one attempt: some remain after concurrent requests."""
@@ -40,9 +39,14 @@ _FEW = 1000
 """Number of distinct properties that may be evaluated one by one."""
 
 _SAMPLE = 2 * _FEW
+_WIDTH = 2
+_TAILS = tuple(f'{number:02x}' for number in range(16**_WIDTH))
 _CLASS = operator.attrgetter('resource_class')
 _TRAITS = operator.attrgetter('traits')
 _PROPERTIES = operator.attrgetter('properties')
+
+_Key = Callable[[Iterable[model.Node]], Iterable[Hashable]]
+"""Returns a key for each node; nodes with equal keys are evaluated once."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,6 +66,56 @@ class Choice:
     examined: int
     fitting: int
     removed: Mapping[str, int]
+
+
+class _NodeFilter:
+    """The remaining nodes, and the number that each condition removed.
+
+    Fast because equal nodes are evaluated once, and are found again without
+    running Python code for each node.
+    """
+
+    def __init__(self, nodes: Iterable[model.Node]) -> None:
+        self.nodes = list(nodes)
+        self.examined = len(self.nodes)
+        self.removed: dict[str, int] = {}
+
+    def replace(self, condition: str, kept: list[model.Node]) -> None:
+        if len(kept) < len(self.nodes):
+            self._count(condition, len(self.nodes) - len(kept))
+            self.nodes = kept
+
+    def keep(self, condition: str, fits: Callable[[model.Node], bool]) -> None:
+        self.replace(condition, list(filter(fits, self.nodes)))
+
+    def filter(
+        self,
+        key_of: _Key,
+        evaluate: Callable[[model.Node], str | None],
+    ) -> None:
+        """Evaluate one node of each key, and keep those that fit.
+
+        Errors of ``key_of`` are raised before anything has changed.
+
+        :param evaluate: returns the condition that a node fails, or ``None``.
+        """
+        one_of_each = dict(zip(key_of(self.nodes), self.nodes, strict=True))
+        failed = {key: evaluate(node) for key, node in one_of_each.items()}
+        if not any(failed.values()):
+            return
+        results = [failed[key] for key in key_of(self.nodes)]
+        counts = collections.Counter(results)
+        del counts[None]
+        for condition in sorted(filter(None, counts)):
+            self._count(str(condition), counts[condition])
+        self.nodes = [
+            node
+            for node, result in zip(self.nodes, results, strict=True)
+            if result is None
+        ]
+
+    def _count(self, condition: str, more: int) -> None:
+        self.removed[condition] = self.removed.get(condition, 0) + more
 
 
 def choose(
@@ -86,7 +140,7 @@ def choose(
         all.
     :param limit: maximum number of candidates.
     """
-    remaining = node_filter.NodeFilter(nodes)
+    remaining = _NodeFilter(nodes)
     specs = request.specs()
     _filter_free(remaining, request, owned)
     _filter_classes(remaining, request, specs)
@@ -96,9 +150,7 @@ def choose(
         remaining.keep(POLICIES, admits)
     remaining.filter(_states, evaluate)
     return Choice(
-        candidates=sampling.sample(
-            remaining.nodes, request.instance_uuid, limit
-        ),
+        candidates=sample(remaining.nodes, request.instance_uuid, limit),
         examined=remaining.examined,
         fitting=len(remaining.nodes),
         removed=remaining.removed,
@@ -106,7 +158,7 @@ def choose(
 
 
 def _filter_free(
-    remaining: node_filter.NodeFilter,
+    remaining: _NodeFilter,
     request: reservation_request.Request,
     owned: Container[str],
 ) -> None:
@@ -123,7 +175,7 @@ def _filter_free(
 
 
 def _filter_classes(
-    remaining: node_filter.NodeFilter,
+    remaining: _NodeFilter,
     request: reservation_request.Request,
     specs: flavor_specs.FlavorSpecs,
 ) -> None:
@@ -145,7 +197,7 @@ def _filter_classes(
 
 
 def _filter_traits(
-    remaining: node_filter.NodeFilter,
+    remaining: _NodeFilter,
     request: reservation_request.Request,
     specs: flavor_specs.FlavorSpecs,
 ) -> None:
@@ -166,7 +218,7 @@ def _filter_traits(
 
 
 def _filter_properties(
-    remaining: node_filter.NodeFilter,
+    remaining: _NodeFilter,
     required: Sequence[requirements.Requirement],
 ) -> None:
     if not required:
@@ -194,13 +246,12 @@ def _ids(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
     return (id(n.properties) for n in nodes)
 
 
-def _all_values(fields: Sequence[str]) -> node_filter.Key:
-    """Return the fastest key, for properties that every node has."""
+def _all_values(fields: Sequence[str]) -> _Key:
     read = operator.itemgetter(*fields)
     return lambda nodes: map(read, map(_PROPERTIES, nodes))
 
 
-def _values(fields: Sequence[str]) -> node_filter.Key:
+def _values(fields: Sequence[str]) -> _Key:
     reads = [operator.methodcaller('get', field) for field in fields]
 
     def key_of(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
@@ -229,3 +280,44 @@ def _states(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
         )
         for n in nodes
     )
+
+
+def sample(
+    nodes: Sequence[model.Node], instance_uuid: str, limit: int
+) -> tuple[model.Node, ...]:
+    """Return some of the nodes, ordered by a hash with the instance's uuid.
+
+    :param limit: maximum number.
+    :returns: nodes of one resource class, that of the first node.
+    """
+
+    def rank(text: str) -> bytes:
+        return hashlib.blake2b(
+            text.encode(), key=instance_uuid.encode()[:64], digest_size=8
+        ).digest()
+
+    ranked = sorted(
+        _preselect(nodes, rank, 4 * limit),
+        key=lambda n: (rank(n.uuid), n.uuid),
+    )
+    same = [n for n in ranked if n.resource_class == ranked[0].resource_class]
+    return tuple(same[:limit])
+
+
+def _preselect(
+    nodes: Sequence[model.Node], rank: Callable[[str], bytes], minimum: int
+) -> Sequence[model.Node]:
+    """Return at least a minimum of the nodes, or all if there are few.
+
+    Selects by the last digits of the uuids: hashing each of 100,000 nodes
+    would take longer than all the conditions.
+    """
+    tails = sorted(_TAILS, key=rank)
+    share = len(_TAILS) * minimum // max(1, len(nodes)) + 1
+    while share < len(_TAILS):
+        chosen = set(tails[:share])
+        found = [n for n in nodes if n.uuid[-_WIDTH:] in chosen]
+        if len(found) >= minimum:
+            return found
+        share *= 4
+    return nodes

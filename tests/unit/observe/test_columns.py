@@ -13,7 +13,7 @@ from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.engine.queries import node_status, service_status
-from ironic_ownership.observe import columns, compute_node, event, service
+from ironic_ownership.observe import columns, compute_node, service
 
 KINDS = {
     'compute node': (
@@ -182,7 +182,7 @@ class ServiceTest(unittest.TestCase):
             self.assertEqual(row, json.loads(json.dumps(row)))
 
     def test_event_leaves_out_what_it_does_not_say(self) -> None:
-        said = event.cell(
+        said = compute_node.event_cell(
             model.Event(1, 0.0, 'h', 'owner_changed', 'u1', to_host='h')
         )
         self.assertEqual(['at', 'actor', 'kind', 'to_host'], list(said))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import ReservationState
-from ironic_ownership.engine.reservations import retry
+from ironic_ownership.engine.reservations import release
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import reservation as shown
 from tests.unit.engine import world
@@ -131,7 +131,7 @@ class ReservationsTest(app_case.SiteCase):
     def _impatient(self, request_id=None):
         """Build what reserves, without waiting between its tries."""
         built = app_case.Wired.reserver(self.wired)
-        quick = retry.Retry(sleep=lambda seconds: None)
+        quick = release.Retry(sleep=lambda seconds: None)
         return type(built)(built._ports, quick)
 
     def test_all_faults_of_a_request_are_reported_together(self) -> None:

@@ -27,7 +27,6 @@ from ironic_ownership.engine.reservations import (
     recovery,
     release,
     reserver,
-    retry,
 )
 from tests.contract.suites import fake_allocations
 from tests.unit.engine import service, world
@@ -84,8 +83,8 @@ class ReservingCase(service.ServiceCase):
         """Return another client of the same Ironic."""
         return fake_allocations.FakeAllocations(self.ironic.nodes, self.made)
 
-    def retry(self) -> retry.Retry:
-        return retry.Retry(sleep=self.slept.append)
+    def retry(self) -> release.Retry:
+        return release.Retry(sleep=self.slept.append)
 
     def build(
         self,

@@ -52,7 +52,7 @@ class TestReleaser(reserver_case.ReservingCase):
                 self.reservations.close(begun.id, 'done')
 
         releaser = self.releaser()
-        releaser._retry.sleep = another_process
+        releaser.retry.sleep = another_process
         self.assertIs(CLOSED, releaser.wait(begun).state)
         self.assertEqual(3, len(self.slept))
         self.assertEqual([], self.allocations.calls)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model, reservation_request
 from ironic_ownership.engine.availability import evaluation
-from ironic_ownership.engine.reservations import sampling, selection
+from ironic_ownership.engine.reservations import selection
 from tests.unit.engine.reservations import naive_selection
 
 INSTANCE = '11111111-1111-4111-8111-111111111111'
@@ -344,7 +344,7 @@ class TestConditions(unittest.TestCase):
 
 
 def drawn(nodes, instance: str = INSTANCE, limit: int = 10) -> list[str]:
-    return [n.uuid for n in sampling.sample(nodes, instance, limit)]
+    return [n.uuid for n in selection.sample(nodes, instance, limit)]
 
 
 class TestDraw(unittest.TestCase):
