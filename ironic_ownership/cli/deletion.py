@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from ironic_ownership.api.errors import details_of
 from ironic_ownership.cli import base, confirmation, errors
@@ -49,11 +50,10 @@ class _Deletion(base.Lister):
         :param nodes: uuids and names.
         :raises NotFoundError: listing all that are unknown.
         """
-        if all(map(is_uuid, nodes)):
-            return [uuid.lower() for uuid in nodes]
-        answer = self.api.call(
-            'compute_node:resolve', body={'nodes': list(nodes)}
-        )
+        texts = [_canonical(text) for text in nodes]
+        if all(map(is_uuid, texts)):
+            return texts
+        answer = self.api.call('compute_node:resolve', body={'nodes': texts})
         faults = [node['fault'] for node in answer['nodes'] if node['fault']]
         if faults:
             raise exceptions.NotFoundError('; '.join(faults))
@@ -137,6 +137,14 @@ class DeleteComputeNode(_Deletion):
         )
         rows: Sequence[_Row] = answer['nodes']
         return rows
+
+
+def _canonical(text: str) -> str:
+    """Return a uuid of any form in that of Ironic, and a name as it is."""
+    try:
+        return str(UUID(text))
+    except ValueError:
+        return text
 
 
 def _phrase(nodes: Sequence[str]) -> str:

@@ -55,9 +55,8 @@ class Failover:
 
     @property
     def done(self) -> bool:
-        """The success: the process that was named is active."""
-        active = None if self.after.fenced else self.after.incarnation
-        return active is not None and active == self.target
+        """Whether the active process is the target; also if both are none."""
+        return not self.after.fenced and self.after.incarnation == self.target
 
 
 class FailOverService:

@@ -52,6 +52,15 @@ class DeletionCommandsTest(test_move.CommandCase):
         self.assertEqual(6, len(self.owners()))
         self.confirm.assert_not_called()
 
+    def test_uuids_of_any_form_are_no_names(self) -> None:
+        uuid = world.uuid(1)
+        for form in (uuid.replace('-', ''), f'{{{uuid}}}', f'urn:uuid:{uuid}'):
+            for others in ((), ('node1',)):
+                self.assertEqual(
+                    (0, ['would_delete']),
+                    self.delete(form, *others, '--dry-run'),
+                )
+
     def test_nodes_are_confirmed_and_deleted(self) -> None:
         self.assertEqual(
             (3, ['deleted', 'refused']), self.delete('node1', 'node2')

@@ -82,6 +82,12 @@ class ServiceCommandsTest(test_move.CommandCase):
         self.assertEqual((False, False), (shown['done'], shown['dry_run']))
         self.assertIn('refused by standby_alive', logs.output[0])
 
+    def test_failover_without_process_and_target_shows_done(self) -> None:
+        code, shown = self.run_command(FailoverService, 'idle')
+        self.assertEqual(3, code)
+        cells = [shown[f'{key}_incarnation'] for key in ('from', 'to')]
+        self.assertEqual(([None, None], True), (cells, shown['done']))
+
     def test_settings_have_to_be_given(self) -> None:
         for words in ((), ('--disable-reason', 'x')):
             with self.assertRaises(errors.UsageError):
