@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 
 from ironic_ownership.clients.placement import options
+from ironic_ownership.engine.availability.evaluation import FlapDamper
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
@@ -76,7 +77,7 @@ def build(wired: Container) -> tuple[Host, Reload]:
         availability=AvailabilityTracker(
             wired.inventory,
             context.conditions,
-            recovery_delay=tuning.recovery_delay,
+            FlapDamper(tuning.recovery_delay),
         ),
         reporter=placement_loop,
         repair=reservations.recovery_of(wired, context).recover,

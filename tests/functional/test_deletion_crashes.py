@@ -41,10 +41,10 @@ def refresh(config: str, uuid: str) -> int:
     wired = wiring.Wiring(conf.new(['--config-file', config], 'test'))
     host, _ = wired.host()
     # One step after the other, in this one thread.
-    host._member._registration._run_in_background = registration.run_now
+    host.member._registration._run_in_background = registration.run_now
     try:
-        host._member.beat()
-        host._refresh_loop._refresher.refresh()
+        host.member.beat()
+        host.refresh_loop.refresher.refresh()
     except exceptions.OwnershipError:
         return 1
     finally:

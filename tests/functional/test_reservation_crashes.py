@@ -80,7 +80,7 @@ class CrashTest(reservation_case.ReservingTestCase):
             self.service.refresh()
             if (
                 'reservations'
-                not in self.service.host._context.conditions.standing
+                not in self.service.host.context.conditions.standing
             ):
                 break  # Ironic has answered
         self.assert_sound()

@@ -16,10 +16,8 @@ from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.membership import fence
 
-RECOVERY_DELAY = 60.0
-"""Seconds, unless configured otherwise."""
 
-
+@dataclasses.dataclass(eq=False)
 class AvailabilityTracker:
     """Evaluates nodes for one service.
 
@@ -29,28 +27,11 @@ class AvailabilityTracker:
         not known.
     """
 
-    def __init__(
-        self,
-        source: inventory.Inventory,
-        conditions: Conditions,
-        *,
-        recovery_delay: float = RECOVERY_DELAY,
-        clock: fence.Clock = fence.monotonic,
-    ) -> None:
-        self._source = source
-        self._conditions = conditions
-        self._clock = clock
-        self._damper = evaluation.FlapDamper(recovery_delay)
-        self.fleet: evaluation.Fleet | None = None
-
-    @property
-    def recovery_delay(self) -> float:
-        """Seconds that a driver has to be back before its nodes are."""
-        return self._damper.recovery_delay
-
-    @recovery_delay.setter
-    def recovery_delay(self, seconds: float) -> None:
-        self._damper.recovery_delay = seconds
+    source: inventory.Inventory
+    conditions: Conditions
+    damper: evaluation.FlapDamper
+    clock: fence.Clock = fence.monotonic
+    fleet: evaluation.Fleet | None = None
 
     def complete(
         self,
@@ -68,7 +49,7 @@ class AvailabilityTracker:
             availability differs from the record.
         """
         self.fleet = self._fleet() if nodes else None
-        self._damper.observe(self.fleet, self._clock())
+        self.damper.observe(self.fleet, self.clock())
         planned = {change.uuid: change for change in changes}
         completed: list[Change] = [
             change for change in changes if not _describes(change)
@@ -79,7 +60,7 @@ class AvailabilityTracker:
             if not (_describes(change) or (change is None and is_own)):
                 continue
             before = record.unavailable if record else None
-            found = self._damper.evaluate(node, before)
+            found = self.damper.evaluate(node, before)
             if isinstance(change, Claim | Update):
                 completed.append(
                     dataclasses.replace(change, availability=found)
@@ -89,26 +70,24 @@ class AvailabilityTracker:
         return completed
 
     def _fleet(self) -> evaluation.Fleet | None:
-        known = conductors.read(self._source)
+        known = conductors.read(self.source)
         fleet = known.fleet
         if fleet is None:
-            self._conditions.report(
+            self.conditions.report(
                 'conductors',
                 f'conductors cannot be read: {known.error}. Until then no '
                 'node goes out of service or comes back',
             )
             return None
-        self._conditions.clear('conductors', 'conductors are readable again')
+        self.conditions.clear('conductors', 'conductors are readable again')
         if fleet.all_gone:
-            self._conditions.report(
+            self.conditions.report(
                 'no conductor',
                 'none of the conductors of Ironic is alive: no node can be '
                 'managed. No node goes out of service because of that',
             )
         else:
-            self._conditions.clear(
-                'no conductor', 'a conductor is alive again'
-            )
+            self.conditions.clear('no conductor', 'a conductor is alive again')
         return fleet
 
 

@@ -6,12 +6,15 @@ one node before anything is done to it.
 
 from __future__ import annotations
 
+import dataclasses
+
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
 
+@dataclasses.dataclass(eq=False)
 class Guard:
     """Checks one node at a time for one service.
 
@@ -21,14 +24,13 @@ class Guard:
     :ivar policies: the current policies of the service.
     """
 
-    def __init__(
-        self, context: ServiceContext, policies: policy_set.PolicySet
-    ) -> None:
-        self._host = context.host
-        self._fence = context.fence
-        self._records = context.ports.records
-        self._source = context.ports.source
-        self.policies = policies
+    context: ServiceContext
+    policies: policy_set.PolicySet
+
+    def __post_init__(self) -> None:
+        self._host = self.context.host
+        self._records = self.context.ports.records
+        self._source = self.context.ports.source
 
     def check(self, uuid: str) -> model.Node:
         """Return the node if the service may act on it.
@@ -65,7 +67,7 @@ class Guard:
             raise self._wrong_scope(node)
         evaluation.check_in_service(node, self._fleet())
         # The right may have ended during these requests.
-        self._fence.epoch()
+        self.context.fence.epoch()
         return node
 
     def _fleet(self) -> evaluation.Fleet | None:
@@ -75,7 +77,7 @@ class Guard:
         return known.fleet
 
     def _check_right(self) -> None:
-        epoch = self._fence.epoch()
+        epoch = self.context.fence.epoch()
         services = self._records.services()
         row = next((s for s in services if s.host == self._host), None)
         if row is not None and row.forced_down:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -9,7 +10,7 @@ from typing import Protocol
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.host import action_guard
+from ironic_ownership.engine.host.action_guard import Guard
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop, back_off
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
 from ironic_ownership.engine.host.tuning import Intervals
@@ -43,38 +44,31 @@ class Worker(Protocol):
         """Make :meth:`run` return soon; any thread."""
 
 
+@dataclasses.dataclass(eq=False)
 class Host:
     """One running process of a service.
 
-    :param guard: checks single nodes before a process acts on them.
+    :param action_guard: checks single nodes before a process acts on them.
     :param prepare: makes sure that database and Ironic can be used, or
         raises; called again while they do not answer.
     :param workers: further workers by the name of their thread.
     """
 
-    def __init__(
-        self,
-        context: ServiceContext,
-        member: LocalMember,
-        heartbeat: Heartbeat,
-        takeover: TakeOver,
-        refresh_loop: RefreshLoop,
-        guard: action_guard.Guard,
-        *,
-        prepare: Callable[[], None],
-        workers: Mapping[str, Worker] | None = None,
-    ) -> None:
-        self._context = context
-        self._member = member
-        self._heartbeat = heartbeat
-        self._refresh_loop = refresh_loop
-        self._takeover = takeover
-        self._guard = guard
-        self._prepare = prepare
-        self._workers: dict[str, Worker] = {
-            'take-over': takeover,
-            'refresh': refresh_loop,
-            **(workers or {}),
+    context: ServiceContext
+    member: LocalMember
+    heartbeat: Heartbeat
+    takeover: TakeOver
+    refresh_loop: RefreshLoop
+    action_guard: Guard
+    _: dataclasses.KW_ONLY
+    prepare: Callable[[], None]
+    workers: Mapping[str, Worker] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.workers = {
+            'take-over': self.takeover,
+            'refresh': self.refresh_loop,
+            **self.workers,
         }
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -90,13 +84,13 @@ class Host:
             self._wait_for_dependencies()
             if self._stopping.is_set():
                 return
-            self._heartbeat.join()
+            self.heartbeat.join()
             if self._stopping.is_set():
                 return
-            heartbeat = _start('heartbeat', self._heartbeat.run)
+            heartbeat = _start('heartbeat', self.heartbeat.run)
             self._threads = [
                 _start(name, worker.run)
-                for name, worker in self._workers.items()
+                for name, worker in self.workers.items()
             ]
             self._stopping.wait()
         finally:
@@ -105,33 +99,33 @@ class Host:
     def stop(self) -> None:
         """Make :meth:`run` return. Not for signal handlers: it locks."""
         self._stopping.set()
-        self._refresh_loop.stop()
-        self._heartbeat.stop()
+        self.refresh_loop.stop()
+        self.heartbeat.stop()
 
     def before_refresh(self, action: Callable[[], None]) -> None:
         """Run an action before each refresh; see RefreshLoop."""
-        self._refresh_loop.before_refresh(action)
+        self.refresh_loop.before_refresh(action)
 
     def change_intervals(self, intervals: Intervals) -> None:
-        """Use other intervals for heartbeat, polls and refreshes."""
-        self._refresh_loop.intervals = intervals
-        self._takeover.longest_age = longest_scan_age(intervals.refresh)
-        self._heartbeat.change_intervals(intervals.heartbeat, intervals.watch)
+        """Replace the intervals of heartbeat, polls and refreshes."""
+        self.refresh_loop.intervals = intervals
+        self.takeover.longest_age = longest_scan_age(intervals.refresh)
+        self.heartbeat.change_intervals(intervals.heartbeat, intervals.watch)
 
     def guard(self, uuid: str) -> model.Node:
         """Return a node if this service may act on it now; see Guard."""
-        return self._guard.check(uuid)
+        return self.action_guard.check(uuid)
 
     def _wait_for_dependencies(self) -> None:
-        """Prepare. A process that can't serve must not become a peer."""
-        conditions, failures = self._context.conditions, 0
+        # A process that can't serve must not become a peer.
+        conditions, failures = self.context.conditions, 0
         while not self._stopping.is_set():
             try:
-                self._prepare()
+                self.prepare()
             except _TEMPORARY as exc:
                 failures += 1
                 conditions.report('start', f'waiting to start: {exc}')
-                longest = self._refresh_loop.intervals.refresh
+                longest = self.refresh_loop.intervals.refresh
                 self._stopping.wait(back_off(failures, longest))
             else:
                 conditions.clear('start', 'database and Ironic answer')
@@ -139,16 +133,16 @@ class Host:
 
     def _end(self, heartbeat: threading.Thread | None) -> None:
         # The fence first: a thread that still runs can't write any more.
-        self._context.fence.drop()
+        self.context.fence.drop()
         self._stopping.set()
-        self._heartbeat.stop()
-        for worker in self._workers.values():
+        self.heartbeat.stop()
+        for worker in self.workers.values():
             worker.stop()
-        clock = self._context.clock
+        clock = self.context.clock
         until = clock() + STOP_TIMEOUT
         for thread in self._threads:
             thread.join(max(until - clock(), 0.0))
-        intervals = self._refresh_loop.intervals
+        intervals = self.refresh_loop.intervals
         leaving = _start(
             'leave', lambda: self._leave(heartbeat, intervals.restart_grace)
         )
@@ -165,7 +159,7 @@ class Host:
         # The backend is called from one thread at a time.
         if heartbeat is not None:
             heartbeat.join()
-        self._member.leave(restart_grace)
+        self.member.leave(restart_grace)
 
 
 def _start(name: str, target: Callable[[], None]) -> threading.Thread:

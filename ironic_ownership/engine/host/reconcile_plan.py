@@ -84,11 +84,8 @@ def build(
 
 
 def _needs_a_move(host: str, owner: str, peer_groups: PeerGroups) -> bool:
-    """Tell whether an operator should move a node from its owner.
-
-    Among peers a deployed node rightly stays with a live owner; with a dead
-    one no service can manage it.
-    """
+    # Among peers a deployed node rightly stays with a live owner; with a dead
+    # one no service can manage it.
     group = peer_groups.group_of.get(host)
     among_peers = group is not None and group.rebalancing
     return not (among_peers and owner in peer_groups.alive)
@@ -159,12 +156,9 @@ def _plan_inheritance(
 
 
 def _is_gone(host: str, row: model.Service | None, liveness: Liveness) -> bool:
-    """Tell whether a service that is not alive can't act any more.
-
-    A fenced service has lost its right already, so its death need not be
-    certain. It has to be suspected, though: an observer that just started
-    cannot tell an old fence from a restart of all services.
-    """
+    # A fenced service has lost its right already, so its death need not be
+    # certain. It has to be suspected, though: an observer that just started
+    # cannot tell an old fence from a restart of all services.
     if row is None or row.forced_down or liveness.is_dead(host):
         return True
     return row.fenced and host in liveness.suspect
@@ -176,12 +170,8 @@ def _suspects(
     peer_groups: PeerGroups,
     liveness: Liveness,
 ) -> frozenset[str]:
-    """Return the peers of a service that may be dead or alive.
-
-    Returns the service itself if the view lacks it: the store has lost it,
-    and may have lost all members.
-    """
     if host not in peer_groups.alive:
+        # The store has lost this service, and may have lost all members.
         return frozenset({host})
     group = peer_groups.group_of.get(host)
     if group is None or not group.rebalancing:

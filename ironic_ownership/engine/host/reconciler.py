@@ -38,6 +38,7 @@ class Written:
     limited: bool = False
 
 
+@dataclasses.dataclass(eq=False)
 class Reconciler:
     """Decides, plans and writes for one service.
 
@@ -46,20 +47,14 @@ class Reconciler:
     :ivar handover_limit: nodes that may change owner in one round.
     """
 
-    def __init__(
-        self,
-        context: ServiceContext,
-        operator_log: OperatorLog,
-        handover_limit: int,
-    ) -> None:
-        self._context = context
-        self._operator_log = operator_log
-        self.handover_limit = handover_limit
+    context: ServiceContext
+    operator_log: OperatorLog
+    handover_limit: int
 
     def peer_groups(self, seen: Snapshot) -> PeerGroups:
         """Group the services of a snapshot."""
         return PeerGroups.of(
-            seen.view, seen.services.values(), self._context.ports.interpret
+            seen.view, seen.services.values(), self.context.ports.interpret
         )
 
     def plan(
@@ -75,7 +70,7 @@ class Reconciler:
         :raises PluginFaultError: if a policy fails.
         """
         return reconcile_plan.build(
-            self._context.host,
+            self.context.host,
             [n for n in seen.nodes if only is None or n.uuid in only],
             decide(seen.nodes, seen.records, peer_groups),
             seen.records,
@@ -96,13 +91,13 @@ class Reconciler:
         """
         allowed = reconcile_plan.limited(changes, self.handover_limit, last)
         written = Written(limited=len(allowed) < len(changes))
-        fence = self._context.fence
+        fence = self.context.fence
         remaining = iter(allowed)
         while batch := list(itertools.islice(remaining, BATCH)):
             # Confirmed before the commit as well: the database may have
             # delayed the transaction until after the lease.
-            outcome = self._context.ports.records.apply(
-                self._context.host,
+            outcome = self.context.ports.records.apply(
+                self.context.host,
                 fence.epoch(),
                 batch,
                 confirm=fence.epoch,
@@ -110,5 +105,5 @@ class Reconciler:
             written.applied += len(outcome.applied)
             written.refused.extend(outcome.refused)
             for change in outcome.applied:
-                self._operator_log.changed(change)
+                self.operator_log.changed(change)
         return written

@@ -6,6 +6,7 @@ deletion. Records that do not are kept, and checked again later.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 
 from ironic_ownership.contracts import exceptions, model
@@ -23,27 +24,22 @@ from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
 
+@dataclasses.dataclass(eq=False)
 class RecordCleanup:
     """Deletes own records whose nodes Ironic no longer has.
 
     :param reporter: informed of each provider before it is deleted.
     """
 
-    def __init__(
-        self,
-        context: ServiceContext,
-        operator_log: OperatorLog,
-        missing_nodes: MissingNodes,
-        reporter: refresh_result.Reporter | None = None,
-    ) -> None:
-        ports = context.ports
-        self._context = context
+    context: ServiceContext
+    operator_log: OperatorLog
+    missing_nodes: MissingNodes
+    reporter: refresh_result.Reporter | None = None
+
+    def __post_init__(self) -> None:
+        ports = self.context.ports
         self._records = ports.records
-        self._source = ports.source
         self._remover = Remover(ports.records, ports.source, ports.placement)
-        self._operator_log = operator_log
-        self._missing_nodes = missing_nodes
-        self._reporter = reporter
         self._kept: dict[str, list[GateResult]] = {}
 
     def keep_only(self, missing: Iterable[str]) -> None:
@@ -73,20 +69,20 @@ class RecordCleanup:
             self._kept.pop(uuid, None)
             if removal.deleted:
                 deleted += 1
-                self._operator_log.changed(Forget(uuid))
+                self.operator_log.changed(Forget(uuid))
                 continue
             self._kept[uuid] = removal.refused
             if any(r.outcome is Outcome.UNKNOWN for r in removal.refused):
                 # A service that did not answer may do so next time.
-                self._missing_nodes.ask_again([uuid])
-        self._operator_log.kept_records(self._kept)
+                self.missing_nodes.ask_again([uuid])
+        self.operator_log.kept_records(self._kept)
         return deleted
 
     def _remove(self, record: model.ComputeNode, batch: Batch) -> Removal:
         def forget() -> bool:
             outcome = self._records.apply(
-                self._context.host,
-                self._context.fence.epoch(),
+                self.context.host,
+                self.context.fence.epoch(),
                 [Forget(record.uuid)],
             )
             return not outcome.refused
@@ -99,18 +95,14 @@ class RecordCleanup:
         )
 
     def _withdraw(self, record: model.ComputeNode) -> None:
-        """Stop relying on a provider before it is deleted.
-
-        A node may come back before its record is deleted.
-
-        :raises FencedError: if this service lost its write lease.
-        """
-        epoch = self._context.fence.epoch()
-        if self._reporter is not None:
-            self._reporter.withdraw(record.uuid)
+        # Before its provider is deleted: the node may come back before its
+        # record is deleted.
+        epoch = self.context.fence.epoch()
+        if self.reporter is not None:
+            self.reporter.withdraw(record.uuid)
         if record.placement_digest is not None:
             self._records.apply(
-                self._context.host, epoch, [Report(record.uuid, None)]
+                self.context.host, epoch, [Report(record.uuid, None)]
             )
 
     def _batch(
@@ -120,9 +112,9 @@ class RecordCleanup:
         counted = gates.scope_to_count(scope)
         if counted != scope:
             try:
-                listed = len(self._source.scan(counted))
+                listed = len(self.context.ports.source.scan(counted))
             except exceptions.IronicError as exc:
                 batch.details[gates.Gate.SEES_ALL_NODES] = str(exc)
                 return batch
-        compare_counts(self._source, counted.shard, listed, batch)
+        compare_counts(self.context.ports.source, counted.shard, listed, batch)
         return batch

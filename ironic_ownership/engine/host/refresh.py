@@ -37,63 +37,53 @@ from ironic_ownership.engine.membership.service_context import ServiceContext
 LOG = log.getLogger(__name__)
 
 
+@dataclasses.dataclass(eq=False)
 class Refresher:
     """Keeps the records of one service up to date.
 
-    Threading: the refresh thread only, but for ``last_scan``.
+    Threading: the refresh thread only, but ``last_scan`` for any.
 
     :param liveness: returns which of the missing services are dead.
     :param availability: evaluates which nodes can be scheduled to; without
         it that part of the records stays as it is.
     :param reporter: receives the result of each refresh.
     :param repair: completes unfinished reservations.
-    :ivar last_scan: the nodes that the last refresh listed; any thread.
     """
 
-    def __init__(
-        self,
-        context: ServiceContext,
-        scope: model.Scope,
-        reconciler: Reconciler,
-        missing_nodes: MissingNodes,
-        operator_log: OperatorLog,
-        liveness: Callable[[], Liveness],
-        *,
-        availability: AvailabilityTracker | None = None,
-        reporter: Reporter | None = None,
-        repair: Callable[[RefreshResult], None] | None = None,
-    ) -> None:
-        self._context = context
-        self._host = context.host
-        self._scope = scope
-        self._reconciler = reconciler
-        self._missing_nodes = missing_nodes
-        self._operator_log = operator_log
-        self._liveness = liveness
-        self._availability = availability
-        self._reporter = reporter
-        self._repair = repair
+    context: ServiceContext
+    scope: model.Scope
+    reconciler: Reconciler
+    missing_nodes: MissingNodes
+    operator_log: OperatorLog
+    liveness: Callable[[], Liveness]
+    _: dataclasses.KW_ONLY
+    availability: AvailabilityTracker | None = None
+    reporter: Reporter | None = None
+    repair: Callable[[RefreshResult], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._host = self.context.host
         self._own_policies = policy_set.PolicySet()
         self.last_scan: Scan | None = None
-        self._planned_with = liveness()
+        self._planned_with = self.liveness()
         self._last = Summary()
         self._refused: frozenset[str] = frozenset()
         self._cleanup = RecordCleanup(
-            context, operator_log, missing_nodes, reporter
+            self.context, self.operator_log, self.missing_nodes, self.reporter
         )
-        self._status = StatusReport(context)
-        self._monitor = PolicyMonitor(self._status, operator_log)
+        self._status = StatusReport(self.context)
+        self._monitor = PolicyMonitor(self._status, self.operator_log)
 
     def reconfigure(self, tuning: Tuning) -> None:
         """Use another scope and other limits from the next refresh on."""
         scope = tuning.policies.scope
-        if scope != self._scope:
+        if scope != self.scope:
             self.last_scan = None
-        self._scope = scope
-        self._missing_nodes.limits = tuning.limits
-        self._reconciler.handover_limit = tuning.handover_limit
-        if self._availability is not None:
-            self._availability.recovery_delay = tuning.recovery_delay
+        self.scope = scope
+        self.missing_nodes.limits = tuning.limits
+        self.reconciler.handover_limit = tuning.handover_limit
+        if self.availability is not None:
+            self.availability.damper.recovery_delay = tuning.recovery_delay
 
     @property
     def is_waiting(self) -> bool:
@@ -106,29 +96,26 @@ class Refresher:
         Costs at most one query, and none if it waited for nothing.
         """
         last = self._last
-        if last.deferred and self._liveness() != self._planned_with:
+        if last.deferred and self.liveness() != self._planned_with:
             return True
         if not last.away:
             return False
         try:
-            return last.away != _away(self._context.ports.records.services())
+            return last.away != _away(self.context.ports.records.services())
         except exceptions.RecordsError:
             return False  # reported by the next refresh
 
-    def report_config_error(self, error: str | None) -> None:
-        """Store the reason why a configuration was refused, or clear it.
+    def report_config_error(self, error: str | None, *, store: bool) -> None:
+        """Report why a configuration was refused, or clear the reason.
 
         Does not read Ironic, which may be the very reason.
 
-        :raises OwnershipError: if it could not be stored; the next
-            successful refresh stores it.
+        :param store: now; the next successful refresh stores it anyway.
+        :raises OwnershipError: if it could not be stored now.
         """
         self._status.config_error = error
-        self._status.store(self._context.ports.backend.view())
-
-    def keep_config_error(self, error: str | None) -> None:
-        """Store the reason with the next refresh, and not before."""
-        self._status.config_error = error
+        if store:
+            self._status.store(self.context.ports.backend.view())
 
     def refresh(self) -> Summary:
         """Reconcile the records of this service with Ironic.
@@ -137,30 +124,30 @@ class Refresher:
             that were not written yet are dropped.
         :raises OwnershipError: if something can't be read or written.
         """
-        epoch = self._context.fence.epoch()
-        began = self._context.clock()
-        seen = snapshot.take(self._host, self._scope, self._context.ports)
-        self.last_scan = Scan(self._scope, seen.nodes, began)
+        epoch = self.context.fence.epoch()
+        began = self.context.clock()
+        seen = snapshot.take(self._host, self.scope, self.context.ports)
+        self.last_scan = Scan(self.scope, seen.nodes, began)
         summary = Summary(nodes=len(seen.nodes))
         summary.away = _away(seen.services.values())
         self._last = summary
         own = {u for u, r in seen.records.items() if r.host == self._host}
         summary.owned = len(own)
         row = seen.services.get(self._host)
-        if self._operator_log.is_forced_down(row):
+        if self.operator_log.is_forced_down(row):
             # Not even the status is stored: it would be refused, and this
             # service would register again and again.
             return summary
         _check_epoch(self._host, epoch, row)
         self._status.store(seen.view)
         missing = own.difference(node.uuid for node in seen.nodes)
-        found = self._missing_nodes.examine(missing, len(own))
+        found = self.missing_nodes.examine(missing, len(own))
         summary.pending = found.pending
         self._cleanup.keep_only(missing)
         try:
             self._reconcile(seen, found, summary)
         except exceptions.OwnershipError:
-            self._missing_nodes.ask_again(found.looked_up)
+            self.missing_nodes.ask_again(found.looked_up)
             raise
         return summary
 
@@ -169,11 +156,11 @@ class Refresher:
     ) -> None:
         if found.mass_loss and found.pending:
             # Look all of them up first: they may not be lost.
-            self._missing_nodes.ask_again(found.looked_up)
+            self.missing_nodes.ask_again(found.looked_up)
             return
-        if self._operator_log.is_mass_loss(found, summary.owned):
+        if self.operator_log.is_mass_loss(found, summary.owned):
             summary.mass_loss = True
-            self._missing_nodes.ask_again(n.uuid for n in found.elsewhere)
+            self.missing_nodes.ask_again(n.uuid for n in found.elsewhere)
             return
         listed = seen
         seen = dataclasses.replace(seen, nodes=[*seen.nodes, *found.elsewhere])
@@ -182,45 +169,44 @@ class Refresher:
         plan.filtered.extend(found.remembered)
         summary.waiting, summary.deferred = plan.waiting, plan.deferred
         summary.flapping = bool(plan.suspects) and self._sees(plan.suspects)
-        self._operator_log.planned(plan)
+        self.operator_log.planned(plan)
         self._write(plan.changes, summary)
         self._notify(seen.nodes)
         # After all other changes, so that nothing waits for Placement.
-        summary.applied += self._cleanup.delete(self._scope, listed, found)
+        summary.applied += self._cleanup.delete(self.scope, listed, found)
 
     def _plan(self, seen: snapshot.Snapshot) -> reconcile_plan.Plan:
-        groups = self._reconciler.peer_groups(seen)
+        groups = self.reconciler.peer_groups(seen)
         self._check_own_policies(seen.view, groups)
         self._own_policies = (
             groups.policies.get(self._host) or self._own_policies
         )
-        self._operator_log.decides_with(groups)
-        self._planned_with = self._liveness()
-        plan = self._reconciler.plan(seen, groups, self._planned_with)
-        if self._availability is not None:
-            plan.changes = self._availability.complete(
+        self.operator_log.decides_with(groups)
+        self._planned_with = self.liveness()
+        plan = self.reconciler.plan(seen, groups, self._planned_with)
+        if self.availability is not None:
+            plan.changes = self.availability.complete(
                 self._host, plan.changes, seen.nodes, seen.records
             )
         return plan
 
     def _write(self, changes: Sequence[Change], summary: Summary) -> None:
-        written = self._reconciler.write(changes, last=self._refused)
+        written = self.reconciler.write(changes, last=self._refused)
         summary.limited = written.limited
         summary.applied += written.applied
         summary.refused += len(written.refused)
         self._refused = frozenset(c.uuid for c in written.refused)
-        self._missing_nodes.ask_again(self._refused)
+        self.missing_nodes.ask_again(self._refused)
 
     def _notify(self, nodes: Sequence[model.Node]) -> None:
-        fleet = self._availability.fleet if self._availability else None
+        fleet = self.availability.fleet if self.availability else None
         result = RefreshResult(nodes, self._own_policies, fleet)
-        if self._reporter is not None:
-            self._reporter.refreshed(result)
-        if self._repair is not None:
-            self._repair(result)
+        if self.reporter is not None:
+            self.reporter.refreshed(result)
+        if self.repair is not None:
+            self.repair(result)
 
     def _sees(self, hosts: Collection[str]) -> bool:
-        """Tell whether the heartbeat's own polls have seen these hosts."""
         others = set(hosts) - {self._host}
         return self._planned_with.present.issuperset(others)
 
@@ -231,7 +217,7 @@ class Refresher:
         if own is None or groups.policies.get(self._host) is not None:
             return
         reason = settings_diff.unreadable(
-            own.settings, self._context.ports.interpret
+            own.settings, self.context.ports.interpret
         )
         raise exceptions.PluginFaultError(
             f'{self._host} can no longer build its own policies: {reason}',
@@ -244,13 +230,8 @@ def _away(services: Iterable[model.Service]) -> frozenset[str]:
 
 
 def _check_epoch(host: str, epoch: int, row: model.Service | None) -> None:
-    """Detect a fence before there is something to write.
-
-    A service recovers by this after it is no longer forced down.
-
-    :param epoch: from before the row was read.
-    :raises FencedError: if the service has to register again.
-    """
+    # Before there is something to write, so that a service recovers after it
+    # is no longer forced down. The epoch is from before the row was read.
     if row is None or row.fenced or row.epoch > epoch:
         raise exceptions.FencedError(
             f'{host} has no right to write: its service was fenced or '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable
 
@@ -21,6 +22,7 @@ def back_off(failures: int, longest: float) -> float:
     return min(longest, 2.0 ** min(failures - 1, 9))
 
 
+@dataclasses.dataclass(eq=False)
 class RefreshLoop:
     """Refreshes while this process is the active one of its host.
 
@@ -28,21 +30,15 @@ class RefreshLoop:
     :ivar intervals: may be replaced at any time; any thread.
     """
 
-    def __init__(
-        self,
-        context: ServiceContext,
-        member: LocalMember,
-        refresher: Refresher,
-        wake: threading.Event,
-        intervals: Intervals,
-    ) -> None:
-        self._context = context
-        self._member = member
-        self._refresher = refresher
-        self._wake = wake
+    context: ServiceContext
+    member: LocalMember
+    refresher: Refresher
+    wake: threading.Event
+    intervals: Intervals
+
+    def __post_init__(self) -> None:
         self._action: Callable[[], None] | None = None
         self._stopping = threading.Event()
-        self.intervals = intervals
 
     def before_refresh(self, action: Callable[[], None]) -> None:
         """Run an action before each refresh; wake up for the first time.
@@ -53,29 +49,29 @@ class RefreshLoop:
             counts as a failed refresh.
         """
         self._action = action
-        self._wake.set()
+        self.wake.set()
 
     def stop(self) -> None:
         """Make :meth:`run` return soon. Any thread."""
         self._stopping.set()
-        self._wake.set()
+        self.wake.set()
 
     def run(self) -> None:
         """Refresh until :meth:`stop` is called."""
         failures = 0
         while not self._stopping.is_set():
-            self._wake.clear()
+            self.wake.clear()
             refreshed = False
             try:
                 again_in = self._refresh()
-                failures, refreshed = 0, self._member.epoch is not None
+                failures, refreshed = 0, self.member.epoch is not None
             except exceptions.OwnershipError as exc:
                 if self._stopping.is_set():
                     return
                 failures += 1
                 again_in = back_off(failures, self.intervals.refresh)
-                if not self._member.is_standby:
-                    self._context.conditions.report(
+                if not self.member.is_standby:
+                    self.context.conditions.report(
                         'refresh', f'refresh failed: {exc}'
                     )
             except Exception:  # nor may this loop end
@@ -86,27 +82,23 @@ class RefreshLoop:
             if refreshed:
                 self._wait_for_refresh(again_in)
             else:
-                self._wake.wait(again_in)
+                self.wake.wait(again_in)
 
     def _refresh(self) -> float:
-        """Refresh once, if this process is the active one of its host.
-
-        :returns: seconds until the next refresh, unless woken before.
-        """
-        epoch = self._member.epoch
+        epoch = self.member.epoch
         try:
             if self._action is not None:
                 self._action()
             if epoch is None:
                 return self.intervals.refresh
-            summary = self._refresher.refresh()
+            summary = self.refresher.refresh()
         except exceptions.FencedError:
             # Without a lease there is no epoch to lose, and this process may
             # have got another epoch during the refresh.
-            if self._context.fence.may_act and epoch == self._member.epoch:
-                self._member.lose_epoch()
+            if self.context.fence.may_act and epoch == self.member.epoch:
+                self.member.lose_epoch()
             raise
-        self._context.conditions.clear('refresh', 'refresh succeeded again')
+        self.context.conditions.clear('refresh', 'refresh succeeded again')
         LOG.debug('refreshed: %s', summary)
         if summary.limited and summary.applied:
             return 0.0
@@ -115,13 +107,13 @@ class RefreshLoop:
         return self.intervals.refresh
 
     def _wait_for_refresh(self, seconds: float) -> None:
-        clock = self._context.clock
+        clock = self.context.clock
         until = clock() + seconds
-        while not (self._stopping.is_set() or self._refresher.is_outdated()):
+        while not (self._stopping.is_set() or self.refresher.is_outdated()):
             remaining = until - clock()
-            if remaining <= 0 or self._wake.wait(
+            if remaining <= 0 or self.wake.wait(
                 min(remaining, self.intervals.watch)
-                if self._refresher.is_waiting
+                if self.refresher.is_waiting
                 else remaining
             ):
                 return

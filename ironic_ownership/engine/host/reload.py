@@ -7,6 +7,7 @@ new scope only after that.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable
 
@@ -24,6 +25,7 @@ from ironic_ownership.engine.membership.local_member import LocalMember
 LOG = log.getLogger(__name__)
 
 
+@dataclasses.dataclass(eq=False)
 class Reload:
     """Changes one host's configuration, or keeps the old one.
 
@@ -37,23 +39,15 @@ class Reload:
         Ironic does not support, besides those whose scope it can't filter.
     """
 
-    def __init__(
-        self,
-        host: Host,
-        member: LocalMember,
-        refresher: Refresher,
-        guard: Guard,
-        source: Inventory,
-        current: Tuning,
-        check: Callable[[PolicySet], object],
-    ) -> None:
-        self._host = host
-        self._member = member
-        self._refresher = refresher
-        self._guard = guard
-        self._source = source
-        self._check = check
-        self._current = current
+    host: Host
+    member: LocalMember
+    refresher: Refresher
+    guard: Guard
+    source: Inventory
+    current: Tuning
+    check: Callable[[PolicySet], object]
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._pending: Tuning | str | None = None
 
@@ -65,8 +59,6 @@ class Reload:
         """Keep the old configuration, and log and store the reason.
 
         An earlier change that is not complete yet is reverted.
-
-        :param error: the fault of the new configuration.
         """
         self._log_refusal(error)
         self._set_pending(error)
@@ -74,7 +66,7 @@ class Reload:
     def _set_pending(self, pending: Tuning | str) -> None:
         with self._lock:
             self._pending = pending
-        self._host.before_refresh(self._process)
+        self.host.before_refresh(self._process)
 
     def _process(self) -> None:
         pending = self._pending
@@ -89,43 +81,37 @@ class Reload:
                 self._pending = None
 
     def _keep_current(self, error: str) -> None:
-        self._member.change_settings(self._current.advertised)
+        self.member.change_settings(self.current.advertised)
         self._report(error)
 
     def _report(self, error: str | None) -> None:
-        """Store the error; a standby does so when it becomes active."""
-        if self._member.is_standby:
-            self._refresher.keep_config_error(error)
-        else:
-            self._refresher.report_config_error(error)
+        # A standby stores the error when it becomes active.
+        self.refresher.report_config_error(
+            error, store=not self.member.is_standby
+        )
 
     def _apply(self, wanted: Tuning) -> bool:
-        """Apply as much as is possible by now.
-
-        :returns: whether the change is complete.
-        """
         try:
-            self._source.check(wanted.policies.scope)
-            self._check(wanted.policies)
+            self.source.check(wanted.policies.scope)
+            self.check(wanted.policies)
         except (
             exceptions.IronicTooOldError,
             exceptions.PluginFaultError,
         ) as exc:
             self._refuse_pending(wanted, str(exc))
             return False
-        self._member.change_settings(wanted.advertised)
-        if not self._member.advertises(wanted.advertised):
+        self.member.change_settings(wanted.advertised)
+        if not self.member.advertises(wanted.advertised):
             return False
-        self._current = wanted
-        self._guard.policies = wanted.policies
-        self._refresher.reconfigure(wanted)
-        self._host.change_intervals(wanted.intervals)
+        self.current = wanted
+        self.guard.policies = wanted.policies
+        self.refresher.reconfigure(wanted)
+        self.host.change_intervals(wanted.intervals)
         self._report(None)
         LOG.info('configuration reloaded: %s', wanted.advertised.to_json())
         return True
 
     def _refuse_pending(self, wanted: Tuning, error: str) -> None:
-        """Replace a request by its refusal, unless there is a newer one."""
         with self._lock:
             if self._pending is not wanted:
                 return

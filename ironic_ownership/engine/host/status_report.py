@@ -8,6 +8,7 @@ text, which :func:`parts` splits again.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 from collections.abc import Iterator
 
@@ -39,6 +40,7 @@ def parts(text: str | None) -> tuple[str | None, str | None]:
     return refused.removesuffix('; ') or None, fault or None
 
 
+@dataclasses.dataclass(eq=False)
 class StatusReport:
     """Stores the status of one service when it changed.
 
@@ -48,12 +50,13 @@ class StatusReport:
     :ivar plugin_fault: the policy that fails, and its error.
     """
 
-    def __init__(self, context: ServiceContext) -> None:
-        self._context = context
+    context: ServiceContext
+    config_error: str | None = None
+    plugin_fault: str | None = None
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._stored: tuple[int, str, str | None] | None = None
-        self.config_error: str | None = None
-        self.plugin_fault: str | None = None
 
     def store(self, view: model.View) -> None:
         """Store the status, unless it is stored already.
@@ -63,15 +66,15 @@ class StatusReport:
         """
         with self._lock:
             status = (
-                self._context.fence.epoch(),
+                self.context.fence.epoch(),
                 view.checksum,
                 text_of(self.config_error, self.plugin_fault),
             )
             if status == self._stored:
                 return
             epoch, checksum, text = status
-            self._context.ports.records.report(
-                self._context.host,
+            self.context.ports.records.report(
+                self.context.host,
                 epoch,
                 view_checksum=checksum,
                 config_error=text,
@@ -79,6 +82,7 @@ class StatusReport:
             self._stored = status
 
 
+@dataclasses.dataclass(eq=False)
 class PolicyMonitor:
     """Reports policies that fail or are slow.
 
@@ -91,15 +95,9 @@ class PolicyMonitor:
     :param slow_after: seconds after which the policies count as slow.
     """
 
-    def __init__(
-        self,
-        status: StatusReport,
-        operator_log: OperatorLog,
-        slow_after: float = SLOW,
-    ) -> None:
-        self._status = status
-        self._operator_log = operator_log
-        self._slow_after = slow_after
+    status: StatusReport
+    operator_log: OperatorLog
+    slow_after: float = SLOW
 
     @contextlib.contextmanager
     def monitored(self, view: model.View) -> Iterator[None]:
@@ -110,23 +108,23 @@ class PolicyMonitor:
         """
 
         def on_slow(call: str) -> None:
-            fault = f'{call} takes longer than {self._slow_after:g} s'
-            self._operator_log.policies_are_slow(fault)
+            fault = f'{call} takes longer than {self.slow_after:g} s'
+            self.operator_log.policies_are_slow(fault)
             self._store(fault, view)
 
         try:
-            with plugin_guard.watched(self._slow_after, on_slow) as slow:
+            with plugin_guard.watched(self.slow_after, on_slow) as slow:
                 yield
         except exceptions.PluginFaultError as exc:
             self._store(str(exc), view)
             raise
         if not slow.is_set():
-            self._operator_log.policies_are_in_time()
+            self.operator_log.policies_are_in_time()
             self._store(None, view)
 
     def _store(self, fault: str | None, view: model.View) -> None:
-        self._status.plugin_fault = fault
+        self.status.plugin_fault = fault
         try:
-            self._status.store(view)
+            self.status.store(view)
         except exceptions.OwnershipError as exc:
             LOG.debug('status of the policies not stored: %s', exc)

@@ -25,6 +25,7 @@ LOG = log.getLogger(__name__)
 _NO_NODES = model.Scope(nothing=True)
 
 
+@dataclasses.dataclass(eq=False)
 class TakeOver:
     """Claims the nodes that dead services leave behind.
 
@@ -39,31 +40,24 @@ class TakeOver:
     :ivar longest_age: seconds after which a scan is too old.
     """
 
-    def __init__(
-        self,
-        context: ServiceContext,
-        reconciler: Reconciler,
-        last_scan: Callable[[], Scan | None],
-        liveness: Callable[[], Liveness],
-        wake: threading.Event,
-        *,
-        longest_age: float,
-    ) -> None:
-        self._context = context
-        self._reconciler = reconciler
-        self._last_scan = last_scan
-        self._liveness = liveness
-        self._wake = wake
+    context: ServiceContext
+    reconciler: Reconciler
+    last_scan: Callable[[], Scan | None]
+    liveness: Callable[[], Liveness]
+    wake: threading.Event
+    _: dataclasses.KW_ONLY
+    longest_age: float
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._pending: set[str] = set()
         self._wanted = threading.Event()
         self._stopping = threading.Event()
-        self.longest_age = longest_age
 
     def members_changed(self, died: frozenset[str]) -> None:
         """Request a refresh, after a take-over if services died."""
         if not died:
-            self._wake.set()
+            self.wake.set()
             return
         with self._lock:
             self._pending |= died
@@ -82,12 +76,12 @@ class TakeOver:
             if self._stopping.is_set():
                 return
             self._attempt()
-            self._wake.set()
+            self.wake.set()
 
     def _attempt(self) -> None:
         with self._lock:
             hosts, self._pending = self._pending, set()
-        conditions = self._context.conditions
+        conditions = self.context.conditions
         LOG.info('services died: %s', ', '.join(sorted(hosts)))
         try:
             while self.take_over(hosts):
@@ -113,9 +107,9 @@ class TakeOver:
         :raises FencedError: if this service lost its write lease.
         :raises OwnershipError: if something can't be read or written.
         """
-        context, ports = self._context, self._context.ports
+        context, ports = self.context, self.context.ports
         context.fence.epoch()
-        scan = self._last_scan()
+        scan = self.last_scan()
         if scan is None or context.clock() - scan.began > self.longest_age:
             return False
         rows = {row.host: row for row in ports.records.services()}
@@ -127,7 +121,7 @@ class TakeOver:
         instances = ports.source.instances(scan.scope)
         services, view = read_members(rows, ports)
         seen = Snapshot(nodes, records, services, view)
-        peer_groups = self._reconciler.peer_groups(seen)
+        peer_groups = self.reconciler.peer_groups(seen)
         group = peer_groups.group_of.get(context.host)
         if group is None or not group.rebalancing:
             return False
@@ -138,16 +132,16 @@ class TakeOver:
             seen,
             nodes=[_with_instance(n, instances.get(n.uuid)) for n in nodes],
         )
-        plan = self._reconciler.plan(
-            seen, peer_groups, self._liveness(), only=records
+        plan = self.reconciler.plan(
+            seen, peer_groups, self.liveness(), only=records
         )
-        written = self._reconciler.write(plan.changes)
+        written = self.reconciler.write(plan.changes)
         return written.limited and not written.refused
 
     def _records_of(
         self, hosts: Collection[str]
     ) -> dict[str, model.ComputeNode]:
-        records = self._context.ports.records
+        records = self.context.ports.records
         return {
             record.uuid: record
             for host in sorted(hosts)

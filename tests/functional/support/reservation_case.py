@@ -80,13 +80,13 @@ class Service:
         )
         self.host, _ = self.wired.host()
         # One step after the other, in the one thread of the test.
-        member = self.host._member
+        member = self.host.member
         member._registration._run_in_background = registration.run_now
 
     def refresh(self) -> None:
         """Beat, and refresh, as a host does again and again."""
-        self.host._member.beat()
-        self.host._refresh_loop._refresher.refresh()
+        self.host.member.beat()
+        self.host.refresh_loop.refresher.refresh()
 
     def close(self) -> None:
         self.wired.close()

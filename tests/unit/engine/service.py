@@ -15,7 +15,8 @@ from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import conditions
-from ironic_ownership.engine.availability import tracker
+from ironic_ownership.engine.availability.evaluation import FlapDamper
+from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.host import refresh_result, takeover
@@ -33,6 +34,7 @@ from tests.unit.engine import world
 from tests.unit.engine.clock import Clock
 
 TTL, MARGIN, RECHECK, LIMIT = 20.0, 1.0, 600.0, 5000
+RECOVERY_DELAY = 60.0
 LOGGER = 'ironic_ownership.engine'
 
 
@@ -44,7 +46,7 @@ def tuning_of(
     limits: missing_nodes.Limits = LIMITS,
     refresh_interval: float = 60,
     handover_limit: int = LIMIT,
-    recovery_delay: float = tracker.RECOVERY_DELAY,
+    recovery_delay: float = RECOVERY_DELAY,
 ) -> Tuning:
     """Return the configuration of a service that runs these policies."""
     return Tuning(
@@ -105,8 +107,8 @@ class Service:
         self.died: set[str] = set()
         self.member = LocalMember(self.context, settings, self._wake)
         operator_log = OperatorLog(host, self.conditions)
-        self.availability = tracker.AvailabilityTracker(
-            ironic, self.conditions, clock=shared.clock
+        self.availability = AvailabilityTracker(
+            ironic, self.conditions, FlapDamper(RECOVERY_DELAY), shared.clock
         )
         self.reconciler = Reconciler(self.context, operator_log, LIMIT)
         self.missing_nodes = missing_nodes.MissingNodes(

@@ -39,7 +39,7 @@ def _live(name: str, files: list[str], ending: threading.Event) -> None:
         wired = wiring.Wiring(conf)
         host, _ = wired.host()
         if life % 2:
-            host._member.leave = _nothing  # type: ignore[method-assign]
+            host.member.leave = _nothing  # type: ignore[method-assign]
         running = threading.Thread(target=host.run)
         running.start()
         ending.wait(chance.uniform(*LIFE))

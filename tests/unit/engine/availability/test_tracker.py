@@ -112,7 +112,7 @@ class TestTracker(TrackerCase):
         self.die('c2')
         self.host.refresh()
         self.die()
-        self.host.availability.recovery_delay = 0
+        self.host.availability.damper.recovery_delay = 0
         self.host.refresh()
         self.assertIsNone(self.codes()[3])
 

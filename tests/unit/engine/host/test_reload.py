@@ -142,7 +142,7 @@ class TestApplied(ReloadCase):
         wanted = dataclasses.replace(service.tuning_of(A), recovery_delay=7.0)
         self.reload.request(wanted)
         self.settle()
-        self.assertEqual(7.0, self.host.availability.recovery_delay)
+        self.assertEqual(7.0, self.host.availability.damper.recovery_delay)
 
     def test_it_is_applied_and_logged_once(self) -> None:
         with self.assertLogs(

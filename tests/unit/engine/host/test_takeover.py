@@ -160,7 +160,7 @@ class TestThread(TakeOverCase):
     def setUp(self) -> None:
         super().setUp()
         self.takeover = self.host.takeover
-        self.wake = self.takeover._wake
+        self.wake = self.takeover.wake
         thread = threading.Thread(target=self.takeover.run, daemon=True)
         thread.start()
         self.addCleanup(thread.join, PATIENCE)
