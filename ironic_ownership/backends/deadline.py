@@ -18,7 +18,6 @@ T = TypeVar('T')
 def call_within(seconds: float, work: Callable[[], T]) -> T:
     """Return the result of ``work``, or raise its error.
 
-    :param seconds: longest time to wait.
     :raises TimeoutError: if it takes longer.
     """
     answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = (
@@ -59,7 +58,6 @@ class Calls:
     def within(self, seconds: float, work: Callable[[], T]) -> T:
         """Return the result of ``work``, or raise its error.
 
-        :param seconds: longest time to wait.
         :raises TimeoutError: if it takes longer, or immediately while too
             many earlier calls have not ended.
         """

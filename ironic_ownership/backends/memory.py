@@ -28,7 +28,7 @@ class _Row:
 
 
 class MemoryStore:
-    """The store of several backends: rows by process, a clock and a lock.
+    """The store of several backends.
 
     :param clock: monotonic clock in seconds, by which members expire.
     """
@@ -41,23 +41,17 @@ class MemoryStore:
         """Set to ``False`` to make every call fail, as an outage does."""
 
     def alive(self, key: _Key) -> _Row | None:
-        """Return the row of a process that has not expired."""
         row = self.rows.get(key)
         if row is None or row.expires_at <= self.clock():
             return None
         return row
 
     def drop_expired(self, host: str) -> None:
-        """Drop the expired processes of a host."""
         for key in [key for key in self.rows if key[0] == host]:
             if self.alive(key) is None:
                 del self.rows[key]
 
     def check(self) -> None:
-        """Fail like a store that does not answer, if requested.
-
-        :raises BackendUnavailableError: while ``available`` is ``False``.
-        """
         if not self.available:
             raise exceptions.BackendUnavailableError(
                 'the memory store is set to unavailable'

@@ -29,11 +29,8 @@ _ALIAS = '--os-endpoint'
 
 
 class RemoteError(exceptions.OwnershipError):
-    """An error that the HTTP service reports.
+    """An error that the HTTP service reports, as in the service's process.
 
-    Has the same code, message and hint as in the process of the service.
-
-    :ivar details: what the error says for programs.
     :ivar request_id: under which the service logs the request.
     """
 
@@ -113,7 +110,6 @@ def connect(options: argparse.Namespace, request_id: str) -> OwnershipClient:
 
 
 def _is_anonymous(config: Mapping[str, Any]) -> bool:
-    """Tell whether no credentials are named anywhere."""
     return config['auth_type'] == 'password' and not config['auth'].get(
         'auth_url'
     )
@@ -137,8 +133,6 @@ def _bad_options(exc: Exception) -> ConnectionOptionsError:
 class OwnershipClient:
     """Sends requests to the HTTP service.
 
-    :param session: of keystoneauth.
-    :param request_id: is sent as the global request id.
     :param how: endpoint filters, or an override, for the adapter.
     """
 

@@ -40,11 +40,7 @@ _NOT_USED = frozenset(
 def register_opts(
     conf: cfg.ConfigOpts, group: str, *, service_type: str
 ) -> None:
-    """Register the options of one service, after the files were read.
-
-    :param group: the group of the service, such as ``ironic``.
-    :param service_type: its type in Keystone's catalogue.
-    """
+    """Register the options of one service, after the files were read."""
     from keystoneauth1 import loading
 
     conf.register_opts(_own_opts(service_type), group=group)
@@ -125,10 +121,7 @@ def read_errors(group: str) -> Iterator[None]:
 
 
 def value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
-    """Return the value of one option.
-
-    :raises ConfigurationError: if it has not the type of its option.
-    """
+    """Return the value of one option."""
     with read_errors(group):
         return conf[group][name]
 

@@ -34,7 +34,6 @@ class Service:
     """A service, as errors name it.
 
     :param group: its group of the configuration.
-    :param example: URL of its API, for hints.
     :param error: class of the errors that last.
     :param unavailable: class of the errors that may pass.
     """
@@ -47,7 +46,6 @@ class Service:
 
     @property
     def endpoint_hint(self) -> str:
-        """The hint for answers that are not the service's."""
         return (
             f'Set [{self.group}] endpoint_override to the URL of '
             f"{self.name}'s API, such as {self.example}"
@@ -61,8 +59,6 @@ class Service:
         It may arrive twice, so it has to be harmless to repeat.
 
         :param adapter: keystoneauth's, of this service.
-        :param how: body, query, microversion and request id, as it takes
-            them.
         :raises OwnershipError: ``unavailable`` without an answer, ``error``
             if the configuration makes one impossible.
         """

@@ -18,12 +18,7 @@ def columns(
     evaluation: availability.Evaluation | None,
     now: float,
 ) -> dict[str, Any]:
-    """Return the two columns to write.
-
-    :param row: of the node, if there is one.
-    :param evaluation: ``None`` keeps the columns as they are.
-    :param now: seconds since the epoch.
-    """
+    """Return the two columns to write; ``None`` keeps them as they are."""
     before = row['unavailable'] if row else None
     since = row['unavailable_since'] if row else None
     if evaluation is None or evaluation.code == before:

@@ -23,8 +23,7 @@ _FIXED = ('uuid', 'created_at')
 class ServiceState:
     """The part of a service's row that decides what may be written.
 
-    :param away_until: seconds since the epoch; ``None`` for a service that
-        is not expected back.
+    :param away_until: seconds since the epoch.
     """
 
     epoch: int
@@ -34,7 +33,6 @@ class ServiceState:
     away_until: float | None = None
 
     def is_away(self, now: float) -> bool:
-        """Tell whether the service is expected back."""
         return (
             self.away_until is not None
             and self.away_until > now
@@ -83,10 +81,7 @@ class ChangeSet:
         self._open = open_instances
 
     def accept(self, change: records.Change) -> bool:
-        """Add the writes of a change, or refuse it.
-
-        :returns: whether the record was as the change expects it.
-        """
+        """Add the writes of a change; ``False`` if it does not fit."""
         match change:
             case records.Claim():
                 return self._claim(change)
@@ -172,7 +167,6 @@ class ChangeSet:
         return True
 
     def _may_take_from(self, claim: records.Claim) -> bool:
-        """Tell whether the owner on record may lose the node to a claim."""
         if claim.node.instance_uuid or claim.uuid in self._open:
             # Law 2, regardless of the decision: only an operator moves it.
             return False
@@ -244,7 +238,6 @@ class ChangeSet:
         self.writes.nodes.append({**row, 'updated_at': self.now, **changed})
 
     def _set_instance(self, node: model.Node, reason: str | None) -> None:
-        """Close the instance that left the node, and open a new one."""
         before, after = self._open.get(node.uuid), node.instance_uuid
         if before == after:
             return

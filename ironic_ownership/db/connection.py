@@ -46,8 +46,6 @@ def engine_options(group: Mapping[str, Any]) -> dict[str, Any]:
     ``max_retries`` and ``retry_interval`` are left out on purpose: nothing
     connects before the first transaction, and its caller decides about
     retries.
-
-    :param group: the ``[database]`` group of the configuration.
     """
     return {
         name: group[name]
@@ -58,6 +56,8 @@ def engine_options(group: Mapping[str, Any]) -> dict[str, Any]:
 
 class Database:
     """One database: its engine, and transactions on it.
+
+    Raises errors of the family of :class:`RecordsError`.
 
     :param timeout: seconds that one statement may take, and for which a
         transaction that lost to another is repeated.
@@ -82,10 +82,7 @@ class Database:
         return self.engine.dialect.name == SQLITE
 
     def read(self, work: Work[T]) -> T:
-        """Run a transaction that only reads.
-
-        :raises RecordsError: of the family, see :func:`errors.translated`.
-        """
+        """Run a transaction that only reads."""
         with errors.translated(self.where), self.engine.connect() as conn:
             return work(conn)
 
@@ -94,10 +91,7 @@ class Database:
         statement: sqlalchemy.Select[Any],
         build: Callable[[sqlalchemy.Row[Any]], T],
     ) -> list[T]:
-        """Run one query, and build a value from each row.
-
-        :raises RecordsError: of the family, see :func:`errors.translated`.
-        """
+        """Run one query, and build a value from each row."""
         return self.read(
             lambda conn: list(map(build, conn.execute(statement)))
         )
@@ -108,8 +102,6 @@ class Database:
         ``work`` is repeated after a deadlock, and when another transaction
         has inserted the same row. So it must not change anything but the
         database.
-
-        :raises RecordsError: of the family, see :func:`errors.translated`.
         """
         deadline = time.monotonic() + self._timeout
 
@@ -177,7 +169,6 @@ def open_database(
 ) -> Database:
     """Prepare the use of a database; nothing connects yet.
 
-    :param connection: a database URL.
     :param connect_timeout: seconds that opening a connection may take.
     :param statement_timeout: seconds that one statement, or waiting for a
         lock, may take; after that long no transaction is repeated either.

@@ -22,13 +22,7 @@ WRITES = 'ironic_ownership_writes'
 def with_timeouts(
     url: sqlalchemy.URL, *, connect: float, statement: float
 ) -> sqlalchemy.URL:
-    """Add the parameters that a driver needs before it connects.
-
-    Those in the operator's URL stay.
-
-    :param connect: seconds that opening a connection may take.
-    :param statement: seconds that one statement may take.
-    """
+    """Add time-outs, in seconds, unless the operator's URL has them."""
     backend = url.get_backend_name()
     defaults: dict[str, str] = {}
     if backend == SQLITE:
@@ -60,15 +54,12 @@ def _whole(seconds: float) -> str:
 def prepare(
     engine: sqlalchemy.Engine, *, statement: float, idle: float
 ) -> None:
-    """Set up every new connection of an engine.
+    """Set up every new connection of an engine; the time-outs are in seconds.
 
     A process that is stopped, or cut off, within a transaction keeps its
     locks, and the service that takes over has to wait for them. So the
     server ends the transaction. SQLite has no server: there only the end of
     the process frees the locks.
-
-    :param statement: seconds that one statement or lock wait may take.
-    :param idle: seconds that a transaction may wait for its next statement.
     """
     if engine.dialect.name == SQLITE:
         _prepare_sqlite(engine, statement)

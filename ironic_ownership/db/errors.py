@@ -57,7 +57,6 @@ def translated(where: str) -> Iterator[None]:
 
 
 def _one_line(exc: BaseException) -> str:
-    """Return the driver's own text: no SQL, no parameters, no link."""
     cause: BaseException = exc
     while True:
         inner = getattr(cause, 'inner_exception', None) or getattr(

@@ -27,7 +27,6 @@ def row(at: float, actor: str, kind: str, **values: Any) -> dict[str, Any]:
     """Return a row of ``events``.
 
     :param at: seconds since the epoch, by the database's clock.
-    :param actor: the service or the operator that made the change.
     """
     return {
         'at': at,

@@ -35,8 +35,6 @@ UNCHANGED, REFUSED = moves.NodeState.UNCHANGED, moves.NodeState.REFUSED
 
 @dataclasses.dataclass(frozen=True)
 class _Locked:
-    """The rows that the transaction holds."""
-
     services: Mapping[str, change_set.ServiceState]
     owners: Mapping[str, str | None]
     """Owner of each node that has a record."""
@@ -50,10 +48,7 @@ def carry_out(
     move: moves.Move,
     nodes: Sequence[moves.NodeMove],
 ) -> Sequence[moves.NodeMove]:
-    """Move the nodes that still are as they were seen.
-
-    :returns: the result of each node, in order.
-    """
+    """Move the nodes that still are as they were seen."""
     locked = _lock(conn, move, nodes)
     results = [_evaluate(node, move, locked) for node in nodes]
     done = [
@@ -233,7 +228,6 @@ def _fence(
     now: float,
     locked: _Locked,
 ) -> None:
-    """Take the right to write from sources that still have it."""
     for host in sorted(filter(None, sources)):
         if not locked.services[host].fenced:
             transaction.fence(conn, [host])
@@ -253,7 +247,6 @@ def _store_results(
     done: Sequence[moves.NodeMove],
     now: float,
 ) -> None:
-    """Write the results, equal ones with one statement."""
     alike: dict[tuple[str, str | None], list[str]] = {}
     for node in done:
         key = node.state.value, node.detail

@@ -40,7 +40,6 @@ class SqlRemovals(connection.Port, removals.Removals):
 
 
 def _is_as_seen(conn: sa.Connection, uuid: str, host: str | None) -> bool:
-    """Lock the record and tell whether it may be deleted."""
     found = conn.execute(
         sa.select(_nodes.host)
         .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))

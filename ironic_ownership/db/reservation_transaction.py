@@ -39,10 +39,7 @@ def unknown(reservation_id: str) -> exceptions.NotFoundError:
 
 
 def locked(conn: sa.Connection, reservation_id: str) -> Reservation:
-    """Lock a reservation until the end of the transaction.
-
-    :raises NotFoundError: if there is no such reservation.
-    """
+    """Lock a reservation until the end of the transaction."""
     row = conn.execute(
         sa.select(tables.reservations)
         .where(_reservations.id == reservation_id)
@@ -68,7 +65,6 @@ def check_writer(conn: sa.Connection, host: str, epoch: int | None) -> None:
     """Lock a service; refuse it if it writes itself without the right to.
 
     :param epoch: ``None`` if another actor writes.
-    :raises FencedError: with the reason.
     """
     service = transaction.lock_service(conn, host)
     if epoch is not None:
@@ -82,10 +78,7 @@ def activate(
     epoch: int,
     actor: str,
 ) -> None:
-    """Make the service the owner of the node that Ironic gave.
-
-    :param before: the reservation as it was read without a lock.
-    """
+    """Make the service the owner of the node that Ironic gave."""
     _check_may_own(conn, before.host, epoch)
     record = transaction.lock_node(conn, node.uuid)
     instance = _open_instance(conn, node.uuid)
@@ -118,8 +111,6 @@ def close(
 
     The node is released from its present owner: an operator may have moved
     it.
-
-    :param before: the reservation as it was read without a lock.
     """
     uuid = before.node_uuid
     # Read without a lock, because services are locked first; if the owner
@@ -194,7 +185,6 @@ def _take(
     instance: str | None,
     actor: str,
 ) -> None:
-    """Write the compute node, its instance and one event."""
     now = transaction.now_of(conn)
     owned = {
         'host': reservation.host,
@@ -240,7 +230,6 @@ def _give_back(
     record: change_set.Row,
     actor: str,
 ) -> None:
-    """Release the node, unless it has become another service's."""
     uuid, owner = record['uuid'], record['host']
     instance = _open_instance(conn, uuid)
     if owner is None or record['deleted_at'] is not None:

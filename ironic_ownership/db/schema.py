@@ -82,11 +82,7 @@ def upgrade(
 
 
 def stamp(database: connection.Database, revision: str = 'head') -> str | None:
-    """Write a revision into the database without changing any table.
-
-    :returns: the revision afterwards.
-    :raises SchemaError: if this release does not know the revision.
-    """
+    """Write a revision into the database without changing any table."""
     import alembic.command
 
     return _change(

@@ -35,10 +35,7 @@ def lock(conn: sa.Connection, host: str) -> model.Service | None:
 
 
 def lock_known(conn: sa.Connection, host: str) -> model.Service:
-    """Lock the row of a service that has to exist.
-
-    :raises NotFoundError: if there is no such service.
-    """
+    """Lock the row of a service that has to exist."""
     found = lock(conn, host)
     if found is None:
         raise exceptions.NotFoundError(f'service {host!r} is not known')

@@ -63,21 +63,14 @@ def lock_service(
 def check_right(
     host: str, epoch: int, service: change_set.ServiceState | None
 ) -> None:
-    """Refuse a writer that is fenced or not the last one registered.
-
-    :raises FencedError: with the reason.
-    """
+    """Refuse a writer that is fenced or not the last one registered."""
     check_epoch(host, epoch, service.epoch if service else None)
     if service and service.fenced:
         raise _fenced(host, 'another service has fenced it')
 
 
 def check_epoch(host: str, epoch: int, current: int | None) -> None:
-    """Refuse a writer that is not the last one registered for its host.
-
-    :param current: the epoch on record; ``None`` without a service.
-    :raises FencedError: with the reason.
-    """
+    """Refuse a writer that is not the last one registered for its host."""
     if current is None:
         raise _fenced(host, 'its service is not registered')
     if current != epoch:
@@ -123,11 +116,9 @@ def update_node(conn: sa.Connection, uuid: str, **values: Any) -> None:
 def open_instances(
     conn: sa.Connection, uuids: Collection[str]
 ) -> dict[str, str]:
-    """Return the open instances of some nodes, by the node's uuid.
+    """Return the open instances of at most one chunk of nodes, by node.
 
     Not locked: an instance changes only under the lock of its node.
-
-    :param uuids: not more than one chunk.
     """
     found = conn.execute(
         sa.select(_instances.open_node_uuid, _instances.uuid).where(
@@ -140,10 +131,7 @@ def open_instances(
 def close_instances(
     conn: sa.Connection, uuids: Collection[str], now: float
 ) -> None:
-    """Close the open instances of some nodes, whose records are locked.
-
-    :param uuids: not more than one chunk.
-    """
+    """Close the open instances of at most one chunk of locked nodes."""
     conn.execute(
         sa.update(tables.instances)
         .where(_instances.open_node_uuid.in_(uuids))

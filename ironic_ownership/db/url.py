@@ -31,7 +31,6 @@ _EXTRAS = {'mysql': 'mysql', 'mariadb': 'mysql', 'postgresql': 'postgresql'}
 def read_url(connection: str) -> sqlalchemy.URL:
     """Return the URL of a database that could be opened.
 
-    :param connection: the text of ``[database] connection``.
     :raises RecordsError: if it is malformed, names a driver that is not
         installed, or a file that cannot be a database.
     """

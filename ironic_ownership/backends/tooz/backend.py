@@ -74,10 +74,6 @@ class ToozBackend(backend.MembershipBackend):
         member_ttl: float,
         call_timeout: float,
     ) -> None:
-        """Build the backend; no IO yet.
-
-        :raises ConfigurationError: if the driver does not suffice.
-        """
         super().__init__(
             settings, member_ttl=member_ttl, call_timeout=call_timeout
         )
@@ -194,11 +190,7 @@ class ToozBackend(backend.MembershipBackend):
             self._abandon(old, started)
 
     def _abandon(self, session: Session, started: float) -> None:
-        """Leave a session that is over; if that fails, it expires.
-
-        :param started: start of the call that has to end in time; the
-            remainder continues without it.
-        """
+        """Leave a session; what the remaining time does not allow, expires."""
         remaining = started + self.call_timeout - time.monotonic()
         try:
             self._writes.within(max(0.0, remaining), session.leave)

@@ -23,10 +23,8 @@ class BoundedCalls:
         self._calls = deadline.Calls()
 
     def within(self, seconds: float, work: Callable[[], T]) -> T:
-        """Return the result of ``work``, in time.
+        """Return the result of ``work``; a longer call continues alone.
 
-        :param seconds: the time to wait; a longer call continues without
-            its caller.
         :raises BackendUnavailableError: if there is no answer, or none that
             can be understood.
         """
@@ -55,7 +53,6 @@ def translated_errors(driver: Driver) -> Iterator[None]:
 
 
 def _described(exc: BaseException) -> str:
-    """Return the text of an error; many libraries hide it elsewhere."""
     name = type(exc).__name__
     text = str(exc) or str(getattr(exc, 'detail_text', None) or '')
     cause = exc.__cause__

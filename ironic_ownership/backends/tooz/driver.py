@@ -81,11 +81,9 @@ class Driver:
 
     @classmethod
     def is_installed(cls) -> bool:
-        """Tell whether the driver's library is installed."""
         return importlib.util.find_spec(cls.library) is not None
 
     def faults(self) -> Sequence[str]:
-        """Return the faults of the URL and of the time to live."""
         found = []
         if self.store_url.has_credentials and not self.takes_credentials:
             found.append(
@@ -111,7 +109,6 @@ class Driver:
         return math.ceil(self.ttl)
 
     def options(self) -> Mapping[str, Any]:
-        """Return the options for tooz."""
         return {
             'timeout': max(1, int(self.request_timeout)),
             'membership_timeout': self.whole_ttl,
@@ -140,7 +137,6 @@ class Driver:
 
     @property
     def url(self) -> str:
-        """The URL for tooz."""
         return self.store_url.url
 
     def prepare(self, coordinator: Coordinator) -> None:
@@ -175,21 +171,15 @@ class Driver:
         coordinator.leave_group(group).get(timeout=self.request_timeout)
 
     def beat(self, coordinator: Coordinator) -> None:
-        """Postpone the expiry of the coordinator's member."""
         coordinator.heartbeat()
 
     def failed(self, coordinator: Coordinator) -> None:
         """Note a call without an answer."""
 
     def watchdog(self, expire: Callable[[], None]) -> Watchdog:
-        """Return a watchdog of one membership.
-
-        :param expire: ends the membership in the store; may block.
-        """
         return Watchdog()
 
     def stop(self, coordinator: Coordinator) -> None:
-        """End a coordinator, and its entries in the store."""
         try:
             coordinator.stop()
         finally:
@@ -204,7 +194,6 @@ class Driver:
         group: bytes,
         parse: member_reader.Parse[member_reader.T],
     ) -> member_reader.Reader[member_reader.T]:
-        """Return a reader of the members."""
         return member_reader.IdReader(
             coordinator,
             group,
@@ -219,7 +208,6 @@ class Driver:
         raise NotImplementedError(f'{self.name} does not report changes')
 
     def unsupported(self, what: str, hint: str) -> exceptions.MembershipError:
-        """Return the error for a server that does not suffice."""
         return exceptions.MembershipError(
             f'backend tooz: {self.name} at {self.store_url}: {what}', hint=hint
         )

@@ -26,7 +26,6 @@ def find(url: str, ttl: float, call_timeout: float) -> driver.Driver:
     """Return the driver for a URL.
 
     :param ttl: seconds that a member stays without a beat.
-    :param call_timeout: seconds within which a call should end.
     :raises ConfigurationError: if it can't work, naming those that can.
     """
     where = store_url.StoreURL(url)

@@ -35,7 +35,6 @@ class EtcdDriver(driver.Driver):
 
     @property
     def server(self) -> tuple[str, int]:
-        """The server in use: host and port."""
         server = self._servers[self._number % len(self._servers)]
         parts = urllib.parse.urlsplit(f'//{server}')
         return parts.hostname or 'localhost', parts.port or _PORT

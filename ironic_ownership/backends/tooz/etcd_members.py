@@ -50,7 +50,6 @@ class MemberReader(Generic[member_reader.T]):
         self._newest = prefix
 
     def read(self) -> Mapping[bytes, member_reader.T]:
-        """Return the members alive now, by id."""
         if self._is_unchanged():
             return self._known
         # The first read needs all data.

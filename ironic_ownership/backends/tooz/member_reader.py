@@ -59,7 +59,6 @@ class IdReader(Generic[T]):
         self._known: dict[bytes, T] = {}
 
     def read(self) -> Mapping[bytes, T]:
-        """Return the members alive now, by id."""
         try:
             # A member that left between the requests may have another id
             # now: one that changes its settings is not absent.

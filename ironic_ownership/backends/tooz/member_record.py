@@ -80,7 +80,6 @@ class MemberRecord:
 
 @functools.lru_cache(maxsize=64)
 def _settings(text: str) -> model.MemberSettings:
-    """Read settings; most members have the same few."""
     return model.MemberSettings.from_json(text)
 
 

@@ -36,11 +36,7 @@ class MemcachedDriver(driver.Driver):
 
     @property
     def whole_ttl(self) -> int:
-        """The time to live in whole seconds: never less than configured.
-
-        Its clock ticks once per second, so an item may live up to a second
-        less than requested.
-        """
+        """Seconds with one more: its clock ticks once per second."""
         return super().whole_ttl + 1
 
     def faults(self) -> Sequence[str]:
@@ -69,11 +65,11 @@ class MemcachedDriver(driver.Driver):
         group: bytes,
         data: Mapping[str, str],
     ) -> None:
-        """Put the coordinator's member into the group.
+        """Change the item of all members.
 
-        All members are one item. Of several clients that change it together
-        one wins, and tooz lets the others wait for a second each time: six
-        that join together would take longer than a member may live.
+        Of several clients that change it together one wins, and tooz lets the
+        others wait for a second each time: six that join together would take
+        longer than a member may live.
         """
         key = coordinator._encode_group_id(group)
         ends = time.monotonic() + self.call_timeout

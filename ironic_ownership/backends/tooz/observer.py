@@ -51,7 +51,6 @@ class Observer:
             return member_id in self._records
 
     def watcher(self) -> Watcher:
-        """Return the watcher of the members."""
         with self._lock:
             if self._watcher is None:
                 self._watcher = self._driver.watcher(
@@ -67,7 +66,6 @@ class Observer:
             self._driver.failed(coordinator)
 
     def close(self) -> None:
-        """Free the connection."""
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.close()

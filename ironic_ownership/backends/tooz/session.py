@@ -31,9 +31,8 @@ class Session:
     """One membership.
 
     Threading: any; the calls wait for each other, so that a leave undoes a
-    join that was abandoned but is still under way.
-
-    :param group: the membership group.
+    join that was abandoned but is still under way. A call raises
+    :class:`NotMemberError` if the store has lost the member.
     """
 
     def __init__(
@@ -54,7 +53,6 @@ class Session:
         return self._over
 
     def join(self) -> None:
-        """Become a member, in a group that is created if necessary."""
         with self._lock:
             if self._over:
                 return
@@ -71,10 +69,6 @@ class Session:
             raise coordination.ToozError('the store does not keep members')
 
     def beat(self) -> None:
-        """Stay a member.
-
-        :raises NotMemberError: if it is no member.
-        """
         with self._lock:
             self._driver.beat(self._started())
             # Drivers accept beats after the store has lost the member.
@@ -82,10 +76,6 @@ class Session:
             self._watchdog.renew()
 
     def check(self) -> None:
-        """Make sure that it is a member.
-
-        :raises NotMemberError: if it is none.
-        """
         with self._lock:
             self._check()
 
@@ -118,7 +108,6 @@ class Session:
             self._driver.failed(coordinator)
 
     def _expire(self) -> None:
-        """End it in the watchdog's thread, which has no caller."""
         try:
             self.leave()
         # The driver may raise any error: without beats it expires anyway.

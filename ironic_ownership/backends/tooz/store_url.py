@@ -29,10 +29,6 @@ class StoreURL:
 
     @functools.cached_property
     def parts(self) -> urllib.parse.SplitResult:
-        """The parts of the URL.
-
-        :raises ConfigurationError: if it is none.
-        """
         try:
             parts = urllib.parse.urlsplit(self.url)
             # A list of servers has several ports, which cannot be parsed.
@@ -47,7 +43,6 @@ class StoreURL:
 
     @property
     def scheme(self) -> str:
-        """The name of the driver."""
         return self.parts.scheme
 
     @property
@@ -58,7 +53,6 @@ class StoreURL:
 
     @property
     def has_credentials(self) -> bool:
-        """True if there is a user or a password before the server."""
         return '@' in self.parts.netloc
 
     @functools.cached_property

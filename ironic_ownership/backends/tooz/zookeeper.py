@@ -97,8 +97,6 @@ class ZooKeeperDriver(driver.Driver):
         """End the session, and the member with it.
 
         tooz would leave the group again, and wait for an answer forever.
-        The client is closed last: without it, the session and its member
-        would stay until the server expires them.
         """
         try:
             coordinator._coord.stop()
@@ -142,10 +140,6 @@ class _ChildWatch:
         self._is_set = False
 
     def wait(self, timeout: float) -> bool:
-        """Wait until the members may have changed since the last call.
-
-        :raises Exception: of kazoo, if the server does not answer.
-        """
         if not self._is_set:
             self._set(min(timeout, self._timeout))
             return True

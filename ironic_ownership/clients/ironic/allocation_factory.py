@@ -27,7 +27,6 @@ def open_allocations(
 ) -> allocations.Allocations:
     """Build a client that reserves nodes; nothing is sent yet.
 
-    :param request_id: sent with every request.
     :raises ConfigurationError: if a value has not the type of its option.
     :raises IronicError: naming the line that is missing or wrong.
     """

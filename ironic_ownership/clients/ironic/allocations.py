@@ -46,8 +46,6 @@ of its node; each request may reach another conductor."""
 class IronicAllocations(allocations.Allocations):
     """The allocations of one Ironic.
 
-    :param connection: of openstacksdk, with a time-out on its session.
-    :param request_id: "req-" and a uuid, sent with every request.
     :param settling: seconds to wait for an unfinished allocation.
     """
 
@@ -66,10 +64,6 @@ class IronicAllocations(allocations.Allocations):
         return allocations.Method.ALLOCATION
 
     def check(self) -> None:
-        """Refuse a server without allocations.
-
-        :raises IronicTooOldError: before API 1.52.
-        """
         self._api.negotiate()
         self._api.require(SINCE, 'allocate nodes')
 
@@ -112,7 +106,6 @@ class IronicAllocations(allocations.Allocations):
     def _existing(
         self, instance_uuid: str, owner: str
     ) -> allocations.Allocation | None:
-        """Return the existing allocation, unless it ended in an error."""
         found = self.get(instance_uuid)
         if found is not None and found.owner != owner:
             raise exceptions.AllocationConflictError(
@@ -235,11 +228,6 @@ def _owner(data: dict[str, Any]) -> str | None:
 
 
 def _check_error(made: allocations.Allocation) -> None:
-    """Separate failures of Ironic itself from its findings about the nodes.
-
-    :raises AllocationConflictError: if the instance is on a node already.
-    :raises IronicUnavailableError: if Ironic itself failed.
-    """
     text = str(made.last_error)
     LOG.info('Ironic allocates no node for %s: %s', made.instance_uuid, text)
     if _ELSEWHERE in text:
@@ -266,7 +254,6 @@ def _nothing(
 def _known(
     candidates: Sequence[str], refused: errors.BadRequestError
 ) -> list[str]:
-    """Return the candidates without the one that Ironic does not have."""
     text = str(refused).lower()
     known = [uuid for uuid in candidates if uuid.lower() not in text]
     if len(known) == len(candidates):

@@ -32,10 +32,8 @@ NEWEST_NEEDED = 83
 
 
 class IronicAPI:
-    """Ironic's API, with the version that both sides speak.
+    """Requests to one Ironic; nothing is sent before the first.
 
-    :param connection: of openstacksdk; nothing is sent before the first
-        request.
     :param request_id: "req-" and a uuid, for the server's log.
     """
 
@@ -53,7 +51,6 @@ class IronicAPI:
     def negotiate(self) -> None:
         """Read the versions of the server and the prefix of its API.
 
-        :raises IronicError: if the server is not Ironic.
         :raises IronicTooOldError: if it cannot list selected fields.
         """
         self._prefix = None
@@ -70,14 +67,12 @@ class IronicAPI:
 
     @property
     def minor(self) -> int:
-        """The minor version that requests use."""
         self._ready()
         return self._minor
 
     def require(self, minor: int, what: str) -> None:
         """Refuse a server that is too old.
 
-        :param minor: the minor version that is needed.
         :param what: the purpose, as in "Ironic cannot ...".
         :raises IronicTooOldError: naming both versions.
         """
@@ -101,7 +96,6 @@ class IronicAPI:
 
         :param path: the part after ``/v1``.
         :param about: uuid of the node that the request names, if any.
-        :param request_id: instead of that of the client.
         :raises NotFoundError: if Ironic does not have that node.
         :raises IronicUnavailableError: if it may work later.
         :raises IronicError: if it will not.
@@ -124,7 +118,6 @@ class IronicAPI:
         """Send one request that writes. It may arrive twice.
 
         :param path: the part after ``/v1``.
-        :param body: sent as JSON.
         :param about: uuid of the object that the request names, if any.
         :returns: the JSON of the answer; empty if it has none.
         :raises NotFoundError: if Ironic does not have that object.

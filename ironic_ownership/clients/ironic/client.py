@@ -62,10 +62,8 @@ class IronicInventory(inventory.Inventory):
     Child nodes (``parent_node`` is set) are not listed, which is the default
     of the server: they are parts of another node and take no instance.
 
-    :param connection: of openstacksdk, with a time-out on its session.
     :param page_size: nodes on one page, 1 to 1000.
-    :param request_id: "req-" and a uuid, sent with every request for nodes;
-        without it each scan has one of its own.
+    :param request_id: without it, each scan has one of its own.
     :param on_request: fields of :data:`nodes.ON_REQUEST` to read as well.
     """
 
@@ -92,19 +90,14 @@ class IronicInventory(inventory.Inventory):
         self._require(scope)
 
     def scan(self, scope: model.Scope) -> Sequence[model.Node]:
-        """List every node in the scope: the whole list or an error.
+        """List every node in the scope, exact in the shard.
 
-        Exact in the shard, also where the server is not. The read begins
-        again when the last node of a page was deleted, or when a node comes
-        twice.
+        Begins again when the last node of a page was deleted, or when a node
+        comes twice.
         """
         return self._scan(scope, ())
 
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
-        """List the nodes in the scope that have an instance.
-
-        Two fields, and those by which the scope is checked.
-        """
         fields = ['uuid', 'instance_uuid']
         if scope.shard is not None:
             fields.append('shard')
@@ -120,11 +113,6 @@ class IronicInventory(inventory.Inventory):
         resource_class: str | None = None,
         enough: int | None = None,
     ) -> Sequence[model.Node]:
-        """List nodes in the scope that are available and have no instance.
-
-        The server filters as far as its version can, and no page is read once
-        there are enough.
-        """
         more = filters.free(self._api.minor, resource_class)
         return self._scan(scope, more, enough=enough)
 
@@ -141,11 +129,6 @@ class IronicInventory(inventory.Inventory):
         *,
         enough: int | None = None,
     ) -> Sequence[model.Node]:
-        """List the nodes in the scope, filtered by more parameters.
-
-        :param fields: all known ones, if not given.
-        :param enough: number of nodes after which no page is read.
-        """
         if scope.nothing:
             return []
         if scope.conductor_group is not None:
@@ -177,11 +160,6 @@ class IronicInventory(inventory.Inventory):
         )
 
     def get(self, uuid: str) -> model.Node | None:
-        """Look one node up by its uuid, without any filter.
-
-        ``None`` only if Ironic itself reports that it has no node with this
-        uuid. A credential that may not see the node gets the same answer.
-        """
         if not is_uuid(uuid):
             raise exceptions.IronicError(f'{uuid!r} is not the uuid of a node')
         try:
@@ -200,11 +178,6 @@ class IronicInventory(inventory.Inventory):
         return node
 
     def shard_counts(self) -> Mapping[str | None, int]:
-        """Count the nodes of every shard, also those hidden by credentials.
-
-        Ironic calls "no shard" ``None``, as text: a shard of that name is
-        counted with the nodes that have none.
-        """
         self._require(model.Scope(shard=''))
         counts: dict[str | None, int] = {}
         try:
@@ -286,8 +259,6 @@ def open_inventory(
 ) -> IronicInventory:
     """Build the inventory from ``[ironic]``; nothing is sent yet.
 
-    :param request_id: sent with every request for nodes.
-    :param on_request: fields of :data:`nodes.ON_REQUEST` to read as well.
     :raises ConfigurationError: if a value has not the type of its option.
     :raises IronicError: naming the line that is missing or wrong.
     """

@@ -26,7 +26,6 @@ _FIELDS = ('fields', 'hostname,conductor_group,alive,drivers')
 def read_all(api: IronicAPI, page_size: int) -> Sequence[model.Conductor]:
     """List all conductors, dead ones as well.
 
-    :param page_size: conductors on one page.
     :raises IronicTooOldError: if the server cannot list them.
     :raises IronicError: if it does not, or not in full.
     """

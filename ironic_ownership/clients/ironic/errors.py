@@ -60,8 +60,6 @@ def check_found(answer: requests.Response, uuid: str | None) -> None:
 
     A proxy, a wrong path or another service must never make a node look
     deleted: Ironic sends its version and names the node in its error.
-
-    :raises NotFoundError: for Ironic's own.
     """
     if (
         uuid is not None
@@ -73,11 +71,7 @@ def check_found(answer: requests.Response, uuid: str | None) -> None:
 
 
 def check_accepted(answer: requests.Response) -> None:
-    """Raise Ironic's own refusals of a write.
-
-    :raises BadRequestError: for 400.
-    :raises ConflictError: for 409.
-    """
+    """Raise Ironic's own refusals of a write."""
     refusal = _WRITE_ERRORS.get(answer.status_code)
     if refusal is not None and _is_ironic(answer):
         raise refusal(str(status_error(answer)))
@@ -88,7 +82,6 @@ def _is_ironic(answer: requests.Response) -> bool:
 
 
 def _error_text(answer: requests.Response) -> str:
-    """Return the text of Ironic's error; empty if the body is none."""
     try:
         message = json.loads(answer.content)['error_message']
         if isinstance(message, str):

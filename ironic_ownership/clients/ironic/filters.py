@@ -28,11 +28,7 @@ def in_scope(scope: model.Scope) -> list[tuple[str, str]]:
 
 
 def free(minor: int, resource_class: str | None) -> list[tuple[str, str]]:
-    """Return the query for free nodes, as far as the server can filter.
-
-    :param minor: minor version that the requests use.
-    :param resource_class: exactly as in Ironic; ``None`` for any.
-    """
+    """Return the query for free nodes, as far as the server can filter."""
     filters = [(name, value) for since, name, value in _FREE if since <= minor]
     if resource_class is not None and minor >= _RESOURCE_CLASS:
         filters.append(('resource_class', resource_class))

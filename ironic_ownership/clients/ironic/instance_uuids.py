@@ -30,11 +30,7 @@ State = allocations.AllocationState
 
 
 class IronicInstanceUUIDs(allocations.Allocations):
-    """The nodes of one Ironic, reserved by their instance.
-
-    :param connection: of openstacksdk, with a time-out on its session.
-    :param request_id: "req-" and a uuid, sent with every request.
-    """
+    """The nodes of one Ironic, reserved by their instance."""
 
     def __init__(
         self, connection: sdk.Connection, *, request_id: str | None = None
@@ -92,7 +88,6 @@ class IronicInstanceUUIDs(allocations.Allocations):
     def _unfit(
         self, uuid: str, resource_class: str, traits: Collection[str]
     ) -> str | None:
-        """Return the reason not to reserve the node now, if any."""
         node = self._node(uuid)
         if node is None:
             return 'no such node'
@@ -119,7 +114,6 @@ class IronicInstanceUUIDs(allocations.Allocations):
         return nodes.NodeReader().read(data)
 
     def _put(self, uuid: str, instance_uuid: str, owner: str) -> str | None:
-        """Put the instance on a node; return the error if that fails."""
         mark = {'service': owner, 'instance_uuid': instance_uuid}
         try:
             self._patch(
@@ -147,10 +141,7 @@ class IronicInstanceUUIDs(allocations.Allocations):
         return None if data is None else _read(data)
 
     def delete(self, instance_uuid: str) -> bool:
-        """Take an instance off its node, unless it is deployed.
-
-        Ironic itself would allow that.
-        """
+        """Unlike Ironic itself, refuse for a deployed node."""
         data = self._node_of(instance_uuid)
         if data is None:
             return False

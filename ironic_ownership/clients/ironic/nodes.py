@@ -56,10 +56,7 @@ def is_uuid(value: object) -> bool:
 
 
 def checked_uuid(text: str) -> str:
-    """Return a uuid; another text could change the meaning of a path.
-
-    :raises IronicError: for another text.
-    """
+    """Return a uuid; another text could change the meaning of a path."""
     if not is_uuid(text):
         raise exceptions.IronicError(f'{text!r} is not a uuid')
     return text
@@ -80,12 +77,7 @@ class NodeReader:
         self._traits: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def read(self, data: object) -> model.Node | None:
-        """Convert one node of an answer.
-
-        :param data: from the JSON of the answer.
-        :returns: the node, or ``None``, with a warning, when it has no
-            usable uuid.
-        """
+        """Convert a node; ``None``, with a warning, without a usable uuid."""
         if not isinstance(data, dict) or not is_uuid(data.get('uuid')):
             LOG.warning(
                 'Ironic lists a node without a usable uuid, which is '

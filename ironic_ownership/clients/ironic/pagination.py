@@ -36,7 +36,6 @@ def pages(
     it lacks the filters.
 
     :param collection: such as ``nodes``: the path and the key of the list.
-    :param params: with the fields, ``key`` among them, and all filters.
     :param key: field after whose value the next page begins.
     :raises ListChangedError: if the last item of a page was deleted.
     :raises IronicError: if the list cannot be read to its end.

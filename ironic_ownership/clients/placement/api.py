@@ -50,10 +50,8 @@ class DuplicateProviderError(exceptions.PlacementError):
 
 
 class PlacementAPI:
-    """Placement's API at one microversion.
+    """Requests to one Placement; nothing is sent before the first.
 
-    :param connection: of openstacksdk; nothing is sent before the first
-        request.
     :param request_id: "req-" and a uuid, for the server's log.
     """
 
@@ -145,7 +143,6 @@ def _is_placement(answer: requests.Response) -> bool:
 
 
 def _code_and_text(answer: requests.Response) -> tuple[str, str]:
-    """Return code and text of Placement's error; empty if it is none."""
     try:
         error = json.loads(answer.content)['errors'][0]
         return str(error.get('code') or ''), ' '.join(

@@ -23,11 +23,7 @@ S = TypeVar('S', placement.Inventory, placement.Traits)
 
 
 class PlacementClient(placement.Placement):
-    """The providers of one Placement.
-
-    :param connection: of openstacksdk, with a time-out on its session.
-    :param request_id: "req-" and a uuid, for the server's log.
-    """
+    """The providers of one Placement."""
 
     def __init__(
         self, connection: sdk.Connection, request_id: str | None = None
@@ -143,7 +139,6 @@ class PlacementClient(placement.Placement):
         names: Iterable[str],
         confirm: placement.Confirm | None,
     ) -> None:
-        """Create custom names that this client has not created before."""
         for name in sorted(names):
             path = f'{kind}/{name}'
             if name.startswith('CUSTOM_') and path not in self._created:

@@ -67,8 +67,7 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 def is_configured(conf: cfg.ConfigOpts) -> bool:
     """Tell whether this deployment uses Placement.
 
-    :raises ConfigurationError: if a group's name is nearly the right one, or
-        a value has not the type of its option.
+    :raises ConfigurationError: for a misspelt group, or the type of a value.
     """
     conf.register_opts(OPTS, group=GROUP)
     session.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
@@ -82,20 +81,14 @@ def is_configured(conf: cfg.ConfigOpts) -> bool:
 
 
 def reports(conf: cfg.ConfigOpts) -> bool:
-    """Tell whether inventories are reported to Placement.
-
-    :raises ConfigurationError: as :func:`is_configured`.
-    """
+    """Tell whether inventories are reported to Placement."""
     return is_configured(conf) and bool(
         session.value(conf, GROUP, 'report_inventory')
     )
 
 
 def compare_interval(conf: cfg.ConfigOpts) -> float:
-    """Return the seconds between two comparisons of one provider.
-
-    :raises ConfigurationError: as :func:`is_configured`.
-    """
+    """Return the seconds between two comparisons of one provider."""
     is_configured(conf)
     return float(session.value(conf, GROUP, 'compare_interval'))
 
@@ -105,10 +98,8 @@ def open_placement(
 ) -> client.PlacementClient | None:
     """Build the client from ``[placement]``; nothing is sent yet.
 
-    :param request_id: "req-" and a uuid, sent with its requests.
     :returns: ``None`` if this deployment does not use Placement.
-    :raises ConfigurationError: if a value has not the type of its option,
-        or the group is misspelt.
+    :raises ConfigurationError: for a misspelt group, or the type of a value.
     :raises PlacementError: naming the line that is missing or wrong.
     """
     if not is_configured(conf):
@@ -123,7 +114,6 @@ def open_placement(
 
 
 def _written(conf: cfg.ConfigOpts) -> dict[str, dict[str, list[str]]]:
-    """Return all lines of the files, by group, known or unknown."""
     paths = [pathlib.Path(path) for path in conf.config_file or ()]
     for directory in conf.config_dir or ():
         paths.extend(sorted(pathlib.Path(directory).glob('*.conf')))
@@ -137,15 +127,10 @@ def _written(conf: cfg.ConfigOpts) -> dict[str, dict[str, list[str]]]:
 
 
 def _is_named(conf: cfg.ConfigOpts) -> bool:
-    """Tell whether the credentials come from another source than a file."""
     return any(conf[GROUP][name] for name in ('auth_type', 'auth_section'))
 
 
 def _check_groups(written: Iterable[str]) -> None:
-    """Refuse a misspelt name of the group.
-
-    :raises ConfigurationError: naming it.
-    """
     for group in written:
         near = difflib.get_close_matches(group.lower(), [GROUP], cutoff=0.8)
         if near and group != GROUP:
