@@ -119,5 +119,4 @@ NOTES = {
 
 def cells(of: Iterable[columns.Column[Any]], one: Any) -> dict[str, Any]:
     """Return the cells of one object by key."""
-    shown = tuple(of)
-    return dict(zip(columns.keys(shown), columns.row(shown, one), strict=True))
+    return columns.cells(of, one)

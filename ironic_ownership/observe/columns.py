@@ -48,6 +48,11 @@ def row(columns: Iterable[Column[T]], item: T) -> tuple[Cell, ...]:
     return tuple(column.cell(item) for column in columns)
 
 
+def cells(columns: Iterable[Column[T]], item: T) -> dict[str, Cell]:
+    """Return the cells of one item by the keys of the columns."""
+    return {column.key: column.cell(item) for column in columns}
+
+
 def readable(cell: Cell) -> str | int | float:
     """Return a cell for people: one text, or a number."""
     if cell is None:

@@ -84,16 +84,14 @@ def services(
 
     :param alive: hosts that are members; ``None`` if they are not known.
     """
-    if alive is None:
-        samples = []
-    else:
-        hosts = {row.host for row in rows} | alive
-        samples = [((host,), float(host in alive)) for host in sorted(hosts)]
+    hosts = {row.host for row in rows} | (alive or set())
     return Family(
         f'{PREFIX}_service_alive',
         'Whether the membership sees a service alive: 1 or 0.',
         ('service',),
-        samples,
+        [((host,), float(host in alive)) for host in sorted(hosts)]
+        if alive is not None
+        else [],
     )
 
 
@@ -151,17 +149,11 @@ def reservations(found: Iterable[Reservation]) -> Family:
 
 def taken(seconds: float, age: float) -> list[Family]:
     """Return the duration and the age of the collection."""
+    took, since = (
+        'Seconds that it took to collect these metrics.',
+        'Seconds since these metrics were collected.',
+    )
     return [
-        Family(
-            f'{PREFIX}_metrics_seconds',
-            'Seconds that it took to collect these metrics.',
-            (),
-            [((), seconds)],
-        ),
-        Family(
-            f'{PREFIX}_metrics_age_seconds',
-            'Seconds since these metrics were collected.',
-            (),
-            [((), age)],
-        ),
+        Family(f'{PREFIX}_metrics_seconds', took, (), [((), seconds)]),
+        Family(f'{PREFIX}_metrics_age_seconds', since, (), [((), age)]),
     ]

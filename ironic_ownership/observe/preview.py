@@ -8,9 +8,6 @@ from typing import Any
 from ironic_ownership.engine.decision.preview import Flow, Preview, Transfer
 from ironic_ownership.observe import columns
 
-_Row = dict[str, columns.Cell]
-
-
 _Flow = columns.Column[Flow]
 _Change = columns.Column[tuple[str, Transfer]]
 
@@ -47,44 +44,31 @@ def changes(preview: Preview) -> Iterator[tuple[str, Transfer]]:
             yield kind, transfer
 
 
-def whole(preview: Preview, *, nodes: bool) -> _Row:
+def whole(preview: Preview, *, nodes: bool) -> dict[str, columns.Cell]:
     """Return the whole preview as one object.
 
     :param nodes: whether to name each node.
     """
-    row: _Row = {
+    row: dict[str, columns.Cell] = {
         'nodes': preview.compared,
         'moves': len(preview.transfers),
         'share': columns.rounded(preview.share),
         'instances': sum(t.deployed for t in preview.transfers),
         'stranded': len(preview.stranded),
         'unserved': len(preview.unserved),
-        'flows': [
-            dict(zip(columns.keys(FLOW), columns.row(FLOW, f), strict=True))
-            for f in preview.flows()
-        ],
+        'flows': [columns.cells(FLOW, flow) for flow in preview.flows()],
     }
     if nodes:
-        row['changes'] = [
-            dict(zip(columns.keys(NODE), columns.row(NODE, c), strict=True))
-            for c in changes(preview)
-        ]
+        row['changes'] = [columns.cells(NODE, c) for c in changes(preview)]
     return row
 
 
 def summary(shown: Mapping[str, Any]) -> str:
-    """Return the sums in a few lines.
-
-    :param shown: the object that :func:`whole` returns.
-    """
+    """Return the sums of :func:`whole` in a few lines."""
     nodes, moves = shown['nodes'], shown['moves']
-    lines = [
-        (
-            f'{moves} of {nodes} nodes would move '
-            f'({moves / nodes if nodes else 0.0:.1%}), '
-            f'{shown["instances"]} of them with an instance'
-        )
-    ]
+    share = moves / nodes if nodes else 0.0
+    first = f'{moves} of {nodes} nodes would move ({share:.1%}), '
+    lines = [f'{first}{shown["instances"]} of them with an instance']
     if shown['stranded']:
         lines.append(
             f'{shown["stranded"]} nodes with an instance would be stranded: '

@@ -56,10 +56,7 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """One fault of one node.
-
-    :param code: stable, for scripts.
-    """
+    """One fault of one node, with a code that is stable, for scripts."""
 
     place: str
     node: str | None
@@ -73,8 +70,6 @@ class Fault:
 class Deployment:
     """The deployment in which the nodes would be enrolled.
 
-    :param uuids: of all enrolled nodes.
-    :param names: of all enrolled nodes.
     :param admits: tells whether any service admits a node; ``None`` if the
         services are not known.
     """
@@ -86,12 +81,10 @@ class Deployment:
 
 
 def validate(entries: Iterable[Entry], deployment: Deployment) -> list[Fault]:
-    """Validate nodes before they are enrolled.
+    """Return all faults, in the order of the entries.
 
     Source: out-of-service: a driver without a live conductor is refused
     before the node exists.
-
-    :returns: all faults, in the order of the entries.
     """
     uuids = {uuid.lower(): 'Ironic' for uuid in deployment.uuids}
     named = dict.fromkeys(deployment.names, 'Ironic')

@@ -40,7 +40,6 @@ class Problem:
     """One problem of the deployment.
 
     :param code: stable, for scripts and alert rules.
-    :param what: one phrase for people.
     :param subjects: uuids, hosts or names, all of them, in order.
     :param services: hosts concerned, in addition to the subjects.
     :param hint: the action that resolves it.
@@ -61,8 +60,7 @@ class Facts:
 
     A check uses only the parts that it declared to need.
 
-    :param reporting: whether inventories are reported to Placement by the
-        local configuration.
+    :param reporting: whether the local configuration reports to Placement.
     """
 
     snapshot: deployment_snapshot.DeploymentSnapshot

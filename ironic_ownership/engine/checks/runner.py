@@ -80,21 +80,12 @@ def check(
     *,
     reporting: bool = False,
 ) -> list[Problem]:
-    """Check a deployment.
-
-    :param snapshot: the parts of it that could be read.
-    :param interpret: reads the settings that members advertise.
-    :param reporting: whether nodes are to be reported to Placement.
-    :returns: all problems, errors first.
-    """
+    """Return all problems of a deployment, errors first."""
     return find(Facts(snapshot, interpret, reporting))
 
 
 def find(facts: Facts) -> list[Problem]:
-    """Check the facts of a deployment.
-
-    :returns: all problems, errors first.
-    """
+    """Return all problems that the facts show, errors first."""
     unread = facts.snapshot.unread
     problems: list[Problem] = []
     failed: dict[str, list[str]] = {}
@@ -105,12 +96,9 @@ def find(facts: Facts) -> list[Problem]:
             problems.extend(one.find(facts))
         except exceptions.PluginFaultError as exc:
             failed.setdefault(str(exc), []).append(one.title)
+    code = exceptions.PluginFaultError.code
     for what, titles in failed.items():
-        problems.append(
-            _unknown(
-                exceptions.PluginFaultError.code, what, 'policies', titles
-            )
-        )
+        problems.append(_unknown(code, what, 'policies', titles))
     for part, error in unread.items():
         titles = [one.title for one in _CHECKS if part in one.needs]
         what = f'{part}: {" ".join(str(error).split())}'

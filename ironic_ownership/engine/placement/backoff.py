@@ -77,10 +77,7 @@ class Backoff:
         self._refused.pop(step.uuid, None)
 
     def report(self) -> int:
-        """Update the conditions, which log each change once.
-
-        :returns: the number of refused nodes.
-        """
+        """Log each change once, and return the number of refused nodes."""
         count = len(self._refused)
         if count:
             one = min(self._refused)

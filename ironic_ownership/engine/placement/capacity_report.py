@@ -10,7 +10,6 @@ Source: multiple-compute-hosts, "Proposed change" and "Alternatives".
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 from oslo_log import log
 
@@ -38,7 +37,6 @@ class CapacityReport:
     Threading: one thread.
 
     :param placement: a client that no other thread uses.
-    :ivar counts: its progress, of one provider.
     """
 
     host: str
@@ -54,14 +52,7 @@ class CapacityReport:
         self._uuid = inventory_diff.service_uuid(self.host)
         self._reported: inventory_diff.Resources | None = None
 
-    def withdraw(self, uuid: str) -> None:
-        """Do nothing: the provider is not that of a node."""
-
-    def report(
-        self,
-        seen: refresh_result.RefreshResult,
-        interrupted: Callable[[], bool],
-    ) -> None:
+    def report(self, seen: refresh_result.RefreshResult) -> None:
         """Report the sums, if they have changed.
 
         :raises FencedError: if this service may not act.

@@ -32,11 +32,7 @@ Resources = Mapping[str, placement.Resource]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """Wanted state of a provider.
-
-    :param inventory_part: of the digest.
-    :param traits_part: of the digest.
-    """
+    """Wanted state of a provider, with both parts of its digest."""
 
     resources: Resources
     traits: frozenset[str]
@@ -54,7 +50,6 @@ class Step:
     """One node whose provider is, or may be, out of date.
 
     :param known: digest on record; ``None`` if nothing was ever reported.
-    :param compares: whether it is only compared.
     """
 
     uuid: str
@@ -90,8 +85,7 @@ class Diff:
 
     :param steps: for nodes that are out of date, the most urgent first.
     :param comparisons: for nodes that should be up to date.
-    :param without_class: nodes without a resource class, which are not
-        reported.
+    :param without_class: nodes that are not reported without one.
     """
 
     steps: list[Step] = dataclasses.field(default_factory=list)
@@ -99,19 +93,8 @@ class Diff:
     without_class: list[str] = dataclasses.field(default_factory=list)
 
 
-def class_name(resource_class: str) -> str:
-    """Return Placement's name of a resource class of Ironic.
-
-    Source: the convention of Nova and Ironic, which flavors use.
-    """
-    return flavor_specs.normalised(resource_class)
-
-
 def wanted(node: model.Node, unavailable: str | None) -> Wanted:
-    """Return the wanted provider of a node.
-
-    :param unavailable: the reason why nothing can be scheduled to it.
-    """
+    """Return the wanted provider of a node."""
     resources, inventory_part = _resources(
         node.resource_class, unavailable is not None
     )
@@ -126,7 +109,6 @@ def compare(
 ) -> Diff:
     """Find the nodes whose provider is out of date.
 
-    :param nodes: as they were listed.
     :param records: those of one service, by uuid; other nodes are left out.
     :param to_compare: uuids of nodes whose provider another client may have
         changed.
@@ -198,7 +180,7 @@ def totals(
     for node in nodes:
         if not node.resource_class:
             continue
-        name = class_name(node.resource_class)
+        name = flavor_specs.normalised(node.resource_class)
         total[name] += 1
         code = unavailable[node.uuid]
         own = owners.get(node.uuid) == host
@@ -221,7 +203,8 @@ def _resources(
 ) -> tuple[Resources, str]:
     found: Resources = {}
     if resource_class:
-        name = class_name(resource_class)
+        # Source: the convention of Nova and Ironic, which flavors use.
+        name = flavor_specs.normalised(resource_class)
         found = {name: placement.Resource(1, int(reserved))}
     plain = {name: dataclasses.asdict(r) for name, r in found.items()}
     return found, _digest(plain)

@@ -57,7 +57,6 @@ class InventoryReport:
     :param placement: a client that no other thread uses.
     :param compare_interval: seconds between two comparisons of one provider
         with its wanted state; 0 for never.
-    :ivar counts: its progress.
     """
 
     def __init__(

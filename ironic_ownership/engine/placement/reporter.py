@@ -43,7 +43,7 @@ class PlacementReport:
         if seen.policies.releases_free:
             self._sums_are_gone = False
             self.counts = self.sums.counts
-            self.sums.report(seen, interrupted)
+            self.sums.report(seen)
             return
         self.counts = self.nodes.counts
         self.nodes.report(seen, interrupted)

@@ -18,10 +18,7 @@ from ironic_ownership.engine.queries import explanation, node_query
 
 @dataclasses.dataclass(frozen=True)
 class Allowed:
-    """A node that its owner may act on.
-
-    :param host: the owner.
-    """
+    """A node that its owner, ``host``, may act on."""
 
     uuid: str
     name: str | None
@@ -37,7 +34,6 @@ def check(
 ) -> Allowed:
     """Return the owner of a node, if it may act on it now.
 
-    :param sharded: as for :func:`node_query.explain`.
     :raises NotFoundError: if Ironic does not have the node.
     :raises NodeOutOfServiceError: if no conductor can work on it.
     :raises NotOwnerError: if no service owns it.

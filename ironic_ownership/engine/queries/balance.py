@@ -21,9 +21,9 @@ _USABLE = frozenset(('available', 'active'))
 class Load:
     """Load of one service by the records.
 
-    :param instances: nodes with an instance on record.
     :param unavailable: nodes that nothing can be scheduled to now, with an
-        instance or without; ``None`` while Ironic does not answer.
+        instance or without; ``None`` if Ironic was not asked or did not
+        answer.
     :param of_mean: its nodes against the mean of the services that it is
         compared with, 1.0 being the mean; ``None`` if it is in no group.
     """
@@ -36,10 +36,7 @@ class Load:
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """The nodes of several services that are compared with each other.
-
-    :param nodes: number of nodes by host.
-    """
+    """Numbers of nodes by host, of services that are compared."""
 
     nodes: dict[str, int]
 
@@ -72,7 +69,6 @@ def usable(
     """Tell whether a node can carry an instance, as Ironic describes it.
 
     :param node: ``None`` if Ironic does not list it.
-    :param fleet: the conductors; ``None`` if they are not known.
     """
     return node is not None and not (
         evaluation.is_out_of_service(node, fleet)
@@ -106,10 +102,8 @@ def loads(
     Services of one ring are compared with each other, and services without
     a ring with all others without one.
 
-    :param hosts: the services in question.
     :param nodes: all nodes of Ironic; ``None`` if it does not answer.
     :param peer_groups: ``None`` if liveness is not known.
-    :param fleet: the conductors; ``None`` if they are not known.
     """
     owned: dict[str, list[model.ComputeNode]] = collections.defaultdict(list)
     for record in records:

@@ -16,10 +16,7 @@ from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
 @dataclasses.dataclass(frozen=True)
 class Services:
-    """Snapshot of all services: members, rows and peer groups.
-
-    :param rows: by host.
-    """
+    """Snapshot of all services: members, rows by host, peer groups."""
 
     view: model.View
     rows: Mapping[str, model.Service]
@@ -33,7 +30,7 @@ class Services:
         rows: Sequence[model.Service],
         interpret: policy_set.Interpreter,
     ) -> Services:
-        """Build the snapshot, with its peer groups."""
+        """Return the snapshot with its peer groups."""
         serving = view.serving(rows)
         groups = PeerGroups.of(serving, rows, interpret)
         return cls(serving, {row.host: row for row in rows}, interpret, groups)
@@ -44,7 +41,6 @@ class PolicyResult:
     """Result of one policy of a service for the node.
 
     :param admits: ``None`` for an assigner, and if it is not known.
-    :param detail: one phrase.
     """
 
     policy: model.PolicySettings
@@ -60,7 +56,6 @@ class Candidate:
         not known.
     :param scope: the server-side filter of its policies, if that is known.
     :param considered: whether it takes part in the decision.
-    :param why: one phrase.
     """
 
     host: str

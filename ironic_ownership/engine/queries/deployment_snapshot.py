@@ -36,15 +36,12 @@ class Part(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
-    """Sources to read; each is opened on first use.
-
-    :param reservations: ``None`` for callers that do not need them: there
-        may be one for each node.
-    """
+    """Sources to read; each is opened on first use."""
 
     records: Callable[[], Records]
     inventory: Callable[[], Inventory]
     backend: Callable[[], MembershipBackend]
+    # Not for every caller: there may be one for each node.
     reservations: Callable[[], Reservations] | None = None
 
 
@@ -58,8 +55,7 @@ class Nodes:
         to look up.
     :param unlisted: number of nodes without a shard that were not listed,
         because only nodes of a shard may be.
-    :param conductors: all of them; ``None`` if Ironic does not show them.
-    :param unshown: the error, if it does not.
+    :param unshown: the error, if Ironic does not show its conductors.
     """
 
     listed: Sequence[model.Node]
@@ -72,9 +68,8 @@ class Nodes:
     @functools.cached_property
     def fleet(self) -> evaluation.Fleet | None:
         """The conductors; ``None`` if Ironic does not show them."""
-        if self.conductors is None:
-            return None
-        return evaluation.Fleet.of(self.conductors)
+        known = self.conductors
+        return None if known is None else evaluation.Fleet.of(known)
 
 
 @dataclasses.dataclass(frozen=True)

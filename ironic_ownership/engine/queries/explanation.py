@@ -62,9 +62,8 @@ def companions_scope(
     :returns: ``None`` if the node is decided by itself.
     """
     group = _deciding(node, peer_groups)
-    if group is None or group.policies.assigner is None:
-        return None
-    if group.policies.assigner.node_by_node:
+    assigner = group.policies.assigner if group else None
+    if group is None or assigner is None or assigner.node_by_node:
         return None
     return group.policies.scope
 
@@ -79,10 +78,8 @@ def explain(
 ) -> Explanation:
     """Explain who owns a node, and why.
 
-    :param node: as Ironic describes it; ``None`` for 404.
-    :param record: its record; ``None`` if there is none.
+    :param node: ``None`` if Ironic answers 404.
     :param companions: all nodes of :func:`companions_scope`, if there is one.
-    :param fleet: the conductors; ``None`` if they are not known.
     :raises PluginFaultError: if a policy fails.
     """
     groups = services.peer_groups

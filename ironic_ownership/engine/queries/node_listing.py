@@ -40,8 +40,7 @@ def scope_of(
 ) -> tuple[model.Scope, str]:
     """Return the scope to list, and the host whose records to add.
 
-    :param configured: the scope of the policies configured here.
-    :param host: the service configured here.
+    :param configured: the scope of the local configuration, as is ``host``.
     """
     scope, own = model.Scope(), ''
     if filters.shard is not None:
@@ -84,7 +83,7 @@ def read(
     listed is no orphan before Ironic answers 404 for its uuid, because the
     node may have left the scope: one request for each such record.
 
-    :param scope: filters of the server; law 4 is the caller's.
+    :param scope: the caller keeps law 4.
     :param host: a service whose records are included in any scope.
     :raises OwnershipError: if anything can't be read: a partial list would
         show owned nodes as unowned.
@@ -118,11 +117,11 @@ def _placed(
     group = filters.conductor_group
     for status in statuses:
         place = status.node or status.record
-        if place is None:
-            continue
-        if filters.shard is not None and place.shard != filters.shard:
-            continue
-        if group is None or place.conductor_group == group.lower():
+        if (
+            place is not None
+            and filters.shard in (None, place.shard)
+            and (group is None or place.conductor_group == group.lower())
+        ):
             yield status
 
 

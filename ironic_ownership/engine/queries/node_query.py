@@ -69,7 +69,7 @@ def explain(
 def find(
     ports: Ports, name: str, scope: model.Scope
 ) -> tuple[str | None, Sequence[str]]:
-    """Find the uuid of a node by its name.
+    """Find a node by its name.
 
     A recorded name counts only if Ironic confirms it; then the nodes of the
     scope are searched.

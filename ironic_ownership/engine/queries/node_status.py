@@ -73,17 +73,13 @@ class NodeStatus:
         return known.name if known else None
 
     def is_in(self, states: Collection[str]) -> bool:
-        """Tell whether the node is in one of some states.
-
-        :param states: of :class:`State` and :class:`Availability`.
-        """
+        """Tell whether any :class:`State` or :class:`Availability` fits."""
         found = {str(self.state)}
         if self.availability is not None:
             code = self.availability.code
-            if code is None:
-                found.add(Availability.AVAILABLE)
-            else:
-                found.add(Availability.UNAVAILABLE)
+            found.add(
+                Availability.UNAVAILABLE if code else Availability.AVAILABLE
+            )
             if code is Unavailable.OUT_OF_SERVICE:
                 found.add(Availability.OUT_OF_SERVICE)
         return not found.isdisjoint(states)
@@ -97,10 +93,7 @@ def evaluate(
 ) -> list[NodeStatus]:
     """Return the status of every node and every record.
 
-    :param nodes: all nodes in question.
-    :param records: all records in question; a record whose node is not among
-        ``nodes`` counts as an orphan.
-    :param fleet: the conductors; ``None`` if they are not known.
+    :param records: one whose node is not among ``nodes`` is an orphan.
     :returns: in the order of names, then uuids.
     """
     by_uuid = {record.uuid: record for record in records}

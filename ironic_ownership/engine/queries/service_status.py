@@ -20,8 +20,6 @@ from ironic_ownership.engine.queries.deployment_snapshot import (
     Part,
 )
 
-UNKNOWN = 'unknown'
-
 
 @dataclasses.dataclass(frozen=True)
 class ServiceStatus:
@@ -31,13 +29,9 @@ class ServiceStatus:
     :param member: the member of that host, if the view has one: the active
         process or, without one, a standby.
     :param view_known: whether the membership backend answered.
-    :param nodes: number of compute nodes that it owns.
-    :param instances: number of those with an instance.
-    :param unavailable: number of those that nothing can be scheduled to now;
-        ``None`` if Ironic was not asked or did not answer.
-    :param of_mean: its nodes against the mean of the services that it is
-        compared with, 1.0 being the mean; ``None`` if there are none.
     :param standbys: number of its standby processes.
+
+    The other fields are those of :class:`balance.Load`.
     """
 
     row: model.Service
@@ -57,7 +51,7 @@ class ServiceStatus:
         if it is down and expected back; ``down``, or ``unknown``.
         """
         if not self.view_known:
-            return UNKNOWN
+            return 'unknown'
         if self.member is None:
             return 'away' if self.row.away else 'down'
         active = self.row.incarnation in (None, self.member.incarnation)

@@ -54,12 +54,7 @@ Request = reservation_request.Request
 
 @dataclasses.dataclass(frozen=True)
 class Ports:
-    """Ports of an attempt.
-
-    :param method_of: returns the method of this Ironic; see
-        ``allocation_method``.
-    :param allocations_of: returns the client of a method.
-    """
+    """Ports of an attempt; for ``method_of`` see ``allocation_method``."""
 
     services: eligibility.ServiceReader
     method_of: Callable[[str], allocations.Method]

@@ -26,10 +26,7 @@ _Key = tuple[model.Scope, str | None]
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """Nodes and conductors of one read.
-
-    :param fleet: ``None`` if Ironic does not list its conductors.
-    """
+    """Nodes of one read, and the conductors if Ironic lists them."""
 
     nodes: Sequence[model.Node]
     fleet: evaluation.Fleet | None

@@ -44,11 +44,9 @@ _UNUSED = (None, 'available')
 
 @dataclasses.dataclass(frozen=True)
 class Ports:
-    """Ports of the recovery.
+    """Ports of the recovery; for ``method`` see ``allocation_method``.
 
     :param allocations_of: used by no other thread.
-    :param method: returns the method for a service with these policies;
-        ``None`` if they do not use reservations.
     """
 
     reservations: Reservations

@@ -48,11 +48,7 @@ DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 @dataclasses.dataclass
 class Retry:
-    """Retries idempotent calls.
-
-    :param pauses: seconds between attempts.
-    :param sleep: waits for so many seconds.
-    """
+    """Retries idempotent calls to Ironic while it is unavailable."""
 
     pauses: tuple[float, ...] = PAUSES
     sleep: Callable[[float], None] = time.sleep
@@ -76,7 +72,6 @@ class Releaser:
 
     Threading: any thread, if ``allocations_of`` has clients for each thread.
 
-    :param allocations_of: returns the client of a method.
     :param may_act: raises if the service may no longer act; called before
         each request to Ironic.
     """
@@ -97,9 +92,7 @@ class Releaser:
         """Release a reservation, unless another process has changed it.
 
         :param held: as it was last read.
-        :param detail: the reason.
         :param epoch: of its service, if the service itself releases it.
-        :returns: its new record.
         :raises AllocationInUseError: if Ironic does not free the node; the
             reservation is unchanged then.
         :raises ReservationUnfinishedError: if Ironic does not answer.

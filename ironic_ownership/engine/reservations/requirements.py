@@ -41,8 +41,6 @@ class Requirement:
 
     :param name: of the condition, as in the counts.
     :param fields: the properties that it reads.
-    :param read: returns their value as text, or ``None``.
-    :param fits: whether such a value fulfils the condition.
     """
 
     name: str
@@ -84,23 +82,23 @@ def _disk_mb(
 def _at_least(name: str, field: str, least: float) -> Requirement | None:
     if not least:
         return None
-    return Requirement(
-        name,
-        (field,),
-        lambda properties: _text(properties.get(field)),
-        lambda text: _number(text) >= least,
-    )
+    return _of_property(name, field, lambda text: _number(text) >= least)
 
 
 def _architecture(wanted: str | None) -> Requirement | None:
     if wanted is None:
         return None
     canonical = _canonical_architecture(wanted)
-    return Requirement(
+    return _of_property(
         ARCHITECTURE,
-        ('cpu_arch',),
-        lambda properties: _text(properties.get('cpu_arch')),
+        'cpu_arch',
         lambda text: _canonical_architecture(text) == canonical,
+    )
+
+
+def _of_property(name: str, field: str, fits: Test) -> Requirement:
+    return Requirement(
+        name, (field,), lambda found: _text(found.get(field)), fits
     )
 
 

@@ -50,9 +50,8 @@ def build(
 ) -> Reserver:
     """Build the reserver of one process.
 
-    :param interpret: reads the settings that members advertise.
     :param source_of: returns the own source of each thread.
-    :param allocations_of: returns the thread's client of a method.
+    :param allocations_of: returns the thread's own client of a method.
     """
     nodes = free_node_cache.FreeNodeCache(source_of)
     return Reserver(
@@ -102,8 +101,6 @@ class Reserver:
     ) -> Reservation:
         """Reserve a node; idempotent for the same request.
 
-        :param actor: the client.
-        :returns: the active reservation.
         :raises NoMatchError: if no free node fits, with the counts.
         :raises ServiceRefusedError: if its service is not eligible.
         :raises ReservationConflictError: if the instance has a reservation
@@ -149,8 +146,6 @@ class Reserver:
     ) -> Reservation:
         """Release the node; idempotent.
 
-        :param actor: the client.
-        :returns: the closed reservation.
         :raises NotFoundError: if it does not exist.
         :raises AllocationInUseError: if Ironic does not free it.
         :raises ReservationUnfinishedError: if Ironic does not answer.

@@ -56,7 +56,6 @@ class Choice:
     :param candidates: nodes to try, in this order; all of one resource
         class, because an allocation of Ironic has only one.
     :param examined: number of nodes before any condition.
-    :param fitting: number of nodes that fit.
     :param removed: number of nodes by condition, in the order of the
         conditions; each node counts for the first that it fails. A code of
         :class:`availability.Unavailable` is a condition, too.
@@ -138,7 +137,6 @@ def choose(
     :param owned: uuids of nodes that are owned or held already.
     :param admits: whether the service's policies admit a node; by default
         all.
-    :param limit: maximum number of candidates.
     """
     remaining = _NodeFilter(nodes)
     specs = request.specs()
@@ -285,10 +283,9 @@ def _states(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
 def sample(
     nodes: Sequence[model.Node], instance_uuid: str, limit: int
 ) -> tuple[model.Node, ...]:
-    """Return some of the nodes, ordered by a hash with the instance's uuid.
+    """Return at most ``limit`` nodes of one resource class.
 
-    :param limit: maximum number.
-    :returns: nodes of one resource class, that of the first node.
+    They are ordered by a hash with the instance's uuid.
     """
 
     def rank(text: str) -> bytes:

@@ -6,7 +6,12 @@ from collections.abc import Mapping
 import hypothesis
 from hypothesis import strategies as st
 
-from ironic_ownership.contracts import availability, model, placement
+from ironic_ownership.contracts import (
+    availability,
+    flavor_specs,
+    model,
+    placement,
+)
 from ironic_ownership.engine.placement import inventory_diff
 from tests.unit.engine import world
 
@@ -52,7 +57,7 @@ class TestWanted(unittest.TestCase):
             ('a  b', 'CUSTOM_A_B'),
             ('größe', 'CUSTOM_GR_E'),
         ):
-            self.assertEqual(name, inventory_diff.class_name(asked))
+            self.assertEqual(name, flavor_specs.normalised(asked))
 
     def test_available_node_is_one_unit_with_its_traits(self) -> None:
         wanted = inventory_diff.wanted(node(1, traits=('CUSTOM_A',)), None)
