@@ -15,17 +15,13 @@ from oslo_config import cfg
 from ironic_ownership import plugins
 from ironic_ownership.conf import core as core_conf
 from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import exceptions, model, options, policy
+from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.engine.decision import policy_set, policy_validation
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.host.tuning import Intervals, Tuning
 
 Backend = tuple[type[MembershipBackend], Mapping[str, model.Value]]
-
-
-_POLLS = 20
-"""Polls of the members in one time to live, unless configured otherwise."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +69,9 @@ def _tuning(
     core: Mapping[str, Any],
     policies: Mapping[str, policy_validation.ValidatedPolicy],
 ) -> Tuning:
+    watch = core['watch_interval']
+    if watch is None:
+        watch = min(max(core['member_ttl'] / 20, 0.1), 1.0)
     return Tuning(
         advertised=model.MemberSettings(
             tuple(
@@ -85,7 +84,7 @@ def _tuning(
         ),
         intervals=Intervals(
             heartbeat=core['heartbeat_interval'],
-            watch=_watch_interval(core),
+            watch=watch,
             refresh=core['refresh_interval'],
             restart_grace=core['restart_grace'],
         ),
@@ -97,14 +96,6 @@ def _tuning(
         handover_limit=core['handover_limit'],
         recovery_delay=core['recovery_delay'],
     )
-
-
-def _watch_interval(core: Mapping[str, Any]) -> float:
-    configured: float | None = core['watch_interval']
-    if configured is None:
-        ttl: float = core['member_ttl']
-        return min(max(ttl / _POLLS, 0.1), 1.0)
-    return configured
 
 
 def _remarks(
@@ -134,27 +125,6 @@ def backend(conf: cfg.ConfigOpts) -> Backend:
     return chosen
 
 
-def register_plugin(
-    conf: cfg.ConfigOpts, name: str, target: plugins.Class
-) -> None:
-    """Register the options that a loaded plugin declares.
-
-    :raises cfg.DuplicateOptError: if two plugins declare one option
-        differently.
-    """
-    for option in target.options:
-        conf.register_opt(
-            plugin_conf.to_oslo(option),
-            group=group_of(name, target, option),
-        )
-
-
-def group_of(name: str, target: plugins.Class, option: options.Option) -> str:
-    """Return the configuration group of a plugin's option."""
-    kind = 'policy' if issubclass(target, policy.Policy) else 'backend'
-    return option.group or f'{kind}_{name}'
-
-
 def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
     """Read our own options; invalid ones are at their defaults."""
     values: dict[str, Any] = {}
@@ -165,17 +135,11 @@ def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
             try:
                 value = group[opt.name]
             except (ValueError, cfg.Error) as exc:
-                faults.append(_unreadable(name, opt.name, exc))
+                faults.append(plugin_conf.unreadable(name, opt.name, exc))
             # Used where the database is opened; here only validated.
             if name != 'database':
                 values[opt.name] = value
     return values
-
-
-def _unreadable(group: str, name: str, exc: Exception) -> str:
-    # oslo.config's text begins with its internal name of the place.
-    cause = str(exc).rpartition(' is not valid: ')[2]
-    return f'[{group}] {name}: {cause}'
 
 
 def _host(configured: str, faults: list[str]) -> str:
@@ -212,7 +176,7 @@ def _policies(
     for name in dict.fromkeys(names):
         try:
             target = plugins.policies([name])[name]
-            values = _values(conf, name, target, faults)
+            values = plugin_conf.values(conf, name, target, faults)
             if values is not None:
                 built = target(values)
                 if host is not None:
@@ -245,34 +209,19 @@ def _register_policies(
         if plugin.target is None:
             continue
         try:
-            register_plugin(conf, plugin.name, plugin.target)
+            plugin_conf.register(conf, plugin.name, plugin.target)
         except cfg.DuplicateOptError as exc:
             faults.append(f'policy {plugin.name!r}: {exc}')
             continue
         if plugin.name not in selected:
-            faults.extend(_unused_options(conf, plugin.name, plugin.target))
-
-
-def _unused_options(
-    conf: cfg.ConfigOpts, name: str, target: plugins.Class
-) -> Sequence[str]:
-    found = []
-    for option in target.options:
-        group = group_of(name, target, option)
-        if _is_set(conf, group, option):
-            found.append(
-                f'[{group}] {option.name} is set, but its policy is not '
-                f'selected: add {name!r} to [ownership] policies, or remove '
-                'that line'
+            faults.extend(
+                f'[{group}] {option} is set, but its policy is not '
+                f'selected: add {plugin.name!r} to [ownership] policies, or '
+                'remove that line'
+                for group, option in plugin_conf.configured(
+                    conf, plugin.name, plugin.target
+                )
             )
-    return found
-
-
-def _is_set(conf: cfg.ConfigOpts, group: str, option: options.Option) -> bool:
-    try:
-        return _raw(conf, group, option) != option.default
-    except (ValueError, cfg.Error):
-        return True  # unreadable, so it is set
 
 
 def _backend(
@@ -281,46 +230,15 @@ def _backend(
     name = configured.strip()
     try:
         target = plugins.backend_class(name)
-        register_plugin(conf, name, target)
+        plugin_conf.register(conf, name, target)
     except exceptions.ConfigurationError as exc:
         faults.extend(exc.faults)
         return None
     except cfg.DuplicateOptError as exc:
         faults.append(f'backend {name!r}: {exc}')
         return None
-    values = _values(conf, name, target, faults)
+    values = plugin_conf.values(conf, name, target, faults)
     return None if values is None else (target, values)
-
-
-def _values(
-    conf: cfg.ConfigOpts,
-    name: str,
-    target: plugins.Class,
-    faults: list[str],
-) -> dict[str, model.Value] | None:
-    values: dict[str, model.Value] = {}
-    missing = []
-    for option in target.options:
-        group = group_of(name, target, option)
-        try:
-            values[option.name] = _raw(conf, group, option)
-        except (ValueError, cfg.Error) as exc:
-            missing.append(_unreadable(group, option.name, exc))
-            continue
-        if option.required and values[option.name] is None:
-            missing.append(
-                f'{name!r} is selected, but its option is missing: '
-                f'add "{option.name} = ..." to [{group}]'
-            )
-    faults.extend(missing)
-    return None if missing else values
-
-
-def _raw(
-    conf: cfg.ConfigOpts, group: str, option: options.Option
-) -> model.Value:
-    value = conf[group][option.name]
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _check_intervals(core: Mapping[str, Any], faults: list[str]) -> None:

@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ironic_ownership import plugins, settings
+from ironic_ownership import plugins
 from ironic_ownership.cli import base, errors, plugin
+from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import options
 from ironic_ownership.observe import columns
 
@@ -39,7 +40,7 @@ def _options(shown: plugins.Plugin) -> list[dict[str, Any]]:
     return [
         {
             'name': option.name,
-            'group': settings.group_of(shown.name, target, option),
+            'group': plugin_conf.group_of(shown.name, target, option),
             'type': option.type.value,
             'default': _default(option),
             'required': option.required,

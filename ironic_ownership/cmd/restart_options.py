@@ -12,7 +12,8 @@ from typing import Any
 
 from oslo_config import cfg
 
-from ironic_ownership import plugins, settings, wiring
+from ironic_ownership import plugins, wiring
+from ironic_ownership.conf import plugin as plugin_conf
 
 Option = tuple[str, str]
 """Group and name."""
@@ -43,7 +44,7 @@ def needed_by(before: cfg.ConfigOpts, after: cfg.ConfigOpts) -> list[Option]:
     :raises ValueError: if a new value is none of its option's type.
     """
     of_policies = {
-        (settings.group_of(plugin.name, plugin.target, option), option.name)
+        (plugin_conf.group_of(plugin.name, plugin.target, option), option.name)
         for plugin in plugins.installed(plugins.POLICIES)
         if plugin.target is not None
         for option in plugin.target.options

@@ -1,7 +1,5 @@
 """Laws of every membership backend: join, beat, expire, leave."""
 
-# ruff: noqa: D102 - the name of a test states the law
-
 from __future__ import annotations
 
 import threading

@@ -3,8 +3,6 @@
 An outage expires no member: "no answer" must never look like "no members".
 """
 
-# ruff: noqa: D102 - the name of a test states the law
-
 from __future__ import annotations
 
 from typing import ClassVar

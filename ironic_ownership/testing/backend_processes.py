@@ -3,8 +3,6 @@
 Each is a member by itself: a backend does not know which of them is active.
 """
 
-# ruff: noqa: D102 - the name of a test states the law
-
 from __future__ import annotations
 
 import threading

@@ -1,7 +1,5 @@
 """Laws of the capability ``WATCH``: the store notifies of changes."""
 
-# ruff: noqa: D102 - the name of a test states the law
-
 from __future__ import annotations
 
 import contextlib

@@ -14,8 +14,6 @@ where the sample nodes lack what the policy decides by. Another process has to
 be able to import the class of the policy.
 """
 
-# ruff: noqa: D102 - the name of a test states the law
-
 from __future__ import annotations
 
 import random

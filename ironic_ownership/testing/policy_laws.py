@@ -3,8 +3,6 @@
 ``policy`` has the suites to subclass.
 """
 
-# ruff: noqa: D102 - the name of a test states the law
-
 from __future__ import annotations
 
 import copy

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from oslo_config import cfg
 
 from ironic_ownership import conf as ironic_ownership_conf
-from ironic_ownership import plugins, settings
+from ironic_ownership import plugins
 from ironic_ownership.conf import plugin as plugin_conf
 
 
@@ -30,7 +30,7 @@ def list_opts() -> Sequence[tuple[str, Sequence[cfg.Opt]]]:
                 continue
             found.extend(
                 (
-                    settings.group_of(plugin.name, plugin.target, option),
+                    plugin_conf.group_of(plugin.name, plugin.target, option),
                     [plugin_conf.to_oslo(option)],
                 )
                 for option in plugin.target.options
