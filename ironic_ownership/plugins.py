@@ -44,15 +44,8 @@ class Plugin:
 
 def installed(group: str) -> list[Plugin]:
     """Return every plugin of a group, loaded or with its error, by name."""
-    names = {entry.name for entry in _entry_points(group)}
+    names = {entry.name for entry in entry_points(group)}
     return [_find(group, name) for name in sorted(names)]
-
-
-def entry_points(
-    group: str,
-) -> tuple[importlib.metadata.EntryPoint, ...]:
-    """Return the entry points of a group, without loading any of them."""
-    return _entry_points(group)
 
 
 def policies(names: Iterable[str]) -> dict[str, type[policy.Policy]]:
@@ -117,7 +110,7 @@ def _load(group: str, names: Iterable[str]) -> dict[str, Class]:
 
 
 def _find(group: str, name: str) -> Plugin:
-    entries = [e for e in _entry_points(group) if e.name == name]
+    entries = [e for e in entry_points(group) if e.name == name]
     providers = sorted({d for e in entries for d in _distributions_of(e)})
     where = ' and '.join(providers)
 
@@ -128,7 +121,7 @@ def _find(group: str, name: str) -> Plugin:
         return Plugin(group, name, where or None, error=error)
 
     if not entries:
-        known = ', '.join(sorted({e.name for e in _entry_points(group)}))
+        known = ', '.join(sorted({e.name for e in entry_points(group)}))
         return failed('not installed', f'Installed are: {known or "none"}')
     if len(entries) > 1 or len(providers) > 1:
         return failed(
@@ -150,7 +143,8 @@ def _find(group: str, name: str) -> Plugin:
 
 
 @functools.cache
-def _entry_points(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
+def entry_points(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
+    """Return the entry points of a group, without loading any of them."""
     manager: stevedore.NamedExtensionManager[object] = (
         stevedore.NamedExtensionManager(group, names=[])
     )

@@ -42,7 +42,6 @@ class AllocationState(enum.StrEnum):
 class Allocation:
     """A reservation as Ironic has it.
 
-    :param node_uuid: of the allocated node; ``None`` while there is none.
     :param owner: canonical name of the service for which this project made
         it; ``None`` if another client did.
     """
@@ -95,7 +94,6 @@ class Allocations(abc.ABC):
 
         :param resource_class: of all the candidates, exactly as in Ironic.
         :param candidates: uuids of the acceptable nodes; at least one.
-        :param owner: canonical name of the service.
         :param traits: checked by Ironic, too.
         :returns: ``ACTIVE``, or ``ERROR`` if none of them was available, or
             ``ALLOCATING`` if Ironic took longer than a bounded time.

@@ -53,7 +53,7 @@ WITH_INSTANCE = frozenset((Unavailable.IN_USE, Unavailable.RESERVED))
 class Evaluation:
     """Availability of one node, evaluated at one moment.
 
-    :param code: the reason why it is unavailable; ``None`` if it is not.
+    :param code: ``None`` if the node is available.
     :param detail: the facts behind the code, for the operator.
     """
 
@@ -62,4 +62,3 @@ class Evaluation:
 
 
 AVAILABLE = Evaluation()
-"""The node can be scheduled to."""

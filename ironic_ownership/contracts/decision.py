@@ -23,9 +23,8 @@ class Decision:
     """The owner of one node, or none, with a stable reason code.
 
     A decision does not name its node, so that equal decisions are shared.
-    ``contenders`` are the hosts whose policies admit the node when they do
-    not agree on one owner; ``contest`` is the kind of disagreement.
-    ``filtered`` marks a node that its owner keeps although the owner's
+    ``contenders`` are hosts that admit the node and do not agree on one
+    owner. ``filtered`` marks a node that its owner keeps although the owner's
     policies no longer admit it. ``wanted_by`` is the service that the
     policies choose while the record keeps the node elsewhere.
     """

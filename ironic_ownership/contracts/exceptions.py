@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 class OwnershipError(Exception):
     """Root of every error this project raises on purpose.
 
-    :param message: what is wrong, and where.
     :param hint: what the operator can do about it.
     """
 
@@ -46,10 +45,8 @@ class PolicySettingsError(OwnershipError):
 class PluginError(OwnershipError):
     """A plugin is missing, broken, ambiguous or breaks the contract.
 
-    :param group: entry-point group it was looked for in.
-    :param name: entry-point name.
-    :param distribution: package and version that brings it, or ``None``.
-    :param cause: the fault.
+    :param group: of its entry point.
+    :param distribution: name and version of its package, if it has one.
     """
 
     code = 'plugin'
@@ -122,8 +119,7 @@ class FencedError(RecordsError):
 class StandbyError(RecordsError):
     """Another live process of the host is active: stand by for it.
 
-    :param host: the service.
-    :param active: incarnation of the process that is active.
+    :param active: its incarnation.
     """
 
     code = 'standby'
@@ -138,11 +134,7 @@ class StandbyError(RecordsError):
 
 
 class ServiceInUseError(RecordsError):
-    """A service cannot be deleted while nodes or instances name it.
-
-    :param compute_nodes: number of compute nodes that name it.
-    :param instances: number of open instances that name it.
-    """
+    """A service cannot be deleted while nodes or open instances name it."""
 
     code = 'service_in_use'
 
@@ -239,8 +231,6 @@ class NodeOutOfServiceError(OwnershipError):
     """No conductor that is alive can work on the node.
 
     :param uuid: of the node.
-    :param driver: the node's.
-    :param conductor_group: the node's; empty for the default group.
     :param needed: conductors that had the driver in that group and are not
         alive, as far as Ironic still lists them.
     """
@@ -302,7 +292,7 @@ class ReservationConflictError(OwnershipError):
 class ReservationUnfinishedError(OwnershipError):
     """A reservation, or its deletion, has begun and its result is unknown.
 
-    :param reservation_id: of the reservation, which is on record.
+    The reservation is on record.
     """
 
     code = 'reservation_unfinished'
@@ -324,8 +314,7 @@ class NoMatchError(OwnershipError):
     """No free node fits a request.
 
     :param nodes: number of nodes that were checked.
-    :param removed: number of nodes that each condition removed, by the name
-        of the condition, in the order in which they were applied.
+    :param removed: number of nodes that each condition removed, in order.
     """
 
     code = 'no_match'

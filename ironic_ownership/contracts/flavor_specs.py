@@ -66,16 +66,8 @@ def read(
             faults.add(
                 f'image.properties.{name}', 'only a flavor asks for resources'
             )
-    return reading.result(
-        next(
-            (
-                image_properties[a]
-                for a in _ARCHITECTURES
-                if image_properties.get(a)
-            ),
-            None,
-        )
-    )
+    stated = (image_properties.get(name) for name in _ARCHITECTURES)
+    return reading.result(next(filter(None, stated), None))
 
 
 class _Reading:

@@ -25,16 +25,11 @@ class Inventory(abc.ABC):
 
     @abc.abstractmethod
     def scan(self, scope: model.Scope) -> Sequence[model.Node]:
-        """List every node in the scope once: the whole list or an error.
-
-        A pagination that fails or restarts never yields a part of the list.
-        """
+        """List every node in the scope once, never a part of the list."""
 
     @abc.abstractmethod
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
-        """List the nodes in the scope that have an instance: all or an error.
-
-        Much cheaper than a scan: two fields of those nodes only.
+        """List all nodes in the scope with an instance, cheaper than a scan.
 
         :returns: uuid of the instance, by uuid of the node.
         """
@@ -74,17 +69,13 @@ class Inventory(abc.ABC):
 
     @abc.abstractmethod
     def get(self, uuid: str) -> model.Node | None:
-        """Look one node up by its uuid, without any filter.
-
-        :returns: the node, or ``None`` when Ironic answers 404.
-        """
+        """Get a node without any filter; ``None`` if Ironic answers 404."""
 
     @abc.abstractmethod
     def shard_counts(self) -> Mapping[str | None, int]:
         """Count the nodes of every shard, also those it may not list.
 
-        :returns: number of nodes by shard; the key ``None`` holds those
-            without a shard.
+        :returns: by shard; the key ``None`` is for nodes without one.
         """
 
     @abc.abstractmethod

@@ -27,7 +27,6 @@ def canonical_host(host: str) -> str:
     Nova compares host names case-sensitively in one place and not in another,
     and loses half of the nodes when the case changes.
 
-    :param host: a host name as an operator wrote it.
     :returns: the name without surrounding white space, in lower case.
     """
     return host.strip().lower()

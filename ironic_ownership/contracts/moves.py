@@ -42,9 +42,7 @@ class MoveState(enum.StrEnum):
 class NodeMove:
     """One node of a move: its state at the time of the gates, its result.
 
-    :param uuid: of the node.
     :param source: owner on record; ``None`` if it is unowned.
-    :param source_epoch: epoch of that owner.
     :param instance_uuid: open instance on record.
     :param detail: the reason of a refusal, or the overridden gates.
     """
@@ -64,7 +62,6 @@ class Move:
     :param request_id: ``req-`` and a uuid; also in the logs.
     :param destination: canonical name of the service that gets the nodes.
     :param actor: user and place.
-    :param reason: in the operator's words.
     :param overrides: codes of the gates that were overridden.
     :param created_at: seconds since the epoch, by the database's clock;
         ``None`` before it is stored.
@@ -82,9 +79,8 @@ class Move:
     @property
     def state(self) -> MoveState:
         """The progress, from the states of the nodes."""
-        if self.counts.get(NodeState.PLANNED):
-            return MoveState.UNFINISHED
-        return MoveState.DONE
+        planned = self.counts.get(NodeState.PLANNED)
+        return MoveState.UNFINISHED if planned else MoveState.DONE
 
 
 class Moves(abc.ABC):
@@ -117,10 +113,9 @@ class Moves(abc.ABC):
         All are refused if the destination is disabled or forced down and that
         gate was not overridden. Liveness is left to the gates.
 
-        :param nodes: of this move, in the state in which the gates were
-            evaluated.
-        :returns: for each of them, in order, its result; one that is no
-            longer planned keeps its result.
+        :param nodes: as they were when the gates were evaluated.
+        :returns: the result of each, in order; one that is no longer planned
+            keeps its result.
         :raises NotFoundError: if there is no such move.
         """
 
@@ -142,7 +137,7 @@ class Moves(abc.ABC):
 
     @abc.abstractmethod
     def find(self, request_id: str) -> Move | None:
-        """Return one move, or ``None`` if it does not exist."""
+        """Return one move, if it exists."""
 
     @abc.abstractmethod
     def nodes(

@@ -20,10 +20,7 @@ FIRST_GENERATION = 0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resource:
-    """Amount of one resource class in a provider, in units of it.
-
-    The fields are Placement's own.
-    """
+    """Amount of one resource class in a provider; Placement's fields."""
 
     total: int
     reserved: int = 0
@@ -35,10 +32,7 @@ class Resource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
-    """Resources of a provider, by resource class.
-
-    :param generation: of the provider when it was read.
-    """
+    """Resources of a provider, by resource class, at one generation of it."""
 
     generation: int
     resources: Mapping[str, Resource] = dataclasses.field(default_factory=dict)
@@ -46,10 +40,7 @@ class Inventory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Traits:
-    """Traits of a provider.
-
-    :param generation: of the provider when it was read.
-    """
+    """Traits of a provider, at one generation of it."""
 
     generation: int
     names: frozenset[str] = frozenset()
@@ -70,10 +61,7 @@ class Placement(abc.ABC):
 
     @abc.abstractmethod
     def consumers(self, uuid: str) -> frozenset[str] | None:
-        """Return the consumers with allocations of the node's provider.
-
-        :returns: their uuids; ``None`` if there is no provider.
-        """
+        """Return the uuids of the consumers; ``None`` without a provider."""
 
     @abc.abstractmethod
     def put_provider(
@@ -140,7 +128,6 @@ class Placement(abc.ABC):
         Retries like :meth:`put_inventory`.
 
         :param generation: of the provider, if it is known; saves a request.
-        :returns: the traits as they are now.
         :raises NoProviderError: if the node has no provider.
         :raises PlacementRefusedError: if a standard trait does not exist.
         """

@@ -18,7 +18,6 @@ from ironic_ownership.contracts.availability import Evaluation
 class Claim:
     """Become the owner of a node, if its record is still as it was seen.
 
-    :param node: the node, as Ironic described it.
     :param seen_host: owner on record when the decision was made; ``None``
         without a record and for an unowned node.
     :param seen_epoch: epoch of that owner then. The claim fences the owner
@@ -109,6 +108,8 @@ class Outcome:
 class Records(abc.ABC):
     """Services, compute nodes, instances and events.
 
+    ``host`` is a canonical name, ``actor`` the client, for the event.
+
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
     :class:`RecordsUnavailableError` when the database does not answer.
     """
@@ -161,7 +162,6 @@ class Records(abc.ABC):
         named one, or any once that one is dead, can register.
 
         :param incarnation: the standby that takes over.
-        :param actor: the client, for the event.
         :returns: the service as it is now, ``fenced``.
         :raises NotFoundError: if there is no such service.
         """
@@ -210,8 +210,6 @@ class Records(abc.ABC):
         again. Taking that back does not unfence: the host registers again by
         itself.
 
-        :param host: canonical name of the service.
-        :param actor: the client, for the event.
         :param disabled_reason: kept while the service is disabled.
         :returns: the service as it is now.
         :raises NotFoundError: if there is no such service; none is created.
@@ -224,7 +222,6 @@ class Records(abc.ABC):
         Liveness is not checked here. A service of that host which registers
         later has a greater epoch than this one ever had.
 
-        :param actor: the client, for the event.
         :raises NotFoundError: if there is no such service.
         :raises ServiceInUseError: if a compute node or an open instance
             names it; nothing is changed.
@@ -242,10 +239,7 @@ class Records(abc.ABC):
     def compute_nodes_near(
         self, host: str, scope: model.Scope
     ) -> Sequence[model.ComputeNode]:
-        """Return those of one host, and those last seen in a scope.
-
-        One query, regardless of the number of nodes.
-        """
+        """Return those of one host or last seen in a scope. One query."""
 
     @abc.abstractmethod
     def compute_nodes_by_uuid(

@@ -34,10 +34,8 @@ class Removals(abc.ABC):
         The row stays, marked: a node that returns gets it back. Later writes
         of the owner about the node are refused. Leaves one event.
 
-        :param seen_host: owner on record when the gates were evaluated;
-            ``None`` if there was none.
-        :param seen_epoch: epoch of that owner then; ``None`` if it had no
-            row, or there was none.
+        :param seen_host: owner on record when the gates were evaluated.
+        :param seen_epoch: epoch of that owner then, if it had a row.
         :param actor: user and place, for the event.
         :returns: ``False`` if there is no such record, or owner, epoch or
             instance are not as seen; then nothing was changed.

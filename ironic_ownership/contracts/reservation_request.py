@@ -38,19 +38,12 @@ class Request:
     Source: multiple-compute-hosts, "Proposed change": at a minimum all
     fields of the flavor. Requests of the same meaning are equal.
 
-    :param instance_uuid: of the instance that the node is for.
     :param service: canonical name of the service that is to own the node.
     :param resource_class: Ironic's name of it, exactly.
-    :param traits: the node has to have all of them.
-    :param forbidden_traits: the node may have none of them.
-    :param memory_mb: in MB; here and below 0 means no requirement.
-    :param vcpus: number of processors.
-    :param root_gb: in GB.
-    :param ephemeral_gb: in GB, in addition.
+    :param memory_mb: here and below 0 means no requirement.
+    :param ephemeral_gb: in addition to ``root_gb``.
     :param swap: in MB, as in a flavor, in addition.
-    :param extra_specs: of the flavor.
-    :param image_id: of the image; kept, but nothing depends on it.
-    :param image_properties: of the image.
+    :param image_id: kept, but nothing depends on it.
     :param node: uuid or name of the only acceptable node.
     """
 
@@ -94,10 +87,7 @@ class Request:
         data['traits'] = list(self.traits)
         data['forbidden_traits'] = list(self.forbidden_traits)
         data['extra_specs'] = dict(self.extra_specs)
-        image = {
-            'id': self.image_id,
-            'properties': dict(self.image_properties),
-        }
+        image = {'id': self.image_id, 'properties': {**self.image_properties}}
         data['image'] = {k: v for k, v in image.items() if v}
         return {name: value for name, value in data.items() if value}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 _Value = TypeVar('_Value')
@@ -30,10 +30,9 @@ class Faults:
         self.found: list[str] = []
 
     def add(self, where: str, what: str) -> None:
-        """Note a fault.
+        """Add a fault.
 
         :param where: key of the request, with a path if it is nested.
-        :param what: the fault, and the expected value.
         """
         self.found.append(f'{where}: {what}')
 
@@ -118,13 +117,12 @@ def read_known(
     value: object,
     where: str,
     faults: Faults,
-    known: Iterable[str],
+    known: Collection[str],
 ) -> dict[str, object]:
     """Return an object without its ``null`` values; refuse unknown keys."""
     if not isinstance(value, dict):
         faults.add(where or 'request', f'{shown(value)} is not an object')
         return {}
-    known = list(known)
     for name in value:
         if name not in known:
             faults.add(

@@ -38,14 +38,10 @@ OPEN = frozenset(ReservationState) - {ReservationState.CLOSED}
 class Reservation:
     """A node that is held, was held, or is to be held for an instance.
 
-    :param id: uuid of the reservation itself.
     :param host: canonical name of the service that is to own the node.
-    :param node_uuid: ``None`` while there is none.
-    :param method: the means by which the node is reserved in Ironic.
-    :param created_at: seconds since the epoch, by the database's clock.
-    :param updated_at: the same, of the last change.
-    :param expires_at: the same; ``None`` if it does not expire. A confirmed
-        one never does.
+    :param created_at: here and below seconds since the epoch, by the
+        database's clock.
+    :param expires_at: a confirmed one never does.
     :param confirmed: whether the node is in use, as observed or as a client
         stated.
     :param detail: explanation of its state.
@@ -175,7 +171,7 @@ class Reservations(abc.ABC):
 
     @abc.abstractmethod
     def find(self, reservation_id: str) -> Reservation | None:
-        """Return one reservation, or ``None`` if there is no such one."""
+        """Return one reservation, if it exists."""
 
     @abc.abstractmethod
     def of_instance(self, instance_uuid: str) -> Reservation | None:
@@ -192,7 +188,6 @@ class Reservations(abc.ABC):
     ) -> Sequence[Reservation]:
         """Return reservations, oldest first.
 
-        :param limit: length of the list.
         :param marker: id of the one after which the list begins.
         """
 

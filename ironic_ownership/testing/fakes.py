@@ -8,6 +8,7 @@ real: those of a deployment, on a database in a temporary directory.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,14 +20,13 @@ from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.records import Records
 
 
+@dataclasses.dataclass
 class FakeClock:
     """A clock that only a test moves; call it to read the seconds."""
 
-    def __init__(self, now: float = 1000.0) -> None:
-        self.now = now
+    now: float = 1000.0
 
     def __call__(self) -> float:
-        """Return the time."""
         return self.now
 
     def elapse(self, seconds: float) -> None:
@@ -62,27 +62,19 @@ class FakeInventory(Inventory):
 
     def scan(self, scope: model.Scope) -> Sequence[model.Node]:
         self._called('scan', scope)
-        return [
-            node
-            for node in self.nodes.values()
-            if scope.matches(node.shard, node.conductor_group)
-        ]
+        return self._within(scope)
 
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
         self._called('instances', scope)
         return {
             node.uuid: node.instance_uuid
-            for node in self.nodes.values()
+            for node in self._within(scope)
             if node.instance_uuid
-            and scope.matches(node.shard, node.conductor_group)
         }
 
     def count(self, scope: model.Scope) -> int:
         self._called('count', scope)
-        return sum(
-            scope.matches(node.shard, node.conductor_group)
-            for node in self.nodes.values()
-        )
+        return len(self._within(scope))
 
     def get(self, uuid: str) -> model.Node | None:
         self._called('get', uuid)
@@ -102,6 +94,13 @@ class FakeInventory(Inventory):
         return [
             model.Conductor(f'conductor-{group}', group, frozenset(some))
             for group, some in drivers.items()
+        ]
+
+    def _within(self, scope: model.Scope) -> list[model.Node]:
+        return [
+            node
+            for node in self.nodes.values()
+            if scope.matches(node.shard, node.conductor_group)
         ]
 
     def _called(self, method: str, argument: Any) -> None:
