@@ -7,8 +7,7 @@ uses.
 
 from __future__ import annotations
 
-from ironic_ownership.wiring.member_policies import interpret
 from ironic_ownership.wiring.opts import list_opts
-from ironic_ownership.wiring.process import Wiring
+from ironic_ownership.wiring.process import Wiring, interpret
 
 __all__ = ('Wiring', 'interpret', 'list_opts')

@@ -33,15 +33,12 @@ from ironic_ownership.engine.placement import (
     reporter,
 )
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.wiring import member_policies, reservations
-from ironic_ownership.wiring.container import Container
+from ironic_ownership.wiring import reservations
+from ironic_ownership.wiring.process import Wiring, interpret
 
 
-def build(wired: Container) -> tuple[Host, Reload]:
-    """Build the host process of this configuration, and its reload.
-
-    :raises OwnershipError: if any part of it can't work.
-    """
+def build(wired: Wiring) -> tuple[Host, Reload]:
+    """Build the host process of this configuration, and its reload."""
     settings, tuning = wired.settings, wired.settings.tuning
     context = _context(wired)
     operator_log = OperatorLog(settings.host, context.conditions)
@@ -112,7 +109,7 @@ def build(wired: Container) -> tuple[Host, Reload]:
     )
 
 
-def _context(wired: Container) -> ServiceContext:
+def _context(wired: Wiring) -> ServiceContext:
     settings = wired.settings
     return ServiceContext(
         settings.host,
@@ -120,7 +117,7 @@ def _context(wired: Container) -> ServiceContext:
             wired.records,
             wired.inventory,
             wired.backend,
-            member_policies.interpret,
+            interpret,
             wired.placement_of(),
         ),
         Fence(settings.member_ttl, settings.fence_margin),
@@ -129,7 +126,7 @@ def _context(wired: Container) -> ServiceContext:
 
 
 def _placement_loop(
-    wired: Container, context: ServiceContext
+    wired: Wiring, context: ServiceContext
 ) -> loop.PlacementLoop | None:
     placement = wired.placement_of()
     if placement is None or not wired.reports_inventory:
@@ -154,7 +151,7 @@ def _placement_loop(
     )
 
 
-def _prepare(wired: Container) -> None:
+def _prepare(wired: Wiring) -> None:
     wired.ready_records()
     wired.inventory.check(wired.scope)
     reservations.check_method(wired, wired.policies)

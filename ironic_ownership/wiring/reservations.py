@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from ironic_ownership.contracts.allocations import Allocations, Method
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.wiring import member_policies
-from ironic_ownership.wiring.container import Container
+from ironic_ownership.wiring.process import Wiring, interpret
 
 if TYPE_CHECKING:
     from ironic_ownership.engine.membership.service_context import (
@@ -19,12 +18,8 @@ if TYPE_CHECKING:
     from ironic_ownership.engine.reservations.reserver import Reserver
 
 
-def reserver(wired: Container, request_id: str | None = None) -> Reserver:
-    """Build the reserver, for any number of threads.
-
-    :param request_id: sent to Ironic with each request.
-    :raises OwnershipError: if database or Ironic can't be used.
-    """
+def reserver(wired: Wiring, request_id: str | None = None) -> Reserver:
+    """Build the reserver, for any number of threads."""
     from ironic_ownership.engine.reservations.reserver import build
 
     mine = threading.local()
@@ -36,19 +31,18 @@ def reserver(wired: Container, request_id: str | None = None) -> Reserver:
         source: Inventory = mine.source
         return source
 
-    reservations = wired.ready_reservations()
     return build(
         wired.records,
-        reservations,
+        wired.ready_reservations(),
         wired.backend,
-        member_policies.interpret,
+        interpret,
         source_of,
         allocations_of(wired, request_id),
     )
 
 
 def allocations_of(
-    wired: Container, request_id: str | None = None
+    wired: Wiring, request_id: str | None = None
 ) -> release.AllocationsOf:
     """Return a function that gives each thread its own clients."""
     from ironic_ownership.clients.ironic.allocation_factory import (
@@ -57,9 +51,7 @@ def allocations_of(
 
     mine = threading.local()
 
-    def opened_for(
-        method: Method,
-    ) -> Allocations:
+    def opened_for(method: Method) -> Allocations:
         opened: dict[str, Allocations] = mine.__dict__
         if method.value not in opened:
             with wired.options_lock:
@@ -71,9 +63,7 @@ def allocations_of(
     return opened_for
 
 
-def recovery_of(
-    wired: Container, context: ServiceContext
-) -> recovery.Recovery:
+def recovery_of(wired: Wiring, context: ServiceContext) -> recovery.Recovery:
     """Build the recovery of unfinished reservations of the service."""
     from ironic_ownership.engine.reservations import (
         allocation_method,
@@ -98,7 +88,7 @@ def recovery_of(
     )
 
 
-def check_method(wired: Container, policies: policy_set.PolicySet) -> None:
+def check_method(wired: Wiring, policies: policy_set.PolicySet) -> None:
     """Refuse policies whose allocation method this Ironic lacks."""
     from ironic_ownership.engine.reservations import allocation_method
 

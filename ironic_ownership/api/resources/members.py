@@ -31,15 +31,15 @@ _TYPES: schemas.Types = {
 
 def _list(request: Request) -> Answer:
     context = request.context
-    found = member_listing.take(
+    readings, doubts = member_listing.take(
         lambda: context.records, context.backend, context.interpret
     )
     return request.page(
         'members',
-        found.readings,
+        readings,
         lambda reading: f'{reading.member.host}/{reading.member.incarnation}',
         lambda reading: schemas.cells(service.MEMBER, reading),
-        found.doubts,
+        doubts,
     )
 
 

@@ -51,7 +51,6 @@ def decide(
 def _desired(
     nodes: Iterable[model.Node], peer_groups: PeerGroups
 ) -> Iterable[tuple[Sequence[model.Node], Sequence[Decision]]]:
-    """Yield nodes, and the decisions of the policies alone."""
     by_groups: dict[tuple[int, ...], list[model.Node]] = {}
     for admitting, admitted in _admitted(nodes, peer_groups):
         by_groups.setdefault(admitting, []).extend(admitted)
@@ -161,7 +160,7 @@ def _with_record(
 
 
 def _may_leave(owner: str, desired: Decision, peer_groups: PeerGroups) -> bool:
-    """Tell whether a free node may leave the owner on record by itself.
+    """Tell whether a free node may leave its owner automatically.
 
     Source: ironic-shards, "Data model impact": only in hash ring mode, and
     only with more than one peer. Both sides have to be in it: a node never

@@ -104,10 +104,7 @@ class PeerGroups:
 def _away(
     rows: Iterable[model.Service], view: model.View
 ) -> list[model.Member]:
-    """Return the services that are away, as they were when they left.
-
-    From the records alone, so that every process gets the same result.
-    """
+    # From the records alone, so that every process gets the same result.
     return [
         model.Member(
             row.host,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import dataclasses
 import threading
 from collections.abc import Callable, Iterator
 
@@ -24,14 +25,11 @@ def unknown_origin(target: type[policy.Policy]) -> str:
     return ''
 
 
+@dataclasses.dataclass
 class Watch:
-    """The plugin call in progress in one thread.
+    """The plugin call in progress in one thread."""
 
-    :ivar calling: policy, method and origin; ``None`` between two calls.
-    """
-
-    def __init__(self) -> None:
-        self.calling: tuple[policy.Policy, str, Origin] | None = None
+    calling: tuple[policy.Policy, str, Origin] | None = None
 
     def words(self) -> str:
         """Return the call in progress, in words."""

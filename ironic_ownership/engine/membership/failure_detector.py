@@ -126,7 +126,7 @@ class FailureDetector:
         return self.liveness.dead - before.dead
 
     def _is_proven(self, host: str, polled: float) -> bool:
-        """Tell whether a beat, and then a poll, followed the first miss."""
+        # A beat, and then a poll, have to follow the first miss.
         return (
             self._missed_since[host] < self._beat_started
             and self._beat_ended <= polled

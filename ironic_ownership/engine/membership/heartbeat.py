@@ -6,6 +6,7 @@ the right to act ends. Nothing here sends requests to Ironic.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable
 
@@ -25,6 +26,7 @@ SHORTEST_POLL = 0.05
 """Seconds between two polls, regardless of the next expiry."""
 
 
+@dataclasses.dataclass(eq=False)
 class Heartbeat:
     """Keeps one process a member.
 
@@ -32,21 +34,16 @@ class Heartbeat:
     :param watch_interval: seconds between two polls of the members.
     """
 
-    def __init__(
-        self,
-        context: ServiceContext,
-        member: LocalMember,
-        *,
-        interval: float,
-        watch_interval: float,
-    ) -> None:
-        self._member = member
-        self._backend = context.ports.backend
-        self._fence = context.fence
-        self._conditions = context.conditions
-        self._clock = context.clock
-        self._interval = interval
-        self._watch_interval = watch_interval
+    context: ServiceContext
+    member: LocalMember
+    _: dataclasses.KW_ONLY
+    interval: float
+    watch_interval: float
+
+    def __post_init__(self) -> None:
+        self._backend = self.context.ports.backend
+        self._conditions = self.context.conditions
+        self._clock = self.context.clock
         self._watches = (
             capabilities.Capability.WATCH in self._backend.capabilities
         )
@@ -57,7 +54,7 @@ class Heartbeat:
 
     def change_intervals(self, interval: float, watch_interval: float) -> None:
         """Use other intervals from now on. Any thread."""
-        self._interval, self._watch_interval = interval, watch_interval
+        self.interval, self.watch_interval = interval, watch_interval
         self._beat_at = self._clock()  # do not wait for a long old interval
         self._changed.set()
 
@@ -86,7 +83,7 @@ class Heartbeat:
         """
         while not self._stopping.is_set():
             self._beat()
-            if self._member.is_member:
+            if self.member.is_member:
                 return
             self._changed.wait(self._beat_at - self._clock())
             self._changed.clear()
@@ -100,10 +97,10 @@ class Heartbeat:
                 self._conditions.report(
                     'heartbeat', f'heartbeat failed: {exc}'
                 )
-                self._wait_for_change(self._watch_interval)
+                self._wait_for_change(self.watch_interval)
             except Exception:  # the process must go on beating
                 LOG.exception('heartbeat failed with an unexpected error')
-                self._wait_for_change(self._watch_interval)
+                self._wait_for_change(self.watch_interval)
             else:
                 self._conditions.clear(
                     'heartbeat', 'heartbeat succeeded again'
@@ -111,48 +108,46 @@ class Heartbeat:
 
     def _step(self) -> None:
         now = self._clock()
-        if now >= self._beat_at or self._member.wants_beat:
+        if now >= self._beat_at or self.member.wants_beat:
             self._beat()
-        elif not self._member.may_poll or not self._is_poll_due(now):
+        elif not self.member.may_poll or not (
+            now >= self._poll_at or self._answered.is_set()
+        ):
             self._wait(now)
         elif self._could_outlast_fence():
             self._beat()
         else:
             self._answered.clear()
-            self._member.poll()
+            self.member.poll()
             self._schedule_poll()
 
-    def _is_poll_due(self, now: float) -> bool:
-        return now >= self._poll_at or self._answered.is_set()
-
     def _beat(self) -> None:
-        self._beat_at = self._clock() + self._interval
-        self._member.beat()
+        self._beat_at = self._clock() + self.interval
+        self.member.beat()
         self._schedule_poll()
 
     def _schedule_poll(self) -> None:
-        self._poll_at = self._clock() + self._watch_interval
-        if self._watches and not self._member.wants_poll:
+        self._poll_at = self._clock() + self.watch_interval
+        if self._watches and not self.member.wants_poll:
             self._poll_at = max(self._poll_at, self._beat_at)
-        expiry = self._member.next_expiry
+        expiry = self.member.next_expiry
         if expiry is not None:
             # A member that expires is found missing then, not later.
             soonest = self._clock() + SHORTEST_POLL
             self._poll_at = min(self._poll_at, max(soonest, expiry))
 
     def _could_outlast_fence(self) -> bool:
-        """Tell whether the right could end while a poll hangs."""
-        return 0 < self._fence.remaining <= self._backend.call_timeout
+        return 0 < self.context.fence.remaining <= self._backend.call_timeout
 
     def _wait(self, now: float) -> None:
         until = self._beat_at
-        if self._member.may_poll:
+        if self.member.may_poll:
             until = min(until, self._poll_at)
         timeout = max(until - now, 0.0)
         if (
             not self._watches
-            or not self._member.may_poll
-            or self._member.awaits_records
+            or not self.member.may_poll
+            or self.member.awaits_records
         ):
             self._wait_for_change(timeout)
             return
@@ -165,7 +160,7 @@ class Heartbeat:
         except exceptions.MembershipError:
             # The next beat reports the error; until then, do not hurry.
             self._poll_at = self._clock()
-            self._wait_for_change(min(timeout, self._watch_interval))
+            self._wait_for_change(min(timeout, self.watch_interval))
 
     def _wait_for_change(self, timeout: float) -> None:
         self._changed.wait(timeout)

@@ -201,10 +201,6 @@ class LocalMember:
     def _attempt(
         self, condition: str, failed: str, work: Callable[[], None]
     ) -> bool:
-        """Do work, and report a failure as a condition.
-
-        :returns: whether it succeeded.
-        """
         try:
             work()
         except exceptions.NotMemberError as exc:
@@ -306,9 +302,8 @@ class LocalMember:
         )
 
     def _notify(self, view: model.View) -> None:
-        """Notify of changes, once their meaning is clear."""
         if self._detector.wants_beat:
-            return
+            return  # the meaning of the change is not clear yet
         changed = view != self._notified and (
             self._notified is None or view.checksum != self._notified.checksum
         )

@@ -30,44 +30,32 @@ class Reading:
         return 'active' if self.active else 'standby'
 
 
-@dataclasses.dataclass(frozen=True)
-class Found:
-    """All members.
-
-    :param doubts: one sentence for each read that failed.
-    """
-
-    readings: Sequence[Reading]
-    doubts: tuple[str, ...] = ()
-
-
 def take(
     records: Callable[[], Records],
     source: backend.MembershipBackend,
     interpret: policy_set.Interpreter,
-) -> Found:
+) -> tuple[Sequence[Reading], Sequence[str]]:
     """Read the members, and their roles from the records.
 
     :param records: opens the records; may fail.
+    :returns: the members, and one sentence for each read that failed.
     :raises MembershipError: if the membership does not answer.
     """
     members = source.view().members
     active: dict[str, str | None] | None = None
-    doubts: tuple[str, ...] = ()
+    doubts: Sequence[str] = ()
     try:
         active = {row.host: row.incarnation for row in records().services()}
     except exceptions.RecordsError as exc:
         doubts = (f'active processes are unknown: {exc}',)
-    return Found(
-        [
-            Reading(
-                member,
-                interpret(member.settings) is not None,
-                None
-                if active is None
-                else active.get(member.host) == member.incarnation,
-            )
-            for member in members
-        ],
-        doubts,
-    )
+    readings = [
+        Reading(
+            member,
+            interpret(member.settings) is not None,
+            None
+            if active is None
+            else active.get(member.host) == member.incarnation,
+        )
+        for member in members
+    ]
+    return readings, doubts

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import threading
 import uuid
 from collections.abc import Callable
+from concurrent import futures
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Records
@@ -28,10 +28,6 @@ def run_now(work: Callable[[], None]) -> None:
     work()
 
 
-def _new_incarnation() -> str:
-    return uuid.uuid4().hex
-
-
 @dataclasses.dataclass(frozen=True)
 class Identity:
     """The identity of a member, and what it advertises.
@@ -41,41 +37,12 @@ class Identity:
 
     host: str
     settings: model.MemberSettings
-    incarnation: str = dataclasses.field(default_factory=_new_incarnation)
+    incarnation: str = dataclasses.field(
+        default_factory=lambda: uuid.uuid4().hex
+    )
 
 
-class _Request:
-    """One request to the records.
-
-    :param losses: number of losses of the epoch when it was made.
-    """
-
-    def __init__(self, work: Callable[[], _Result], losses: int) -> None:
-        self.losses = losses
-        self.done = threading.Event()
-        self._work = work
-        self._result: _Result = None
-        self._failure: Exception | None = None
-
-    def run(self) -> None:
-        """Send the request. Any thread."""
-        try:
-            self._result = self._work()
-        except Exception as exc:  # noqa: BLE001 - raised by apply
-            self._failure = exc
-        self.done.set()
-
-    def apply(self) -> None:
-        """Apply the result.
-
-        :raises Exception: the error of the request, if it failed.
-        """
-        if self._failure is not None:
-            raise self._failure
-        if self._result is not None:
-            self._result()
-
-
+@dataclasses.dataclass(eq=False)
 class Registration:
     """The role of this process for its host: active, standby or unknown.
 
@@ -87,20 +54,16 @@ class Registration:
     :ivar registered_with: the settings on record.
     """
 
-    def __init__(
-        self,
-        identity: Identity,
-        records: Records,
-        run_in_background: Runner = run_now,
-    ) -> None:
-        self.identity = identity
-        self.epoch: int | None = None
-        self.standby_for: str | None = None
-        self.registered_with: model.MemberSettings | None = None
-        self._records = records
-        self._run_in_background = run_in_background
+    identity: Identity
+    records: Records
+    run_in_background: Runner = run_now
+    epoch: int | None = None
+    standby_for: str | None = None
+    registered_with: model.MemberSettings | None = None
+
+    def __post_init__(self) -> None:
         self._losses = 0
-        self._request: _Request | None = None
+        self._request: tuple[futures.Future[_Result], int] | None = None
 
     @property
     def is_pending(self) -> bool:
@@ -123,14 +86,18 @@ class Registration:
             work = self._next_request(siblings)
             if work is None:
                 return
-            self._request = _Request(work, self._losses)
-            self._run_in_background(self._request.run)
-        request = self._request
-        if not request.done.is_set():
+            self._request = futures.Future(), self._losses
+            self.run_in_background(
+                functools.partial(_answer, self._request[0], work)
+            )
+        answer, losses = self._request
+        if not answer.done():
             return
         self._request = None
-        if request.losses == self._losses:
-            request.apply()
+        if losses == self._losses:
+            result = answer.result()
+            if result is not None:
+                result()
 
     def retire(self, grace: float) -> None:
         """Give up the active role, if this process has it.
@@ -140,7 +107,7 @@ class Registration:
         """
         epoch, self.epoch = self.epoch, None
         if epoch is not None:
-            self._records.retire(self.identity.host, epoch, grace=grace)
+            self.records.retire(self.identity.host, epoch, grace=grace)
 
     def _next_request(
         self, siblings: frozenset[str]
@@ -159,7 +126,7 @@ class Registration:
         self, identity: Identity, siblings: frozenset[str]
     ) -> _Result:
         try:
-            epoch = self._records.register(
+            epoch = self.records.register(
                 identity.host,
                 identity.settings,
                 incarnation=identity.incarnation,
@@ -177,17 +144,25 @@ class Registration:
         self.standby_for = None
 
     def _advertise(self, epoch: int, identity: Identity) -> _Result:
-        self._records.advertise(identity.host, epoch, identity.settings)
+        self.records.advertise(identity.host, epoch, identity.settings)
         return functools.partial(self._activate, epoch, identity.settings)
 
     def _check_epoch(self, epoch: int) -> _Result:
-        """Check whether another process was made active meanwhile."""
-        rows = self._records.services()
+        rows = self.records.services()
         row = next((r for r in rows if r.host == self.identity.host), None)
         superseded = row is None or (
             not row.forced_down and (row.fenced or row.epoch != epoch)
         )
         return self.lose_epoch if superseded else None
+
+
+def _answer(
+    answer: futures.Future[_Result], work: Callable[[], _Result]
+) -> None:
+    try:
+        answer.set_result(work())
+    except Exception as exc:  # noqa: BLE001 - raised by update
+        answer.set_exception(exc)
 
 
 def standby_reason(host: str, active: str) -> tuple[str, str]:
