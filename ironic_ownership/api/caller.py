@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import abc
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
+from ironic_ownership.api import resources
 from ironic_ownership.api.operation import Operation, Schema
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.operations.caller import (
@@ -18,13 +20,14 @@ from ironic_ownership.engine.operations.caller import (
 NOTHING: Mapping[str, Any] = {}
 
 
-class Caller(Protocol):
+class Caller(abc.ABC):
     """Calls operations, in this process or at the HTTP service.
 
-    :ivar request_id: is sent with every call, to Ironic and Placement too.
+    :param request_id: is sent with every call, to Ironic and Placement too.
     """
 
-    request_id: str
+    def __init__(self, request_id: str) -> None:
+        self.request_id = request_id
 
     def call(
         self,
@@ -52,6 +55,22 @@ class Caller(Protocol):
         :raises OwnershipError: with the same code, message, hint and details
             in both cases.
         """
+        operation = resources.find(name)
+        sent = {k: v for k, v in query.items() if v is not None}
+        check_names(operation, path, sent)
+        return self._execute(operation, path, sent, body, progress, stopping)
+
+    @abc.abstractmethod
+    def _execute(
+        self,
+        operation: Operation,
+        path: Mapping[str, str],
+        query: dict[str, Any],
+        body: Any,
+        progress: Progress,
+        stopping: Stopping,
+    ) -> Any:
+        """Execute the operation, and return the body of its answer."""
 
 
 def check_names(

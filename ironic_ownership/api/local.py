@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ironic_ownership.api import resources
-from ironic_ownership.api.caller import NOTHING, check_names
+from ironic_ownership.api.caller import Caller
 from ironic_ownership.api.context import RequestContext
+from ironic_ownership.api.operation import Operation
 from ironic_ownership.api.request import Request
-from ironic_ownership.engine.operations.caller import (
-    Progress,
-    Stopping,
-    never_stopping,
-    no_progress,
-)
+from ironic_ownership.engine.operations.caller import Progress, Stopping
 
 
-class LocalCaller:
-    """Calls the handlers directly; see ``caller.Caller``.
+class LocalCaller(Caller):
+    """Calls the handlers directly.
 
     :param actor: who acts, for the records.
     """
@@ -26,28 +21,23 @@ class LocalCaller:
     def __init__(
         self, context: RequestContext, actor: str, request_id: str
     ) -> None:
+        super().__init__(request_id)
         self._context = context
         self._actor = actor
-        self.request_id = request_id
 
-    def call(
+    def _execute(
         self,
-        name: str,
-        *,
-        path: Mapping[str, str] = NOTHING,
-        query: Mapping[str, Any] = NOTHING,
-        body: Any = None,
-        progress: Progress = no_progress,
-        stopping: Stopping = never_stopping,
+        operation: Operation,
+        path: Mapping[str, str],
+        query: dict[str, Any],
+        body: Any,
+        progress: Progress,
+        stopping: Stopping,
     ) -> Any:
-        """Call an operation, and return the body of its answer."""
-        operation = resources.find(name)
-        sent = {k: v for k, v in query.items() if v is not None}
-        check_names(operation, path, sent)
         answer = operation.handler(
             Request(
                 path,
-                sent,
+                query,
                 body,
                 self._actor,
                 self.request_id,

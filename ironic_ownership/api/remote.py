@@ -6,15 +6,10 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ironic_ownership.api import request, resources
-from ironic_ownership.api.caller import NOTHING, check_names
-from ironic_ownership.api.operation import LIMIT
-from ironic_ownership.engine.operations.caller import (
-    Progress,
-    Stopping,
-    never_stopping,
-    no_progress,
-)
+from ironic_ownership.api import request
+from ironic_ownership.api.caller import Caller
+from ironic_ownership.api.operation import LIMIT, Operation
+from ironic_ownership.engine.operations.caller import Progress, Stopping
 
 
 class Client(Protocol):
@@ -30,34 +25,29 @@ class Client(Protocol):
         """
 
 
-class RemoteCaller:
-    """Calls the same operations over HTTP; see ``caller.Caller``."""
+class RemoteCaller(Caller):
+    """Calls the same operations over HTTP."""
 
     def __init__(self, client: Client) -> None:
+        super().__init__(client.request_id)
         self._client = client
-        self.request_id = client.request_id
 
-    def call(
+    def _execute(
         self,
-        name: str,
-        *,
-        path: Mapping[str, str] = NOTHING,
-        query: Mapping[str, Any] = NOTHING,
-        body: Any = None,
-        progress: Progress = no_progress,
-        stopping: Stopping = never_stopping,
+        operation: Operation,
+        path: Mapping[str, str],
+        query: dict[str, Any],
+        body: Any,
+        progress: Progress,
+        stopping: Stopping,
     ) -> Any:
-        """Call an operation, and return the body of its answer."""
-        operation = resources.find(name)
-        sent = {k: v for k, v in query.items() if v is not None}
-        check_names(operation, path, sent)
-        limit = sent.get('limit')
+        limit = query.get('limit')
         if limit is not None:
-            sent['limit'] = min(limit, LIMIT.schema['maximum'])
+            query['limit'] = min(limit, LIMIT.schema['maximum'])
         target = operation.path.format_map(
             {k: urllib.parse.quote(v, safe='') for k, v in path.items()}
         )
-        full = f'{target}?{request.encoded(sent)}' if sent else target
+        full = f'{target}?{request.encoded(query)}' if query else target
         answer = self._client.send(operation.method, full, body)
         if isinstance(answer, dict) and 'next' in answer:
             return self._whole(target, answer, limit)
