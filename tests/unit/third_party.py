@@ -85,5 +85,5 @@ class ThirdPartyCase(unittest.TestCase):
         """Let the next look-up see what is installed now."""
         importlib.invalidate_caches()
         stevedore.ExtensionManager.ENTRY_POINT_CACHE.clear()
-        plugins._entry_points.cache_clear()
+        plugins.entry_points.cache_clear()
         plugins._distributions.cache_clear()
