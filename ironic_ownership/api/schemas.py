@@ -6,7 +6,8 @@ never wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import enum
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api import operation
@@ -18,68 +19,74 @@ TEXT_OR_NULL = {'type': ['string', 'null']}
 NUMBER = {'type': 'integer', 'minimum': 0}
 FLAG = {'type': 'boolean'}
 FLAG_OR_NULL = {'type': ['boolean', 'null']}
-TEXTS = {'type': 'array', 'items': TEXT}
+TEXTS: dict[str, Any] = {'type': 'array', 'items': TEXT}
 THING = {'type': 'object'}
-THINGS = {'type': 'array', 'items': THING}
+THINGS: dict[str, Any] = {'type': 'array', 'items': THING}
 THING_OR_NULL = {'type': ['object', 'null']}
 
 UUID_PATTERN = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
 UUID = {'type': 'string', 'pattern': UUID_PATTERN}
 REQUEST_ID = {'type': 'string', 'pattern': f'^req-{UUID_PATTERN[1:]}'}
-HOST = {
-    'type': 'string',
-    'minLength': 1,
-    'maxLength': 255,
-    'pattern': r'^[^/\x00-\x20\x7f]+$',
-}
+_NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+HOST = {**_NAME, 'pattern': r'^[^/\x00-\x20\x7f]+$'}
 KEY = HOST
 """A text that names one resource in a path: an id or a name."""
 
-NAME = {
-    'type': 'string',
-    'minLength': 1,
-    'maxLength': 255,
-    'pattern': r'^[^\x00-\x1f\x7f]+$',
-}
+NAME = {**_NAME, 'pattern': r'^[^\x00-\x1f\x7f]+$'}
 _CONTROL = r'\x00-\x1f\x7f'
 _BLANK = (
     r'\x00-\x20\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f'
     r'\u205f\u3000\ufeff'
 )
-WORDS = {
-    'type': 'string',
-    'minLength': 1,
-    'maxLength': 255,
-    'pattern': f'^[^{_BLANK}][^{_CONTROL}]*$',
-}
+WORDS = {**_NAME, 'pattern': f'^[^{_BLANK}][^{_CONTROL}]*$'}
 """A text that is not blank and does not begin with a blank."""
 
-GROUP = {
-    'type': 'string',
-    'maxLength': 255,
-    'pattern': r'^[^\x00-\x1f\x7f]*$',
-}
+GROUP = {**TEXT, 'maxLength': 255, 'pattern': r'^[^\x00-\x1f\x7f]*$'}
 
 Types = Mapping[str, operation.Schema]
 
 
+def described(schema: operation.Schema, text: str) -> dict[str, Any]:
+    """Return a schema with a description."""
+    return {**schema, 'description': text}
+
+
+def array(items: operation.Schema, **more: Any) -> dict[str, Any]:
+    """Return the schema of a list."""
+    return {'type': 'array', 'items': items, **more}
+
+
+def codes(of: Iterable[enum.Enum]) -> dict[str, Any]:
+    """Return the schema of a code of an enumeration."""
+    return {'type': 'string', 'enum': [code.value for code in of]}
+
+
+def body(
+    properties: Mapping[str, Any], required: Sequence[str] = (), **more: Any
+) -> dict[str, Any]:
+    """Return the schema of an object with optional keys, and no others."""
+    return {
+        'type': 'object',
+        **({'required': list(required)} if required else {}),
+        'additionalProperties': False,
+        'properties': properties,
+        **more,
+    }
+
+
 def thing(
-    of: Iterable[columns.Column[Any]], types: Types, **more: operation.Schema
+    of: Iterable[columns.Column[Any]] = (),
+    types: Types = ANYTHING,
+    **more: operation.Schema,
 ) -> dict[str, Any]:
     """Return the schema of an object that these columns show.
 
     :param types: schemas by key of a column.
     :param more: further keys.
     """
-    properties = {
-        key: dict(types.get(key, ANYTHING)) for key in columns.keys(of)
-    } | more
-    return {
-        'type': 'object',
-        'required': list(properties),
-        'additionalProperties': False,
-        'properties': properties,
-    }
+    shown = {key: dict(types.get(key, ANYTHING)) for key in columns.keys(of)}
+    properties = shown | more
+    return body(properties, list(properties))
 
 
 def page(
@@ -89,32 +96,18 @@ def page(
 
     :param key: under which the items are.
     """
-    properties = {
-        key: {'type': 'array', 'items': item},
-        'next': {
-            'type': ['string', 'null'],
-            'description': 'Path and query of the next page; null at the end.',
-        },
-        'warnings': WARNINGS,
-        **more,
-    }
-    return {
-        'type': 'object',
-        'required': [*properties],
-        'additionalProperties': False,
-        'properties': properties,
-    }
+    end = described(
+        TEXT_OR_NULL, 'Path and query of the next page; null at the end.'
+    )
+    properties = {key: array(item), 'next': end, 'warnings': WARNINGS, **more}
+    return body(properties, list(properties))
 
 
-WARNINGS = {
-    **TEXTS,
-    'description': 'What could not be read: the answer is incomplete. '
-    'Mostly empty.',
-}
-NOTES = {
-    **TEXTS,
-    'description': 'Remarks on a complete answer. Mostly empty.',
-}
+WARNINGS = described(
+    TEXTS, 'What could not be read: the answer is incomplete. Mostly empty.'
+)
+DRY_RUN = described(FLAG, 'Only return the proposal, and change nothing.')
+NOTES = described(TEXTS, 'Remarks on a complete answer. Mostly empty.')
 
 
 def cells(of: Iterable[columns.Column[Any]], one: Any) -> dict[str, Any]:

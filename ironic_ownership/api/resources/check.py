@@ -10,18 +10,15 @@ from ironic_ownership.engine.checks import runner
 from ironic_ownership.observe import problem
 
 _TYPES: schemas.Types = {
-    'severity': {
-        'type': 'string',
-        'enum': [severity.value for severity in problems.Severity],
-    },
-    'code': {'type': 'string', 'description': 'Reason code, stable.'},
+    'severity': schemas.codes(problems.Severity),
+    'code': schemas.described(schemas.TEXT, 'Reason code, stable.'),
     'what': schemas.TEXT,
     'kind': {
         'type': 'string',
         'description': 'What the subjects are.',
         'enum': [kind.value for kind in problems.Kind],
     },
-    'count': {**schemas.NUMBER, 'description': 'Number of subjects.'},
+    'count': schemas.described(schemas.NUMBER, 'Number of subjects.'),
     'subjects': schemas.TEXTS,
     'services': schemas.TEXTS,
     'hint': schemas.TEXT,
@@ -51,17 +48,9 @@ OPERATIONS = (
         {
             200: (
                 'All problems, errors first; none if all is well.',
-                {
-                    'type': 'object',
-                    'required': ['problems'],
-                    'additionalProperties': False,
-                    'properties': {
-                        'problems': {
-                            'type': 'array',
-                            'items': schemas.thing(problem.LONG, _TYPES),
-                        }
-                    },
-                },
+                schemas.thing(
+                    problems=schemas.array(schemas.thing(problem.LONG, _TYPES))
+                ),
             )
         },
         description='Reads Ironic, the records and the members, and changes '

@@ -42,13 +42,13 @@ _CHANGE = schemas.thing(
     },
 )
 _PROPERTIES = {
-    'nodes': {**schemas.NUMBER, 'description': 'Number of compared nodes.'},
+    'nodes': schemas.described(schemas.NUMBER, 'Number of compared nodes.'),
     'moves': schemas.NUMBER,
     'share': {'type': 'number'},
     'instances': schemas.NUMBER,
     'stranded': schemas.NUMBER,
     'unserved': schemas.NUMBER,
-    'flows': {'type': 'array', 'items': _FLOW},
+    'flows': schemas.array(_FLOW),
     'changes': {
         'type': 'array',
         'items': _CHANGE,
@@ -57,12 +57,9 @@ _PROPERTIES = {
     'warnings': schemas.WARNINGS,
     'notes': schemas.NOTES,
 }
-SCHEMA = {
-    'type': 'object',
-    'required': [key for key in _PROPERTIES if key != 'changes'],
-    'additionalProperties': False,
-    'properties': _PROPERTIES,
-}
+SCHEMA = schemas.body(
+    _PROPERTIES, [key for key in _PROPERTIES if key != 'changes']
+)
 """The schema of the answer."""
 
 

@@ -22,25 +22,18 @@ _MAX_NODES = 2_000
 """So many uuids fit into the default of max_request_body_size."""
 
 _UUID = Parameter('uuid', 'Of the node.', schemas.UUID)
-_DRY_RUN = {
-    'type': 'boolean',
-    'description': 'Only return the proposal, and change nothing.',
-}
 _TYPES: schemas.Types = {
     'uuid': schemas.TEXT,
     'name': schemas.TEXT_OR_NULL,
     'service': schemas.TEXT_OR_NULL,
-    'gate': {'type': 'string', 'enum': [gate.value for gate in Gate]},
-    shown.OUTCOME: {
-        'type': 'string',
-        'enum': [outcome.value for outcome in Outcome],
-    },
+    'gate': schemas.codes(Gate),
+    shown.OUTCOME: schemas.codes(Outcome),
     'evidence': schemas.TEXT_OR_NULL,
-    'result': {'type': 'string', 'enum': [result.value for result in Result]},
+    'result': schemas.codes(Result),
     'provider_deleted': schemas.FLAG,
     'failed_gates': schemas.TEXTS,
 }
-_GATES = {'type': 'array', 'items': schemas.thing(shown.GATES, _TYPES)}
+_GATES = schemas.array(schemas.thing(shown.GATES, _TYPES))
 _RULES = (
     'A gate that cannot be evaluated has failed, and no gate can be '
     'overridden. The gates are those of "ironic-ownership compute node '
@@ -49,18 +42,8 @@ _RULES = (
 
 
 def _body(**more: Any) -> dict[str, Any]:
-    uuids = {
-        'type': 'array',
-        'minItems': 1,
-        'maxItems': _MAX_NODES,
-        'items': schemas.UUID,
-    }
-    return {
-        'type': 'object',
-        'required': ['uuids'],
-        'additionalProperties': False,
-        'properties': {'uuids': uuids, **more},
-    }
+    uuids = schemas.array(schemas.UUID, minItems=1, maxItems=_MAX_NODES)
+    return schemas.body({'uuids': uuids, **more}, ['uuids'])
 
 
 def _operation(request: Request) -> DeleteNodes:
@@ -151,17 +134,12 @@ def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
     ]
 
 
-_CHECKED = {200: ('Every gate.', schemas.thing((), {}, gates=_GATES))}
+_CHECKED = {200: ('Every gate.', schemas.thing(gates=_GATES))}
 _DELETED = {
     200: (
         'The result for each node; or the proposal, for dry_run.',
         schemas.thing(
-            (),
-            {},
-            nodes={
-                'type': 'array',
-                'items': schemas.thing(shown.RESULTS, _TYPES),
-            },
+            nodes=schemas.array(schemas.thing(shown.RESULTS, _TYPES)),
             gates=_GATES,
             dry_run=schemas.FLAG,
             request_id=schemas.REQUEST_ID,
@@ -205,7 +183,9 @@ OPERATIONS = (
         _DELETED,
         description=f'{_RULES} 409 lists them if one fails.',
         parameters=(_UUID,),
-        query=(Parameter('dry_run', _DRY_RUN['description'], schemas.FLAG),),
+        query=(
+            Parameter('dry_run', schemas.DRY_RUN['description'], schemas.FLAG),
+        ),
         errors=(404, 409, 502, 503),
     ),
     Operation(
@@ -219,7 +199,7 @@ OPERATIONS = (
         description=f'{_RULES} A mass loss is evaluated once for all nodes '
         'of a service. Nodes that a gate refuses keep their records, and the '
         'others are deleted; 409 lists the gates if every node is refused.',
-        body=_body(dry_run=_DRY_RUN),
+        body=_body(dry_run=schemas.DRY_RUN),
         errors=(404, 409, 502, 503),
     ),
 )

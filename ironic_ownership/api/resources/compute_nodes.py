@@ -20,10 +20,7 @@ from ironic_ownership.engine.queries import (
 from ironic_ownership.engine.queries import explanation as engine_explanation
 from ironic_ownership.observe import compute_node, explanation
 
-_STATE = {
-    'type': 'string',
-    'enum': [state.value for state in node_status.State],
-}
+_STATE = schemas.codes(node_status.State)
 _STATE_FILTER = {
     'type': 'string',
     'enum': [
@@ -35,15 +32,14 @@ _STATE_FILTER = {
 _TYPES: schemas.Types = {
     'uuid': schemas.TEXT,
     'name': schemas.TEXT_OR_NULL,
-    'service': {
-        **schemas.TEXT_OR_NULL,
-        'description': 'The owner on record; null if there is none.',
-    },
+    'service': schemas.described(
+        schemas.TEXT_OR_NULL, 'The owner on record; null if there is none.'
+    ),
     'state': _STATE,
     'instance_uuid': schemas.TEXT_OR_NULL,
     'shard': schemas.TEXT_OR_NULL,
     'conductor_group': schemas.TEXT,
-    'reason': {'type': 'string', 'description': 'Reason code, stable.'},
+    'reason': schemas.described(schemas.TEXT, 'Reason code, stable.'),
     'explanation': schemas.TEXT,
     'driver': schemas.TEXT_OR_NULL,
     'resource_class': schemas.TEXT_OR_NULL,
@@ -53,11 +49,11 @@ _TYPES: schemas.Types = {
     'reservation': schemas.TEXT_OR_NULL,
     'retired': schemas.FLAG_OR_NULL,
     'decided_owner': schemas.TEXT_OR_NULL,
-    'unavailable': {
-        **schemas.TEXT_OR_NULL,
-        'description': 'Why nothing can be scheduled to the node; null if '
+    'unavailable': schemas.described(
+        schemas.TEXT_OR_NULL,
+        'Why nothing can be scheduled to the node; null if '
         'it can be. A code, stable.',
-    },
+    ),
     'unavailable_detail': schemas.TEXT_OR_NULL,
     'unavailable_since': schemas.TEXT_OR_NULL,
     'recorded_unavailable': schemas.TEXT_OR_NULL,

@@ -21,11 +21,9 @@ _TYPES: schemas.Types = {
     'policies': schemas.TEXTS,
     'settings': schemas.THING,
     'contract_version': {'type': 'integer'},
-    'readable': {
-        'type': 'boolean',
-        'description': 'Whether the policies that it advertises are known '
-        'here.',
-    },
+    'readable': schemas.described(
+        schemas.FLAG, 'Whether the policies that it advertises are known here.'
+    ),
 }
 
 

@@ -10,13 +10,13 @@ from ironic_ownership.contracts.moves import MoveState, NodeState
 from ironic_ownership.engine.moves import gates
 from ironic_ownership.observe import move as columns
 
-_STATES = {'type': 'string', 'enum': [s.value for s in NodeState]}
+_STATES = schemas.codes(NodeState)
 _MOVE_TYPES: schemas.Types = {
     'request_id': schemas.TEXT,
     'created_at': schemas.TEXT_OR_NULL,
     'actor': schemas.TEXT,
     'destination': schemas.TEXT,
-    'state': {'type': 'string', 'enum': [s.value for s in MoveState]},
+    'state': schemas.codes(MoveState),
     **{state.value: schemas.NUMBER for state in NodeState},
     'reason': schemas.TEXT_OR_NULL,
     'overrides': schemas.TEXTS,
@@ -30,108 +30,79 @@ _NODE_TYPES: schemas.Types = {
     'state': _STATES,
     'detail': schemas.TEXT_OR_NULL,
     'request_id': schemas.TEXT,
-    'gates': {
-        **schemas.THINGS,
-        'description': 'Each gate with its result: passed, failed or '
+    'gates': schemas.described(
+        schemas.THINGS,
+        'Each gate with its result: passed, failed or '
         'overridden. A gate that could not be evaluated has failed.',
-    },
+    ),
 }
 
 _HOW = {
-    'skip_invalid': {
-        'type': 'boolean',
-        'description': 'Move the other nodes if a gate refuses some.',
-    },
-    'dry_run': {
-        'type': 'boolean',
-        'description': 'Only propose: evaluate every gate, write nothing.',
-    },
+    'skip_invalid': schemas.described(
+        schemas.FLAG, 'Move the other nodes if a gate refuses some.'
+    ),
+    'dry_run': schemas.described(
+        schemas.FLAG, 'Only propose: evaluate every gate, write nothing.'
+    ),
 }
 
 _WHY = {
-    'override': {
-        'type': 'array',
-        'uniqueItems': True,
-        'description': 'Gates that may fail; needs a reason.',
-        'items': {
-            'type': 'string',
-            'enum': [gate.value for gate in gates.OVERRIDABLE],
-        },
-    },
+    'override': schemas.array(
+        schemas.codes(gates.OVERRIDABLE),
+        uniqueItems=True,
+        description='Gates that may fail; needs a reason.',
+    ),
     'reason': {
-        'type': 'string',
+        **schemas.NAME,
         'description': 'Why; stored with the move.',
-        'minLength': 1,
-        'maxLength': 255,
         'pattern': r'^[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$',
     },
 }
 
-RESUMING = {
-    'type': 'object',
-    'additionalProperties': False,
-    'properties': _HOW,
-}
+RESUMING = schemas.body(_HOW)
 
-BODY = {
-    'type': 'object',
-    'required': ['service', 'select'],
-    'additionalProperties': False,
-    'properties': {
-        'service': {
-            **schemas.HOST,
-            'description': 'The service that gets the nodes.',
-        },
+_DEPENDENT = {'override': ['reason']}
+BODY = schemas.body(
+    {
+        'service': schemas.described(
+            schemas.HOST, 'The service that gets the nodes.'
+        ),
         'select': {
             'description': 'is either {"uuids": [...]}, or names a '
             '"service", a "shard" and a "conductor_group", at least one of '
             'them',
             'oneOf': [
-                {
-                    'type': 'object',
-                    'required': ['uuids'],
-                    'additionalProperties': False,
-                    'properties': {
-                        'uuids': {
-                            'type': 'array',
-                            'minItems': 1,
-                            'maxItems': 10_000,
-                            'uniqueItems': True,
-                            'items': schemas.UUID,
-                        }
-                    },
-                },
-                {
-                    'type': 'object',
-                    'minProperties': 1,
-                    'additionalProperties': False,
-                    'properties': {
+                schemas.thing(
+                    uuids=schemas.array(
+                        schemas.UUID,
+                        minItems=1,
+                        maxItems=10_000,
+                        uniqueItems=True,
+                    )
+                ),
+                schemas.body(
+                    {
                         'service': schemas.HOST,
                         'shard': schemas.NAME,
                         'conductor_group': schemas.GROUP,
                     },
-                },
+                    minProperties=1,
+                ),
             ],
         },
         **_WHY,
         **_HOW,
     },
-    'dependentRequired': {'override': ['reason']},
-}
+    ['service', 'select'],
+    dependentRequired=_DEPENDENT,
+)
 
-DRAIN = {
-    'type': 'object',
-    'additionalProperties': False,
-    'properties': {**_WHY, **_HOW},
-    'dependentRequired': {'override': ['reason']},
-}
+DRAIN = schemas.body({**_WHY, **_HOW}, dependentRequired=_DEPENDENT)
 
 
 def _answer(of: Sequence[Any], **more: Any) -> dict[str, Any]:
-    nodes = {'type': 'array', 'items': schemas.thing(of, _NODE_TYPES)}
+    nodes = schemas.array(schemas.thing(of, _NODE_TYPES))
     return schemas.thing(
-        (),
-        {},
         request_id=schemas.TEXT,
         nodes=nodes,
         warnings=schemas.WARNINGS,
@@ -146,11 +117,11 @@ EXECUTED = _answer(
         'type': 'integer',
         'description': 'The number of nodes that a gate refused beforehand.',
     },
-    background={
-        'type': 'boolean',
-        'description': 'Whether the move is carried out after this answer: '
+    background=schemas.described(
+        schemas.FLAG,
+        'Whether the move is carried out after this answer: '
         '/v1/moves/{request_id} shows its progress.',
-    },
+    ),
 )
 EITHER = {'oneOf': [PROPOSED, EXECUTED]}
 STORED = schemas.thing(columns.MOVE, _MOVE_TYPES)
@@ -164,10 +135,8 @@ def _drain(move: dict[str, Any], **more: Any) -> dict[str, Any]:
         'description': 'Nodes for which there is no destination.',
     }
     return schemas.thing(
-        (),
-        {},
         host=schemas.TEXT,
-        moves={'type': 'array', 'items': move},
+        moves=schemas.array(move),
         unplaceable=unplaceable,
         **more,
     )

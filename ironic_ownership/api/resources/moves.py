@@ -29,7 +29,7 @@ REQUEST_ID = Parameter(
 _NODES = Parameter(
     'nodes',
     'Whether to include the result of each node; by default it is.',
-    {'type': 'boolean'},
+    schemas.FLAG,
 )
 
 
@@ -152,7 +152,7 @@ OPERATIONS = (
             Parameter(
                 'unfinished',
                 'Only those that run or can be resumed.',
-                {'type': 'boolean'},
+                schemas.FLAG,
             ),
             *PAGE,
         ),

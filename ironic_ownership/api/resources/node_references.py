@@ -10,16 +10,11 @@ from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.engine.operations import node_references
 
 _REFERENCE = schemas.thing(
-    (),
-    {},
     text=schemas.TEXT,
     uuid=schemas.TEXT_OR_NULL,
-    fault={
-        **schemas.TEXT_OR_NULL,
-        'description': 'Why there is no uuid.',
-    },
+    fault=schemas.described(schemas.TEXT_OR_NULL, 'Why there is no uuid.'),
 )
-_ANSWER = schemas.thing((), {}, nodes={'type': 'array', 'items': _REFERENCE})
+_ANSWER = schemas.thing(nodes=schemas.array(_REFERENCE))
 _NODES = {
     'type': 'array',
     'minItems': 1,
@@ -46,7 +41,7 @@ OPERATIONS = (
         Access.READ,
         {200: ('The references, in their order.', _ANSWER)},
         description='Ironic is not asked. A name may have several nodes.',
-        body=schemas.thing((), {}, nodes=_NODES),
+        body=schemas.thing(nodes=_NODES),
         errors=(503,),
     ),
 )

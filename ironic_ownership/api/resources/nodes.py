@@ -17,21 +17,15 @@ from ironic_ownership.observe import problem
 _FAULT: schemas.Types = {
     'place': schemas.TEXT,
     'node': schemas.TEXT_OR_NULL,
-    'severity': {
-        'type': 'string',
-        'enum': [severity.value for severity in node_validation.Severity],
-    },
-    'fault': {'type': 'string', 'description': 'Code of the fault, stable.'},
+    'severity': schemas.codes(node_validation.Severity),
+    'fault': schemas.described(schemas.TEXT, 'Code of the fault, stable.'),
     'what': schemas.TEXT,
     'hint': schemas.TEXT_OR_NULL,
 }
 _PROPERTIES = {
-    'nodes': {**schemas.NUMBER, 'description': 'Number of nodes.'},
-    'refused': {**schemas.NUMBER, 'description': 'Number of refused nodes.'},
-    'faults': {
-        'type': 'array',
-        'items': schemas.thing(problem.FAULT, _FAULT),
-    },
+    'nodes': schemas.described(schemas.NUMBER, 'Number of nodes.'),
+    'refused': schemas.described(schemas.NUMBER, 'Number of refused nodes.'),
+    'faults': schemas.array(schemas.thing(problem.FAULT, _FAULT)),
     'notes': schemas.NOTES,
 }
 
@@ -112,12 +106,7 @@ OPERATIONS = (
         {
             200: (
                 'All faults, in the order of the nodes.',
-                {
-                    'type': 'object',
-                    'required': list(_PROPERTIES),
-                    'additionalProperties': False,
-                    'properties': _PROPERTIES,
-                },
+                schemas.thing(**_PROPERTIES),
             )
         },
         description='Nothing is changed.',

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.api import policy_options
+from ironic_ownership.api import policy_options, schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import comparison
@@ -12,26 +12,22 @@ from ironic_ownership.contracts import model
 from ironic_ownership.engine.decision import scenario
 
 _POLICIES = {'type': 'string', 'maxLength': 1000}
-_BODY = {
-    'type': 'object',
-    'required': ['a', 'b'],
-    'additionalProperties': False,
-    'properties': {
-        'a': {
-            **_POLICIES,
-            'description': 'A list of policies, separated by commas.',
-        },
-        'b': {**_POLICIES, 'description': 'The list to compare it with.'},
-        'options': {
-            'type': 'array',
-            'maxItems': 1000,
-            'items': {'type': 'string', 'maxLength': 10_000},
-            'description': 'Options of these policies, each as '
+_BODY = schemas.body(
+    {
+        'a': schemas.described(
+            _POLICIES, 'A list of policies, separated by commas.'
+        ),
+        'b': schemas.described(_POLICIES, 'The list to compare it with.'),
+        'options': schemas.array(
+            {'type': 'string', 'maxLength': 10_000},
+            maxItems=1000,
+            description='Options of these policies, each as '
             '[HOST:][POLICY.]NAME=VALUE.',
-        },
-        'nodes': {'type': 'boolean', 'description': 'Also list each node.'},
+        ),
+        'nodes': schemas.described(schemas.FLAG, 'Also list each node.'),
     },
-}
+    ['a', 'b'],
+)
 
 
 def _compare(request: Request) -> Answer:

@@ -57,37 +57,29 @@ def _or_null(schema: dict[str, Any], description: str) -> dict[str, Any]:
     }
 
 
-BODY = {
-    'type': 'object',
-    'required': ['instance_uuid', 'service'],
-    'additionalProperties': False,
-    'properties': {
-        'instance_uuid': {
-            **_UUID,
-            'description': 'Uuid of the instance.',
-        },
-        'service': {
-            **schemas.HOST,
-            'description': 'The service that will own the node.',
-        },
+BODY = schemas.body(
+    {
+        'instance_uuid': schemas.described(_UUID, 'Uuid of the instance.'),
+        'service': schemas.described(
+            schemas.HOST, 'The service that will own the node.'
+        ),
         'resource_class': _or_null(schemas.WORDS, 'Exactly as in Ironic.'),
-        'traits': {**_TRAITS, 'description': 'Required traits.'},
-        'forbidden_traits': {
-            **_TRAITS,
-            'description': 'Traits that the node must not have.',
-        },
-        'memory_mb': {**_AMOUNT, 'description': 'In MB.'},
-        'vcpus': {**_AMOUNT, 'description': 'Number of processors.'},
-        'root_gb': {**_AMOUNT, 'description': 'In GB.'},
-        'ephemeral_gb': {**_AMOUNT, 'description': 'In GB, in addition.'},
-        'swap': {**_AMOUNT, 'description': 'In MB, in addition.'},
+        'traits': schemas.described(_TRAITS, 'Required traits.'),
+        'forbidden_traits': schemas.described(
+            _TRAITS, 'Traits that the node must not have.'
+        ),
+        'memory_mb': schemas.described(_AMOUNT, 'In MB.'),
+        'vcpus': schemas.described(_AMOUNT, 'Number of processors.'),
+        'root_gb': schemas.described(_AMOUNT, 'In GB.'),
+        'ephemeral_gb': schemas.described(_AMOUNT, 'In GB, in addition.'),
+        'swap': schemas.described(_AMOUNT, 'In MB, in addition.'),
         'vcpu_weight': _IGNORED,
         'rxtx_factor': _IGNORED,
-        'extra_specs': {
-            **_VALUES,
-            'description': 'Of the flavor: trait:NAME, resources:CLASS, '
+        'extra_specs': schemas.described(
+            _VALUES,
+            'Of the flavor: trait:NAME, resources:CLASS, '
             'capabilities:NAME with operators such as ">= 2".',
-        },
+        ),
         'image': {
             'type': ['object', 'null'],
             'description': 'The image to deploy.',
@@ -100,42 +92,35 @@ BODY = {
         'node': _or_null(
             schemas.WORDS, 'Uuid or name of the only acceptable node.'
         ),
-        'dry_run': {
-            'type': 'boolean',
-            'description': 'Only return the nodes that fit.',
-        },
+        'dry_run': schemas.described(
+            schemas.FLAG, 'Only return the nodes that fit.'
+        ),
     },
-}
+    ['instance_uuid', 'service'],
+)
 
 _TYPES: schemas.Types = {
     'id': schemas.TEXT,
     'instance_uuid': schemas.TEXT,
     'service': schemas.TEXT,
     'node_uuid': schemas.TEXT_OR_NULL,
-    'state': {
-        'type': 'string',
-        'enum': [state.value for state in ReservationState],
-    },
+    'state': schemas.codes(ReservationState),
     'confirmed': schemas.FLAG,
     'created_at': schemas.TEXT_OR_NULL,
-    'expires_at': {
-        **schemas.TEXT_OR_NULL,
-        'description': 'When it expires unless confirmed; null for never.',
-    },
+    'expires_at': schemas.described(
+        schemas.TEXT_OR_NULL,
+        'When it expires unless confirmed; null for never.',
+    ),
     'updated_at': schemas.TEXT_OR_NULL,
-    'method': {
-        'type': 'string',
-        'enum': [method.value for method in allocations.Method],
-    },
+    'method': schemas.codes(allocations.Method),
     'detail': schemas.TEXT_OR_NULL,
     'request': schemas.THING,
     'fitting': schemas.NUMBER,
     'candidates': schemas.TEXTS,
     'examined': schemas.NUMBER,
-    'removed': {
-        **schemas.THING,
-        'description': 'Number of nodes that each condition removed.',
-    },
+    'removed': schemas.described(
+        schemas.THING, 'Number of nodes that each condition removed.'
+    ),
 }
 
 LISTED = schemas.thing(columns.RESERVATION, _TYPES)

@@ -99,9 +99,7 @@ OPERATIONS = (
                 'Only those of this service; case does not count.',
                 schemas.HOST,
             ),
-            Parameter(
-                'all', 'Also those that are closed.', {'type': 'boolean'}
-            ),
+            Parameter('all', 'Also those that are closed.', schemas.FLAG),
             *PAGE,
         ),
         errors=(503,),

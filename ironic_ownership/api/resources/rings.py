@@ -202,7 +202,7 @@ OPERATIONS = (
                 'there are several rings.',
                 schemas.HOST,
             ),
-            Parameter('nodes', 'Also list each node.', {'type': 'boolean'}),
+            Parameter('nodes', 'Also list each node.', schemas.FLAG),
         ),
         errors=(404, 409, 502, 503),
     ),

@@ -8,6 +8,7 @@ from typing import Any
 from ironic_ownership.api import errors, schemas
 from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.resources.services import HOST
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.engine.operations.fail_over_service import (
@@ -18,16 +19,6 @@ from ironic_ownership.engine.operations.set_service import SetService, Settings
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import service_change as shown
 
-_HOST = Parameter(
-    'host',
-    'Host name of the service; case does not count.',
-    schemas.HOST,
-    example='rack1',
-)
-_DRY_RUN = {
-    'type': 'boolean',
-    'description': 'Only return the proposal, and change nothing.',
-}
 _TYPES: schemas.Types = {
     'host': schemas.TEXT,
     'status': {'type': 'string', 'enum': ['enabled', 'disabled']},
@@ -35,17 +26,15 @@ _TYPES: schemas.Types = {
     'forced_down': schemas.FLAG,
     'fenced': schemas.FLAG,
     'epoch': schemas.NUMBER,
-    'changed': {
-        **schemas.TEXTS,
-        'description': 'The names of the settings that are not as before.',
-    },
+    'changed': schemas.described(
+        schemas.TEXTS, 'The names of the settings that are not as before.'
+    ),
     'from_incarnation': schemas.TEXT_OR_NULL,
     'to_incarnation': schemas.TEXT_OR_NULL,
-    'done': {
-        'type': 'boolean',
-        'description': 'Whether the standby is the active process.',
-    },
-    'gate': {'type': 'string', 'description': 'A code, stable.'},
+    'done': schemas.described(
+        schemas.FLAG, 'Whether the standby is the active process.'
+    ),
+    'gate': schemas.described(schemas.TEXT, 'A code, stable.'),
     'passed': schemas.FLAG,
     'left': schemas.NUMBER,
     'examples': schemas.TEXTS,
@@ -59,7 +48,7 @@ _TAIL: schemas.Types = {
 
 
 def _gates(of: Sequence[columns.Column[GateResult]]) -> dict[str, Any]:
-    return {'type': 'array', 'items': schemas.thing(of, _TYPES)}
+    return schemas.array(schemas.thing(of, _TYPES))
 
 
 def _settings(
@@ -69,14 +58,9 @@ def _settings(
         'disabled': {'enum': list(disabled)},
         'disabled_reason': schemas.WORDS,
         'forced_down': schemas.FLAG,
-        'dry_run': _DRY_RUN,
+        'dry_run': schemas.DRY_RUN,
     }
-    return {
-        'type': 'object',
-        'required': [required],
-        'additionalProperties': False,
-        'properties': {name: properties[name] for name in names},
-    }
+    return schemas.body({n: properties[n] for n in names}, [required])
 
 
 _SET = {
@@ -222,7 +206,7 @@ OPERATIONS = (
         'that it has. A forced-down service loses its right to write '
         'immediately; when that is taken back, it registers again by itself. '
         'A repeated request changes nothing.',
-        parameters=(_HOST,),
+        parameters=(HOST,),
         body=_SET,
         errors=(404, 503),
     ),
@@ -237,8 +221,6 @@ OPERATIONS = (
             200: (
                 'The service was deleted; or the proposal, for dry_run.',
                 schemas.thing(
-                    (),
-                    {},
                     host=schemas.TEXT,
                     gates=_gates(shown.GATES),
                     **_TAIL,
@@ -247,8 +229,10 @@ OPERATIONS = (
         },
         description='The gates are those of "ironic-ownership service '
         'delete"; 409 lists them if one fails.',
-        parameters=(_HOST,),
-        query=(Parameter('dry_run', _DRY_RUN['description'], schemas.FLAG),),
+        parameters=(HOST,),
+        query=(
+            Parameter('dry_run', schemas.DRY_RUN['description'], schemas.FLAG),
+        ),
         errors=(404, 409, 502, 503),
     ),
     Operation(
@@ -273,19 +257,17 @@ OPERATIONS = (
         'immediately. No node changes owner. The answer waits up to half a '
         'minute until the standby has taken over; "done" tells whether it '
         'has. 409 lists the gates if one fails.',
-        parameters=(_HOST,),
-        body={
-            'type': 'object',
-            'additionalProperties': False,
-            'properties': {
-                'to': {
-                    **schemas.NAME,
-                    'description': 'The incarnation of the standby, or a '
+        parameters=(HOST,),
+        body=schemas.body(
+            {
+                'to': schemas.described(
+                    schemas.NAME,
+                    'The incarnation of the standby, or a '
                     'prefix of it; needed if there are several.',
-                },
-                'dry_run': _DRY_RUN,
-            },
-        },
+                ),
+                'dry_run': schemas.DRY_RUN,
+            }
+        ),
         errors=(404, 409, 503),
     ),
 )

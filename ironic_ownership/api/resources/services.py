@@ -51,7 +51,7 @@ _LONG = Parameter(
     'long',
     'Also say how much of each service is free and unavailable, its share '
     'against the mean, and its settings. Ironic is read for all nodes.',
-    {'type': 'boolean'},
+    schemas.FLAG,
 )
 HOST = Parameter(
     'host',
