@@ -77,6 +77,7 @@ def body(
 def thing(
     of: Iterable[columns.Column[Any]] = (),
     types: Types = ANYTHING,
+    /,
     **more: operation.Schema,
 ) -> dict[str, Any]:
     """Return the schema of an object that these columns show.
