@@ -65,43 +65,27 @@ class DatabaseBackend(backend.MembershipBackend):
             }
         self._opening = threading.Lock()
         self._database: connection.Database | None = None
-        self._host = ''
-        self._incarnation = ''
+        self._row = heartbeats.MemberRow('', '', member_ttl)
 
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
     ) -> None:
-        self._host, self._incarnation = host, incarnation
-        self._call(
-            lambda database: heartbeats.join(
-                database, host, incarnation, settings, self.member_ttl
-            )
+        row = self._row = heartbeats.MemberRow(
+            host, incarnation, self.member_ttl
         )
+        self._call(lambda database: row.join(database, settings))
 
     def beat(self) -> None:
-        self._must_be_member(
-            self._call(
-                lambda database: heartbeats.beat(
-                    database, self._host, self._incarnation, self.member_ttl
-                )
-            )
-        )
+        self._must_be_member(self._call(self._row.beat))
 
     def advertise(self, settings: model.MemberSettings) -> None:
+        row = self._row
         self._must_be_member(
-            self._call(
-                lambda database: heartbeats.advertise(
-                    database, self._host, self._incarnation, settings
-                )
-            )
+            self._call(lambda database: row.advertise(database, settings))
         )
 
     def leave(self) -> None:
-        self._call(
-            lambda database: heartbeats.leave(
-                database, self._host, self._incarnation
-            )
-        )
+        self._call(self._row.leave)
 
     def view(self) -> model.View:
         return self._call(heartbeats.alive)
@@ -115,7 +99,8 @@ class DatabaseBackend(backend.MembershipBackend):
     def _must_be_member(self, found: bool) -> None:
         if not found:
             raise exceptions.NotMemberError(
-                f'{self._host or "this process"} is not a member (any more)'
+                f'{self._row.host or "this process"} is not a member '
+                '(any more)'
             )
 
     def _call(self, work: Callable[[connection.Database], T]) -> T:

@@ -55,6 +55,7 @@ class Writes:
     events: list[Row] = dataclasses.field(default_factory=list)
 
 
+@dataclasses.dataclass
 class ChangeSet:
     """The locked rows of one transaction, and the writes they allow.
 
@@ -65,20 +66,12 @@ class ChangeSet:
     :param open_instances: uuid of the open instance, by the node's uuid.
     """
 
-    def __init__(
-        self,
-        host: str,
-        now: float,
-        services: Mapping[str, ServiceState],
-        nodes: Mapping[str, Row],
-        open_instances: Mapping[str, str],
-    ) -> None:
-        self.host = host
-        self.now = now
-        self.writes = Writes()
-        self._services = services
-        self._nodes = nodes
-        self._open = open_instances
+    host: str
+    now: float
+    services: Mapping[str, ServiceState]
+    nodes: Mapping[str, Row]
+    open_instances: Mapping[str, str]
+    writes: Writes = dataclasses.field(init=False, default_factory=Writes)
 
     def accept(self, change: records.Change) -> bool:
         """Add the writes of a change; ``False`` if it does not fit."""
@@ -108,7 +101,7 @@ class ChangeSet:
         """
         alike: dict[tuple[tuple[str, Any], ...], list[str]] = {}
         for row in self.writes.nodes:
-            before = self._nodes[row['uuid']]
+            before = self.nodes[row['uuid']]
             values = tuple(
                 (name, value)
                 for name, value in row.items()
@@ -120,7 +113,7 @@ class ChangeSet:
                 yield dict(values), uuids
 
     def _owner(self, uuid: str) -> str | None:
-        row = self._nodes.get(uuid)
+        row = self.nodes.get(uuid)
         if row is None or row['deleted_at'] is not None:
             return None
         owner: str | None = row['host']
@@ -135,7 +128,7 @@ class ChangeSet:
             return False
         if from_other:
             self._fence(str(seen))
-        row = self._nodes.get(node.uuid)
+        row = self.nodes.get(node.uuid)
         written = {
             'uuid': node.uuid,
             'host': self.host,
@@ -159,18 +152,21 @@ class ChangeSet:
                 to_host=self.host,
                 reason=claim.reason.value,
             )
-        if node.instance_uuid not in (None, self._open.get(node.uuid)):
+        if node.instance_uuid not in (
+            None,
+            self.open_instances.get(node.uuid),
+        ):
             self._set_instance(node, reasons.Reason.ADOPTED.value)
-        elif node.uuid in self._open:
+        elif node.uuid in self.open_instances:
             self.writes.moved_on.append(node.uuid)
         self._availability_event(row, claim.availability)
         return True
 
     def _may_take_from(self, claim: records.Claim) -> bool:
-        if claim.node.instance_uuid or claim.uuid in self._open:
+        if claim.node.instance_uuid or claim.uuid in self.open_instances:
             # Law 2, regardless of the decision: only an operator moves it.
             return False
-        owner = self._services.get(str(claim.seen_host))
+        owner = self.services.get(str(claim.seen_host))
         if owner is None:
             return claim.seen_epoch is None
         if owner.is_away(self.now):
@@ -179,7 +175,7 @@ class ChangeSet:
         return owner.fenced or owner.epoch == claim.seen_epoch
 
     def _fence(self, host: str) -> None:
-        owner = self._services.get(host)
+        owner = self.services.get(host)
         if owner is None or owner.fenced or host in self.writes.fenced:
             return
         self.writes.fenced.append(host)
@@ -189,7 +185,7 @@ class ChangeSet:
         node = update.node
         if self._owner(node.uuid) != self.host:
             return False
-        row = self._nodes[node.uuid]
+        row = self.nodes[node.uuid]
         described = attributes(node)
         available = availability_columns.columns(
             row, update.availability, self.now
@@ -220,16 +216,16 @@ class ChangeSet:
         **values: Any,
     ) -> bool:
         uuid, reason = change.uuid, change.reason.value
-        if self._owner(uuid) != self.host or uuid in self._open:
+        if self._owner(uuid) != self.host or uuid in self.open_instances:
             return False
-        self._rewrite(self._nodes[uuid], host=None, reason=reason, **values)
+        self._rewrite(self.nodes[uuid], host=None, reason=reason, **values)
         self._event(kind, node_uuid=uuid, from_host=self.host, reason=reason)
         return True
 
     def _report(self, report: records.Report) -> bool:
         if self._owner(report.uuid) != self.host:
             return False
-        row = self._nodes[report.uuid]
+        row = self.nodes[report.uuid]
         # The node itself has not changed, so ``updated_at`` stays.
         self.writes.nodes.append({**row, 'placement_digest': report.digest})
         return True
@@ -238,7 +234,7 @@ class ChangeSet:
         self.writes.nodes.append({**row, 'updated_at': self.now, **changed})
 
     def _set_instance(self, node: model.Node, reason: str | None) -> None:
-        before, after = self._open.get(node.uuid), node.instance_uuid
+        before, after = self.open_instances.get(node.uuid), node.instance_uuid
         if before == after:
             return
         if before is not None:

@@ -159,6 +159,20 @@ def writes(
     return run
 
 
+def transaction(
+    function: Callable[Concatenate[sqlalchemy.Connection, P], T],
+) -> Callable[Concatenate[Port, P], T]:
+    """Make a function a method of a port, as one transaction that writes."""
+
+    @functools.wraps(function)
+    def run(self: Port, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._database.write(
+            lambda conn: function(conn, *args, **kwargs)
+        )
+
+    return run
+
+
 def open_database(
     connection: str,
     *,

@@ -27,50 +27,11 @@ from ironic_ownership.db import (
 class SqlRecords(connection.Port, records.Records):
     """Services, compute nodes, instances and events in one SQL database."""
 
-    @connection.writes
-    def register(
-        self,
-        conn: sa.Connection,
-        host: str,
-        settings: model.MemberSettings,
-        *,
-        incarnation: str | None = None,
-        alive: Collection[str] = (),
-    ) -> int:
-        return registration.register(conn, host, settings, incarnation, alive)
-
-    @connection.writes
-    def retire(
-        self, conn: sa.Connection, host: str, epoch: int, *, grace: float
-    ) -> None:
-        registration.retire(conn, host, epoch, grace)
-
-    @connection.writes
-    def fail_over(
-        self, conn: sa.Connection, host: str, *, incarnation: str, actor: str
-    ) -> model.Service:
-        return registration.fail_over(conn, host, incarnation, actor)
-
-    @connection.writes
-    def set_service(
-        self,
-        conn: sa.Connection,
-        host: str,
-        *,
-        actor: str,
-        disabled: bool | None = None,
-        disabled_reason: str | None = None,
-        forced_down: bool | None = None,
-    ) -> model.Service:
-        return service_admin.change(
-            conn, host, actor, disabled, disabled_reason, forced_down
-        )
-
-    @connection.writes
-    def delete_service(
-        self, conn: sa.Connection, host: str, *, actor: str
-    ) -> None:
-        service_admin.delete(conn, host, actor)
+    register = connection.transaction(registration.register)
+    retire = connection.transaction(registration.retire)
+    fail_over = connection.transaction(registration.fail_over)
+    set_service = connection.transaction(service_admin.change)
+    delete_service = connection.transaction(service_admin.delete)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings

@@ -20,8 +20,9 @@ def register(
     conn: sa.Connection,
     host: str,
     settings: model.MemberSettings,
-    incarnation: str | None,
-    alive: Collection[str],
+    *,
+    incarnation: str | None = None,
+    alive: Collection[str] = (),
 ) -> int:
     """Create or renew the row of a service and raise its epoch.
 
@@ -59,7 +60,9 @@ def register(
     return epoch
 
 
-def retire(conn: sa.Connection, host: str, epoch: int, grace: float) -> None:
+def retire(
+    conn: sa.Connection, host: str, epoch: int, *, grace: float
+) -> None:
     """Give up the active place and the right to write.
 
     A service that is forced down may do so too: its process ends all the
@@ -87,7 +90,7 @@ def retire(conn: sa.Connection, host: str, epoch: int, grace: float) -> None:
 
 
 def fail_over(
-    conn: sa.Connection, host: str, incarnation: str, actor: str
+    conn: sa.Connection, host: str, *, incarnation: str, actor: str
 ) -> model.Service:
     """Name the process that is to be active, and fence the one that is."""
     before = service_admin.lock_known(conn, host)

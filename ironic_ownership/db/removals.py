@@ -33,47 +33,33 @@ class SqlRemovals(connection.Port, removals.Removals):
             owner = transaction.lock_service(conn, seen_host)
             if (owner.epoch if owner else None) != seen_epoch:
                 return False
-        if not _is_as_seen(conn, uuid, seen_host):
+        found = conn.execute(
+            sa.select(_nodes.host)
+            .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))
+            .with_for_update()
+        ).first()
+        if found is None or found.host != seen_host:
             return False
-        _mark_deleted(conn, uuid, seen_host, actor, reason)
+        if transaction.open_instances(conn, [uuid]):
+            return False
+        now = transaction.now_of(conn)
+        transaction.update_node(
+            conn,
+            uuid,
+            host=None,
+            reason=reason.value,
+            updated_at=now,
+            deleted_at=now,
+            # Its provider was deleted before.
+            placement_digest=None,
+        )
+        transaction.add_event(
+            conn,
+            now,
+            actor,
+            event_log.NODE_FORGOTTEN,
+            node_uuid=uuid,
+            from_host=seen_host,
+            reason=reason.value,
+        )
         return True
-
-
-def _is_as_seen(conn: sa.Connection, uuid: str, host: str | None) -> bool:
-    found = conn.execute(
-        sa.select(_nodes.host)
-        .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))
-        .with_for_update()
-    ).first()
-    if found is None or found.host != host:
-        return False
-    return not transaction.open_instances(conn, [uuid])
-
-
-def _mark_deleted(
-    conn: sa.Connection,
-    uuid: str,
-    host: str | None,
-    actor: str,
-    reason: reasons.Reason,
-) -> None:
-    now = transaction.now_of(conn)
-    transaction.update_node(
-        conn,
-        uuid,
-        host=None,
-        reason=reason.value,
-        updated_at=now,
-        deleted_at=now,
-        # Its provider was deleted before.
-        placement_digest=None,
-    )
-    transaction.add_event(
-        conn,
-        now,
-        actor,
-        event_log.NODE_FORGOTTEN,
-        node_uuid=uuid,
-        from_host=host,
-        reason=reason.value,
-    )

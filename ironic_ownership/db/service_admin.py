@@ -54,10 +54,11 @@ def update(conn: sa.Connection, host: str, **values: Any) -> None:
 def change(
     conn: sa.Connection,
     host: str,
+    *,
     actor: str,
-    disabled: bool | None,
-    disabled_reason: str | None,
-    forced_down: bool | None,
+    disabled: bool | None = None,
+    disabled_reason: str | None = None,
+    forced_down: bool | None = None,
 ) -> model.Service:
     """Change the settings of a service that belong to the operator."""
     before = lock_known(conn, host)
@@ -86,7 +87,7 @@ def change(
     return lock_known(conn, host)
 
 
-def delete(conn: sa.Connection, host: str, actor: str) -> None:
+def delete(conn: sa.Connection, host: str, *, actor: str) -> None:
     """Delete the row of a service to which no record refers any more."""
     before = lock_known(conn, host)
     nodes = _count(conn, (_nodes.host == host) & _nodes.deleted_at.is_(None))

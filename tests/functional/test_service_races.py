@@ -79,7 +79,7 @@ class _Races:
 
     def test_service_that_is_deleted_meanwhile_claims_nothing(self) -> None:
         claiming = self.overlap(
-            lambda conn: service_admin.delete(conn, 'host1', 'x'),
+            lambda conn: service_admin.delete(conn, 'host1', actor='x'),
             self.late_claim,
         )
         with self.assertRaises(exceptions.FencedError):
@@ -91,7 +91,7 @@ class _Races:
     ) -> None:
         claiming = self.overlap(
             lambda conn: service_admin.change(
-                conn, 'host1', 'x', None, None, forced_down=True
+                conn, 'host1', actor='x', forced_down=True
             ),
             self.late_claim,
         )
@@ -102,7 +102,7 @@ class _Races:
     def test_two_operators_leave_one_event(self) -> None:
         second = self.overlap(
             lambda conn: service_admin.change(
-                conn, 'host1', 'x', None, None, forced_down=True
+                conn, 'host1', actor='x', forced_down=True
             ),
             lambda: self.records.set_service(
                 'host1', actor='y', forced_down=True

@@ -8,6 +8,7 @@ second; and its watchers only poll.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import threading
 import time
@@ -25,6 +26,7 @@ _SPACING = 1.0
 """Least seconds between two reports of a stream."""
 
 
+@dataclasses.dataclass
 class MemberReader(Generic[member_reader.T]):
     """Reads the members; one small request while nothing has changed.
 
@@ -36,18 +38,14 @@ class MemberReader(Generic[member_reader.T]):
     :param prefix: of the keys; the key that is just the prefix is no member.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        prefix: bytes,
-        parse: member_reader.Parse[member_reader.T],
-    ) -> None:
-        self._client = client
-        self._prefix = prefix
-        self._parse = parse
-        self._known: dict[bytes, member_reader.T] = {}
-        self._revision = ''
-        self._newest = prefix
+    client: Any
+    prefix: bytes
+    parse: member_reader.Parse[member_reader.T]
+    _known: dict[bytes, member_reader.T] = dataclasses.field(
+        init=False, default_factory=dict
+    )
+    _revision: str = dataclasses.field(init=False, default='')
+    _newest: bytes = dataclasses.field(init=False, default=b'')
 
     def read(self) -> Mapping[bytes, member_reader.T]:
         if self._is_unchanged():
@@ -63,7 +61,7 @@ class MemberReader(Generic[member_reader.T]):
         ids = self._ids(answer)
         found = {i: self._known[i] for i in ids & self._known.keys()}
         for member_id in ids - found.keys():
-            found[member_id] = self._parse(member_id, new[member_id])
+            found[member_id] = self.parse(member_id, new[member_id])
         self._known = found
         # The next read sees the members that came or left after this answer.
         self._revision = answer['header']['revision']
@@ -73,13 +71,13 @@ class MemberReader(Generic[member_reader.T]):
 
     def _ids(self, answer: Any) -> set[bytes]:
         keys = map(_key, _rows(answer))
-        return {key[len(self._prefix) :] for key in keys} - {b''}
+        return {key[len(self.prefix) :] for key in keys} - {b''}
 
     def _is_unchanged(self) -> bool:
         if not self._revision or not self._newest:
             return False
         newest = {'key': _encode(self._newest), 'keys_only': True}
-        answer = self._client.transaction(
+        answer = self.client.transaction(
             {'success': [{'request_range': newest}]}
         )
         (response,) = answer['responses']
@@ -94,27 +92,27 @@ class MemberReader(Generic[member_reader.T]):
         elif len(ids) > _FEW:
             answers = [self._range()]
         else:
-            answers = [self._get(self._prefix + i) for i in ids]
+            answers = [self._get(self.prefix + i) for i in ids]
         found = self._data_in(answers)
         return {i: found[i] for i in ids if i in found}
 
     def _data_in(self, answers: Iterable[Any]) -> dict[bytes, object]:
         return {
-            _key(row)[len(self._prefix) :]: _data(row)
+            _key(row)[len(self.prefix) :]: _data(row)
             for answer in answers
             for row in _rows(answer)
         }
 
     def _range(self, **options: object) -> Any:
-        return self._post(range_end=_encode(_end(self._prefix)), **options)
+        return self._post(range_end=_encode(_end(self.prefix)), **options)
 
     def _get(self, key: bytes) -> Any:
         return self._post(key=_encode(key))
 
     def _post(self, **request: object) -> Any:
-        return self._client.post(
-            self._client.get_url('/kv/range'),
-            json={'key': _encode(self._prefix), **request},
+        return self.client.post(
+            self.client.get_url('/kv/range'),
+            json={'key': _encode(self.prefix), **request},
         )
 
 

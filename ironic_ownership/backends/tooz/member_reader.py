@@ -6,6 +6,7 @@ once.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -31,6 +32,7 @@ class Reader(Protocol[T_co]):
         """
 
 
+@dataclasses.dataclass
 class IdReader(Generic[T]):
     """Lists the ids, and reads the data of the new ones.
 
@@ -40,23 +42,16 @@ class IdReader(Generic[T]):
         the data of one.
     """
 
-    def __init__(
-        self,
-        coordinator: coordination.CoordinationDriver,
-        group: bytes,
-        parse: Parse[T],
-        *,
-        timeout: float,
-        ignored: frozenset[bytes] = frozenset(),
-        in_bulk: bool = False,
-    ) -> None:
-        self._coordinator = coordinator
-        self._group = group
-        self._parse = parse
-        self._timeout = timeout
-        self._ignored = ignored
-        self._in_bulk = in_bulk
-        self._known: dict[bytes, T] = {}
+    coordinator: coordination.CoordinationDriver
+    group: bytes
+    parse: Parse[T]
+    _: dataclasses.KW_ONLY
+    timeout: float
+    ignored: frozenset[bytes] = frozenset()
+    in_bulk: bool = False
+    _known: dict[bytes, T] = dataclasses.field(
+        init=False, default_factory=dict
+    )
 
     def read(self) -> Mapping[bytes, T]:
         try:
@@ -74,26 +69,26 @@ class IdReader(Generic[T]):
             ids, data = set(), {}
         found = {i: self._known[i] for i in ids & self._known.keys()}
         for member_id, content in data.items():
-            found[member_id] = self._parse(member_id, content)
+            found[member_id] = self.parse(member_id, content)
         self._known = found
         return found
 
     def _ids(self) -> set[bytes]:
-        ids = self._answer(self._coordinator.get_members(self._group))
-        return set(ids) - self._ignored
+        ids = self._answer(self.coordinator.get_members(self.group))
+        return set(ids) - self.ignored
 
     def _data_of(self, ids: set[bytes]) -> dict[bytes, object]:
-        if ids and self._in_bulk:
+        if ids and self.in_bulk:
             all_data = self._answer(
-                self._coordinator.get_members_with_capabilities(self._group)
+                self.coordinator.get_members_with_capabilities(self.group)
             )
             return {i: all_data[i] for i in ids if i in all_data}
         found: dict[bytes, object] = {}
         for member_id in ids:
             try:
                 found[member_id] = self._answer(
-                    self._coordinator.get_member_capabilities(
-                        self._group, member_id
+                    self.coordinator.get_member_capabilities(
+                        self.group, member_id
                     )
                 )
             except coordination.MemberNotJoined:
@@ -101,4 +96,4 @@ class IdReader(Generic[T]):
         return found
 
     def _answer(self, result: Any) -> Any:
-        return result.get(timeout=self._timeout)
+        return result.get(timeout=self.timeout)

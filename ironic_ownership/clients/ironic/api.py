@@ -5,13 +5,14 @@ Knows versions and errors; must not know nodes.
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
-from ironic_ownership.clients.ironic import errors, versions
+from ironic_ownership.clients.ironic import errors
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class IronicAPI:
         self._prefix = None
         answer = self._send('GET', '/', minor=None)
         document = self._json(answer)
-        prefix, low, high = versions.read(document, answer.headers)
+        prefix, low, high = _read_versions(document, answer.headers)
         self._server_maximum = high
         self._minor = max(low, min(high, NEWEST_NEEDED))
         self.require(FIELDS_FILTER, 'list only the fields that are needed')
@@ -181,3 +182,39 @@ class IronicAPI:
                 self._prefix = None
             raise errors.status_error(answer)
         return errors.IRONIC.json(answer)
+
+
+def _read_versions(
+    document: Mapping[str, Any], headers: Mapping[str, str]
+) -> tuple[str, int, int]:
+    # The SDK's discovery takes a server that is down for one that is not
+    # Ironic. The document is that of the root, or of /v1 itself.
+    default = document.get('default_version')
+    if document.get('id') == 'v1':
+        prefix, entry = '', {}
+    elif isinstance(default, dict) and default.get('id') == 'v1':
+        prefix, entry = '/v1', default
+    else:
+        raise exceptions.IronicError(
+            'The server at the URL of Ironic is another one',
+            hint=errors.IRONIC.endpoint_hint,
+        )
+    low = _minor(
+        headers.get('X-OpenStack-Ironic-API-Minimum-Version')
+        or entry.get('min_version')
+    )
+    high = _minor(
+        headers.get('X-OpenStack-Ironic-API-Maximum-Version')
+        or entry.get('version')
+    )
+    if low is None or high is None:
+        raise exceptions.IronicError(
+            'The server at the URL of Ironic does not list its API versions',
+            hint=errors.IRONIC.endpoint_hint,
+        )
+    return prefix, low, high
+
+
+def _minor(version: object) -> int | None:
+    found = re.fullmatch(r'1\.([0-9]+)', str(version))
+    return int(found[1]) if found else None
