@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.engine.queries import advice
-from ironic_ownership.engine.queries.candidates import Candidate
-from ironic_ownership.engine.queries.explanation import Explanation
+from ironic_ownership.engine.queries.explanation import Candidate, Explanation
 from ironic_ownership.observe import columns, compute_node
 
 _WIDTH = 76
@@ -91,10 +90,10 @@ def _ironic(explanation: Explanation) -> _Row | None:
 
 
 def _preferred(explanation: Explanation) -> _Row | None:
-    decision = explanation.preferred
-    if decision is None:
+    found = explanation.preferred
+    if found is None:
         return None
-    return {'service': decision.owner, 'reason': decision.reason.value}
+    return {'service': found.owner, 'reason': found.reason.value}
 
 
 def _contest(explanation: Explanation) -> str | None:

@@ -44,10 +44,6 @@ PLAN = (*NODE[:6], _Column('gates', lambda r: list(r.gates)))
 """The proposed result of one node."""
 
 
-_RESULTS = {Outcome.UNKNOWN: Outcome.FAILED}
-"""Outcomes that are shown as another one."""
-
-
 def gate_cells(
     results: Iterable[GateResult], *, every: bool
 ) -> list[dict[str, columns.Cell]]:
@@ -57,7 +53,9 @@ def gate_cells(
     """
     shown: list[dict[str, columns.Cell]] = []
     for result in results:
-        outcome = _RESULTS.get(result.outcome, result.outcome)
+        outcome = result.outcome
+        if outcome is Outcome.UNKNOWN:
+            outcome = Outcome.FAILED
         cell: dict[str, columns.Cell] = {
             'gate': result.gate.value,
             'result': outcome.value,
@@ -133,4 +131,3 @@ MOVE = (
     _Move('reason', lambda m: m.reason),
     _Move('overrides', lambda m: list(m.overrides)),
 )
-"""One move."""

@@ -30,7 +30,6 @@ NODE = (
     _Change('shard', lambda c: c[1].node.shard),
     _Change('conductor_group', lambda c: c[1].node.conductor_group),
 )
-"""One node that a change affects."""
 
 
 def changes(preview: Preview) -> Iterator[tuple[str, Transfer]]:

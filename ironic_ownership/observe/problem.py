@@ -31,7 +31,6 @@ LONG = (
     _Column('services', lambda p: list(p.services)),
     *_TAIL,
 )
-"""Problems with all of their subjects."""
 
 _Fault = columns.Column[Fault]
 

@@ -45,7 +45,6 @@ SHORT = (
     _Column('nodes', lambda s: s.nodes),
     _Column('instances', lambda s: s.instances),
 )
-"""A line of the short list."""
 
 _REST = (
     _Column('fenced', lambda s: s.row.fenced),
@@ -63,7 +62,6 @@ LONG = (
     _Column('of_mean', lambda s: columns.rounded(s.of_mean)),
     *_REST,
 )
-"""A line of the long list."""
 
 DETAILS = (
     *SHORT,
@@ -77,7 +75,6 @@ DETAILS = (
     _Column('view_checksum', lambda s: s.row.view_checksum),
     _Column('config_error', lambda s: s.row.config_error),
 )
-"""Everything about one service."""
 
 _Read = columns.Column[Reading]
 
@@ -91,4 +88,3 @@ MEMBER = (
     _Read('contract_version', lambda r: r.member.settings.contract_version),
     _Read('readable', lambda r: r.readable),
 )
-"""The columns of a member."""

@@ -23,7 +23,6 @@ CHANGE = (
     _Change('epoch', lambda c: c.after.epoch),
     _Change('changed', lambda c: c.changed),
 )
-"""A changed service."""
 
 CHANGE_KEYS = (*columns.keys(CHANGE), 'dry_run', 'request_id')
 
@@ -33,7 +32,6 @@ GATES = (
     _Gate('left', lambda g: len(g.remaining)),
     _Gate('examples', lambda g: list(g.remaining[:EXAMPLES])),
 )
-"""The gates of a deletion."""
 
 FAILOVER = (
     _Failover('host', lambda f: f.after.host),
@@ -42,7 +40,6 @@ FAILOVER = (
     _Failover('done', lambda f: f.done),
     _Failover('epoch', lambda f: f.after.epoch),
 )
-"""A failover."""
 
 FAILOVER_KEYS = (*columns.keys(FAILOVER), 'dry_run', 'request_id')
 
@@ -51,4 +48,3 @@ FAILOVER_GATES = (
     _Gate('passed', lambda g: g.passed),
     _Gate('detail', lambda g: g.detail),
 )
-"""The gates of a failover."""

@@ -175,11 +175,7 @@ def orphans(facts: Facts) -> Iterator[Problem]:
 
 def left_behind(facts: Facts) -> Iterator[Problem]:
     """Find records whose owner does not serve: dead, gone, away, disabled."""
-    owned: dict[str, list[model.ComputeNode]] = collections.defaultdict(list)
-    for record in facts.records:
-        if record.host is not None:
-            owned[record.host].append(record)
-    for host, records in sorted(owned.items()):
+    for host, records in _owned(facts):
         code, state = _owner_state(facts, host)
         if not code:
             continue
@@ -191,6 +187,14 @@ def left_behind(facts: Facts) -> Iterator[Problem]:
             ]
             if uuids:
                 yield _left(host, code, state, deployed, uuids)
+
+
+def _owned(facts: Facts) -> Iterable[tuple[str, list[model.ComputeNode]]]:
+    owned: dict[str, list[model.ComputeNode]] = collections.defaultdict(list)
+    for record in facts.records:
+        if record.host is not None:
+            owned[record.host].append(record)
+    return sorted(owned.items())
 
 
 def _owner_state(facts: Facts, host: str) -> tuple[str, str]:
@@ -228,14 +232,14 @@ def _left(
 def placement_behind(facts: Facts) -> Iterator[Problem]:
     """Find nodes whose latest state Placement has not accepted yet."""
     for host, diff in _diffs(facts):
-        if diff.steps:
-            nodes = suggestions.counted(len(diff.steps), 'node')
-            yield Problem(
+        uuids = [step.uuid for step in diff.steps]
+        if uuids:
+            yield _nodes(
                 'placement_behind',
                 Severity.WARNING,
-                f'Placement is out of date for {nodes} owned by {host}',
-                Kind.NODE,
-                tuple(sorted(step.uuid for step in diff.steps)),
+                f'Placement is out of date for {_count(uuids)} owned by '
+                f'{host}',
+                uuids,
                 (host,),
                 'Normal for a moment after a change, and for minutes when '
                 'many nodes are new; if it lasts, the log of the service '
@@ -247,14 +251,12 @@ def without_class(facts: Facts) -> Iterator[Problem]:
     """Find nodes without a resource class, which Placement needs."""
     for host, diff in _diffs(facts):
         if diff.without_class:
-            nodes = suggestions.counted(len(diff.without_class), 'node')
-            yield Problem(
+            yield _nodes(
                 'no_resource_class',
                 Severity.WARNING,
-                f'{nodes} owned by {host} without a resource class: not '
-                'reported to Placement',
-                Kind.NODE,
-                tuple(sorted(diff.without_class)),
+                f'{_count(diff.without_class)} owned by {host} without a '
+                'resource class: not reported to Placement',
+                diff.without_class,
                 (host,),
                 'openstack baremetal node set UUID --resource-class CLASS',
             )
@@ -263,16 +265,13 @@ def without_class(facts: Facts) -> Iterator[Problem]:
 def _diffs(facts: Facts) -> Iterator[tuple[str, inventory_diff.Diff]]:
     if not facts.reports:
         return
-    owned: dict[str, dict[str, model.ComputeNode]] = collections.defaultdict(
-        dict
-    )
-    for record in facts.records:
-        if record.host in facts.view.hosts:
-            owned[str(record.host)][record.uuid] = record
-    for host in sorted(owned):
+    for host, records in _owned(facts):
         policies = facts.peer_groups.policies.get(host)
-        if policies is None or not policies.releases_free:
-            yield host, inventory_diff.compare(facts.nodes.listed, owned[host])
+        if host in facts.view.hosts and not (
+            policies is not None and policies.releases_free
+        ):
+            known = {record.uuid: record for record in records}
+            yield host, inventory_diff.compare(facts.nodes.listed, known)
 
 
 def _by_hosts(

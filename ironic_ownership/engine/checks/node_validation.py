@@ -220,14 +220,13 @@ def _scheduling(entry: Entry, deployment: Deployment) -> Iterable[Fault]:
 
 def _node(entry: Entry) -> model.Node:
     fields = entry.fields
-    shard, name = fields.get('shard'), fields.get('name')
     properties, extra = fields.get('properties'), fields.get('extra')
     return model.Node(
         uuid=str(fields.get('uuid') or uuid_.UUID(int=0)),
-        name=None if name is None else str(name),
+        name=_text(fields.get('name')),
         driver=str(fields.get('driver') or ''),
         conductor_group=_group(entry),
-        shard=None if shard is None else str(shard),
+        shard=_text(fields.get('shard')),
         resource_class=_text(fields.get('resource_class')),
         properties=properties if isinstance(properties, Mapping) else {},
         extra=extra if isinstance(extra, Mapping) else {},

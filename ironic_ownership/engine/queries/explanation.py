@@ -1,5 +1,8 @@
 """Explanation of one decision: inputs, members, policies and record.
 
+Every known service is a candidate, including those that cannot own nodes: most
+questions are about why a service does not own a node.
+
 Pure. Depends only on what all processes share, not on the local
 configuration, so that the explanation is the same on every machine. Law 6.
 """
@@ -7,20 +10,81 @@ configuration, so that the explanation is the same on every machine. Law 6.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.availability import evaluation
-from ironic_ownership.engine.decision import decide, settings_diff
+from ironic_ownership.engine.decision import decide, policy_set, settings_diff
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.queries import node_status
-from ironic_ownership.engine.queries.candidates import (
-    Candidate,
-    Services,
-    consider,
-)
+
+
+@dataclasses.dataclass(frozen=True)
+class Services:
+    """Snapshot of all services: members, rows by host, peer groups."""
+
+    view: model.View
+    rows: Mapping[str, model.Service]
+    interpret: policy_set.Interpreter
+    peer_groups: PeerGroups
+
+    @classmethod
+    def of(
+        cls,
+        view: model.View,
+        rows: Sequence[model.Service],
+        interpret: policy_set.Interpreter,
+    ) -> Services:
+        """Return the snapshot with its peer groups."""
+        serving = view.serving(rows)
+        groups = PeerGroups.of(serving, rows, interpret)
+        return cls(serving, {row.host: row for row in rows}, interpret, groups)
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyResult:
+    """Result of one policy of a service for the node.
+
+    :param admits: ``None`` for an assigner, and if it is not known.
+    """
+
+    policy: model.PolicySettings
+    admits: bool | None
+    detail: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """One service, and why it is considered or is not.
+
+    :param admits: whether its policies admit the node; ``None`` if that is
+        not known.
+    :param scope: the server-side filter of its policies, if that is known.
+    :param considered: whether it takes part in the decision.
+    """
+
+    host: str
+    alive: bool
+    disabled: bool
+    forced_down: bool
+    readable: bool
+    results: tuple[PolicyResult, ...]
+    admits: bool | None
+    scope: model.Scope | None
+    considered: bool
+    why: str
+
+    @property
+    def eligible(self) -> bool:
+        """True if it could own nodes, regardless of its policies."""
+        return (
+            self.alive
+            and self.readable
+            and not self.disabled
+            and not self.forced_down
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,3 +178,122 @@ def _deciding(node: model.Node, peer_groups: PeerGroups) -> PeerGroup | None:
     """Return the one peer group that admits the node; none if several do."""
     groups = [g for g in peer_groups.groups if g.policies.admits(node)]
     return groups[0] if len(groups) == 1 else None
+
+
+def consider(
+    node: model.Node | None, services: Services
+) -> tuple[Candidate, ...]:
+    """Return every known service, by host.
+
+    :param node: ``None`` if Ironic does not have it.
+    """
+    return tuple(
+        _candidate(
+            node,
+            services.rows.get(host, model.Service(host)),
+            services.view.get(host),
+            services,
+        )
+        for host in sorted(services.rows.keys() | services.view.hosts)
+    )
+
+
+def _candidate(
+    node: model.Node | None,
+    row: model.Service,
+    member: model.Member | None,
+    services: Services,
+) -> Candidate:
+    settings = member.settings if member else row.settings
+    unreadable = settings_diff.unreadable(settings, services.interpret)
+    results = tuple(
+        _result(policy, node, services.interpret, unreadable)
+        for policy in settings.policies
+    )
+    groups = services.peer_groups
+    admits = groups.admits(row.host, node) if node else None
+    policies = groups.policies.get(row.host)
+    return Candidate(
+        host=row.host,
+        alive=member is not None,
+        disabled=row.disabled,
+        forced_down=row.forced_down,
+        readable=not unreadable,
+        results=results,
+        admits=admits,
+        scope=policies.scope if policies else None,
+        considered=bool(groups.group_of.get(row.host) and admits),
+        why=_why(row, member, unreadable, admits, results),
+    )
+
+
+def _why(
+    row: model.Service,
+    member: model.Member | None,
+    unreadable: str,
+    admits: bool | None,
+    results: Sequence[PolicyResult],
+) -> str:
+    faults = []
+    if member is None:
+        faults.append('is not alive')
+    if row.forced_down:
+        faults.append('is forced down')
+    if row.disabled:
+        faults.append('is disabled')
+    if unreadable:
+        faults.append(f'advertises settings unreadable here: {unreadable}')
+    if admits is False:
+        refusals = [r.detail for r in results if r.admits is False]
+        faults.append(f'does not admit the node: {"; ".join(refusals)}')
+    if faults:
+        return ', '.join(faults)
+    return 'admits the node' if admits else 'is alive and enabled'
+
+
+def _result(
+    policy: model.PolicySettings,
+    node: model.Node | None,
+    interpret: policy_set.Interpreter,
+    unreadable: str,
+) -> PolicyResult:
+    alone = None
+    if not unreadable:
+        alone = interpret(model.MemberSettings((policy,)))
+    if alone is None:
+        return PolicyResult(policy, None, 'not readable here')
+    if alone.assigner is not None:
+        return PolicyResult(policy, None, 'assigns among its peers')
+    if node is None:
+        return PolicyResult(policy, None, 'skipped: Ironic has no such node')
+    try:
+        admits = alone.admits(node)
+    except exceptions.PluginFaultError as exc:
+        return PolicyResult(policy, None, str(exc))
+    return PolicyResult(policy, admits, _detail(alone.scope, node, admits))
+
+
+def _detail(scope: model.Scope, node: model.Node, admits: bool) -> str:
+    wanted = [
+        (what, wants, has)
+        for what, wants, has in (
+            ('shard', scope.shard, node.shard),
+            ('conductor group', scope.conductor_group, node.conductor_group),
+        )
+        if wants is not None
+    ]
+    if admits:
+        filters = [f'{what} {wants!r}' for what, wants, _ in wanted]
+        return f'admits {" and ".join(filters) or "it"}'
+    differing = [
+        f'wants {what} {wants!r}, the node has '
+        + ('none' if has is None else repr(has))
+        + (
+            ' (only the case differs)'
+            if has is not None and has.casefold() == wants.casefold()
+            else ''
+        )
+        for what, wants, has in wanted
+        if wants != has
+    ]
+    return ', '.join(differing) or 'does not admit it'

@@ -14,7 +14,6 @@ from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import explanation
-from ironic_ownership.engine.queries.candidates import Services
 from ironic_ownership.engine.queries.node_status import NodeStatus
 
 LOG = log.getLogger(__name__)
@@ -47,7 +46,9 @@ def explain(
     rows = ports.records.services()
     record = next(iter(ports.records.compute_nodes_by_uuid([uuid])), None)
     node = ports.source.get(uuid)
-    services = Services.of(ports.backend.view(), rows, ports.interpret)
+    services = explanation.Services.of(
+        ports.backend.view(), rows, ports.interpret
+    )
     if node is None:
         if record is None:
             return None

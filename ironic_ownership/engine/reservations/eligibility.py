@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 from collections.abc import Mapping
@@ -75,15 +76,13 @@ class ServiceReader:
         :raises NotFoundError: if there is no such service.
         """
         if not fresh:
-            try:
+            # The cache may be out of date.
+            with contextlib.suppress(
+                exceptions.NotFoundError, exceptions.ServiceRefusedError
+            ):
                 return _eligible(
                     host, *self._read(fresh=False), self.interpret
                 )
-            except (
-                exceptions.NotFoundError,
-                exceptions.ServiceRefusedError,
-            ):
-                pass  # the cache may be out of date
         return _eligible(host, *self._read(fresh=True), self.interpret)
 
     def _read(

@@ -1,10 +1,8 @@
 """Requirements of a request on the properties of a node.
 
-Pure, and evaluated once for each set of properties, not for each node.
-
-Specs of capabilities are in the language of ``oslo_utils.specs_matcher``. It
-parses a spec again for each value; here it is parsed once for all nodes, with
-the same results.
+Pure. Specs of capabilities are in the language of
+``oslo_utils.specs_matcher``, which parses a spec for each value; here it is
+parsed once, with the same results.
 """
 
 from __future__ import annotations

@@ -77,11 +77,11 @@ class _NodeFilter:
     def __init__(self, nodes: Iterable[model.Node]) -> None:
         self.nodes = list(nodes)
         self.examined = len(self.nodes)
-        self.removed: dict[str, int] = {}
+        self.removed: collections.Counter[str] = collections.Counter()
 
     def replace(self, condition: str, kept: list[model.Node]) -> None:
         if len(kept) < len(self.nodes):
-            self._count(condition, len(self.nodes) - len(kept))
+            self.removed[condition] += len(self.nodes) - len(kept)
             self.nodes = kept
 
     def keep(self, condition: str, fits: Callable[[model.Node], bool]) -> None:
@@ -106,15 +106,12 @@ class _NodeFilter:
         counts = collections.Counter(results)
         del counts[None]
         for condition in sorted(filter(None, counts)):
-            self._count(str(condition), counts[condition])
+            self.removed[str(condition)] += counts[condition]
         self.nodes = [
             node
             for node, result in zip(self.nodes, results, strict=True)
             if result is None
         ]
-
-    def _count(self, condition: str, more: int) -> None:
-        self.removed[condition] = self.removed.get(condition, 0) + more
 
 
 def choose(
@@ -151,7 +148,7 @@ def choose(
         candidates=sample(remaining.nodes, request.instance_uuid, limit),
         examined=remaining.examined,
         fitting=len(remaining.nodes),
-        removed=remaining.removed,
+        removed=dict(remaining.removed),
     )
 
 

@@ -7,12 +7,7 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import model, policy, reasons
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import (
-    advice,
-    candidates,
-    explanation,
-    node_query,
-)
+from ironic_ownership.engine.queries import advice, explanation, node_query
 from ironic_ownership.testing import fakes
 from tests.unit.engine import service, world
 
@@ -50,7 +45,7 @@ class ExplainCase(unittest.TestCase):
             known.uuid,
             node,
             record,
-            candidates.Services.of(
+            explanation.Services.of(
                 model.View.of(members), list(services), interpret
             ),
             companions,
