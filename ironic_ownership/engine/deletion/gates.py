@@ -39,7 +39,6 @@ class Gate(enum.StrEnum):
 class Evidence:
     """The evidence about a missing node; ``None`` is "unknown".
 
-    :param uses_placement: whether Placement is configured.
     :param consumers: holders of allocations; empty without a provider.
     :param details: texts for the operator that replace the standard ones.
     """
@@ -126,8 +125,7 @@ def is_mass_loss(missing: int, owned: int, share: float, floor: int) -> bool:
     """Tell whether more own nodes are missing than is plausible.
 
     :param missing: own nodes that Ironic neither lists nor returns.
-    :param owned: own nodes on record.
-    :param share: the greatest share of them that may be missing.
+    :param share: the greatest share of the owned that may be missing.
     :param floor: up to this many may always be missing.
     """
     return missing > floor and missing > share * owned
@@ -140,13 +138,12 @@ def sees_all(
 
     :param counts: number of nodes by shard, independent of the credential.
     :param shard: the shard that was listed; ``None`` for all nodes.
-    :param listed: number of nodes that the credential could list.
     """
     return listed >= expected(counts, shard)
 
 
 def expected(counts: Mapping[str | None, int], shard: str | None) -> int:
-    """Return how many nodes a list of a shard, or of all, has to have."""
+    """Return how many nodes a list of a shard, or of all, has."""
     return sum(counts.values()) if shard is None else counts.get(shard, 0)
 
 

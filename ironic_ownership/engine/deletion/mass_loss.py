@@ -43,7 +43,6 @@ def evaluate(
     it. Law 4: with a shard in the scope only the shards of the records are
     listed.
 
-    :param scope: the one configured here.
     :param owned: every record of the owner.
     """
     batch = Batch()
@@ -76,7 +75,6 @@ def compare_counts(
 ) -> None:
     """Evaluate whether the credential sees every node.
 
-    :param shard: the shard that was listed; ``None`` for all nodes.
     :param listed: number of nodes listed there, without parts of other
         nodes; those are counted only if the number is too small.
     """
@@ -101,7 +99,6 @@ def _list(
     owned: Sequence[model.ComputeNode],
     batch: Batch,
 ) -> set[str]:
-    """List the nodes that may be the owner's, and compare their number."""
     shards: set[str | None] = {scope.shard}
     if scope.shard is not None:
         shards |= {record.shard for record in owned if record.shard}

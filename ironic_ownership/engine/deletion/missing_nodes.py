@@ -75,18 +75,16 @@ class MissingNodes:
     def examine(self, missing: Collection[str], owned: int) -> Findings:
         """Look up those of the missing nodes that are due.
 
-        :param missing: uuids of own nodes that the scan did not list.
         :param owned: number of own nodes on record.
         :raises IronicError: if one request fails; earlier answers are kept.
         """
         self._forget_all_but(missing)
         elsewhere, gone = [], []
+        interval = self.limits.recheck_interval
         due = self._due(missing)
         for uuid in due[:LOOKUPS_A_ROUND]:
             node = self._source.get(uuid)
-            self._recheck_at[uuid] = (
-                self._clock() + self.limits.recheck_interval
-            )
+            self._recheck_at[uuid] = self._clock() + interval
             if node is None:
                 self._gone.add(uuid)
                 gone.append(uuid)

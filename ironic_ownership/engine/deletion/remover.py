@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.contracts.placement import Placement
@@ -25,8 +26,6 @@ class Removal:
     """The result for one record.
 
     :param gates: every gate, as last evaluated.
-    :param provider_deleted: whether Placement had a provider, which is
-        deleted now.
     """
 
     gates: tuple[GateResult, ...]
@@ -39,6 +38,7 @@ class Removal:
         return refusals(self.gates)
 
 
+@dataclasses.dataclass(frozen=True)
 class Remover:
     """Evaluates the gates of single records, and deletes them.
 
@@ -47,15 +47,9 @@ class Remover:
     :param placement: ``None`` where the deployment does not use Placement.
     """
 
-    def __init__(
-        self,
-        records: Records,
-        source: inventory.Inventory,
-        placement: Placement | None,
-    ) -> None:
-        self._records = records
-        self._source = source
-        self._placement = placement
+    records: Records
+    source: inventory.Inventory
+    placement: Placement | None
 
     def examine(self, seen: model.ComputeNode, batch: Batch) -> gates.Evidence:
         """Gather the evidence about one record; Ironic is asked last.
@@ -65,7 +59,7 @@ class Remover:
         """
         details = dict(batch.details)
         consumers = self._consumers(seen.uuid, batch, details)
-        now = self._records.compute_nodes_by_uuid([seen.uuid])
+        now = self.records.compute_nodes_by_uuid([seen.uuid])
         owner = now[0].host if now else None
         if not now:
             details[gates.Gate.STILL_OWNER] = 'the record is gone'
@@ -76,7 +70,7 @@ class Remover:
         return gates.Evidence(
             node_is_gone=self._is_gone(seen.uuid, batch, details),
             instance_uuid=(now[0] if now else seen).instance_uuid,
-            uses_placement=self._placement is not None,
+            uses_placement=self.placement is not None,
             consumers=consumers,
             still_owner=bool(now) and owner == seen.host,
             mass_loss=batch.mass_loss,
@@ -108,26 +102,31 @@ class Remover:
         may_act()
         try:
             provider_deleted = (
-                self._placement is not None
-                and self._placement.delete_provider(seen.uuid)
+                self.placement is not None
+                and self.placement.delete_provider(seen.uuid)
             )
         except exceptions.PlacementError as exc:
             if isinstance(exc, exceptions.PlacementUnavailableError):
                 batch.silent['placement'] = str(exc)
-            return Removal(_refused_by_placement(evidence, exc))
+            detail = {gates.Gate.NO_ALLOCATION: str(exc)}
+            return Removal(_evaluate_again(evidence, detail, consumers=None))
         if forget():
             return Removal(results, True, provider_deleted)
-        return Removal(_changed(evidence), False, provider_deleted)
+        detail = {
+            gates.Gate.STILL_OWNER: 'the record changed in the last moment'
+        }
+        results = _evaluate_again(evidence, detail, still_owner=False)
+        return Removal(results, False, provider_deleted)
 
     def _consumers(
         self, uuid: str, batch: Batch, details: dict[gates.Gate, str]
     ) -> frozenset[str] | None:
-        if self._placement is None:
+        if self.placement is None:
             return None
         silent = batch.silent.get('placement')
         if silent is None:
             try:
-                found = self._placement.consumers(uuid)
+                found = self.placement.consumers(uuid)
             except exceptions.PlacementUnavailableError as exc:
                 silent = batch.silent['placement'] = str(exc)
             except exceptions.PlacementError as exc:
@@ -147,7 +146,7 @@ class Remover:
         silent = batch.silent.get('ironic')
         if silent is None:
             try:
-                return self._source.get(uuid) is None
+                return self.source.get(uuid) is None
             except exceptions.IronicUnavailableError as exc:
                 silent = batch.silent['ironic'] = str(exc)
             except exceptions.IronicError as exc:
@@ -156,20 +155,10 @@ class Remover:
         return None
 
 
-def _refused_by_placement(
-    evidence: gates.Evidence, exc: exceptions.PlacementError
+def _evaluate_again(
+    evidence: gates.Evidence, detail: dict[gates.Gate, str], **changed: Any
 ) -> tuple[GateResult, ...]:
-    details = {**evidence.details, gates.Gate.NO_ALLOCATION: str(exc)}
+    details = {**evidence.details, **detail}
     return gates.evaluate(
-        dataclasses.replace(evidence, consumers=None, details=details)
-    )
-
-
-def _changed(evidence: gates.Evidence) -> tuple[GateResult, ...]:
-    details = {
-        **evidence.details,
-        gates.Gate.STILL_OWNER: 'the record changed in the last moment',
-    }
-    return gates.evaluate(
-        dataclasses.replace(evidence, still_owner=False, details=details)
+        dataclasses.replace(evidence, details=details, **changed)
     )

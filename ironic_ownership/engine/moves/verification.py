@@ -29,18 +29,21 @@ class _Provider:
     traits: frozenset[str] | None
 
 
+@dataclasses.dataclass
 class Verification:
     """One snapshot before a move, and a comparison after it.
 
     :param sharded: whether every list of nodes has to name a shard.
     """
 
-    def __init__(self, ports: Ports, moves: Moves, *, sharded: bool) -> None:
-        self._ports = ports
-        self._moves = moves
-        self._sharded = sharded
-        self._before: Mapping[str, _Provider] = {}
-        self._unknown: str | None = None
+    ports: Ports
+    moves: Moves
+    _: dataclasses.KW_ONLY
+    sharded: bool
+    _before: Mapping[str, _Provider] = dataclasses.field(
+        default_factory=dict, init=False
+    )
+    _unknown: str | None = dataclasses.field(default=None, init=False)
 
     def remember_providers(self, uuids: Iterable[str]) -> None:
         """Read the Placement providers of at most :data:`SAMPLE` nodes.
@@ -59,9 +62,9 @@ class Verification:
     ) -> list[str]:
         """Return one sentence for each difference that moved nodes show."""
         uuids = [node.uuid for node in moved]
-        known = self._ports.records.compute_nodes_by_uuid(uuids)
+        known = self.ports.records.compute_nodes_by_uuid(uuids)
         records = {record.uuid: record for record in known}
-        apart = set(self._moves.separated())
+        apart = set(self.moves.separated())
         found = [
             f'node {uuid}: its owner is {_owner(records.get(uuid))}, not '
             f'{destination}'
@@ -84,7 +87,7 @@ class Verification:
     ) -> list[str]:
         try:
             nodes = selection.read_nodes(
-                self._ports.source, uuids, records.values(), self._sharded
+                self.ports.source, uuids, records.values(), self.sharded
             )
         except exceptions.IronicError as exc:
             return [f'Ironic could not be compared: {exc}']
@@ -121,8 +124,7 @@ class Verification:
         ]
 
     def _providers(self, uuids: Iterable[str]) -> Mapping[str, _Provider]:
-        """Return the providers by uuid; nothing without Placement."""
-        source = self._ports.placement
+        source = self.ports.placement
         if source is None:
             return {}
         seen: dict[str, _Provider] = {}

@@ -41,10 +41,7 @@ class Result(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class NodeDeletion:
-    """One compute node to delete, with the result of every gate.
-
-    :param provider_deleted: whether its provider was deleted.
-    """
+    """One compute node to delete, with the result of every gate."""
 
     record: model.ComputeNode
     result: Result
@@ -75,6 +72,7 @@ class Deletion:
         return [n for n in self.nodes if n.result is Result.REFUSED]
 
 
+@dataclasses.dataclass(frozen=True)
 class DeleteNodes:
     """Delete compute nodes.
 
@@ -84,33 +82,29 @@ class DeleteNodes:
     :param scope: the one configured here: law 4.
     """
 
-    def __init__(
-        self,
-        records: Records,
-        source: inventory.Inventory,
-        placement: Placement | None,
-        limits: Limits,
-        scope: model.Scope,
-    ) -> None:
-        self._records = records
-        self._source = source
-        self._remover = Remover(records, source, placement)
-        self._limits = limits
-        self._scope = scope
+    records: Records
+    source: inventory.Inventory
+    placement: Placement | None
+    limits: Limits
+    scope: model.Scope
+
+    @property
+    def _remover(self) -> Remover:
+        return Remover(self.records, self.source, self.placement)
 
     def propose(self, uuids: Iterable[str]) -> Deletion:
         """Evaluate every gate of every node.
 
         :raises NotFoundError: listing all that are unknown.
         """
-        epochs = {row.host: row.epoch for row in self._records.services()}
-        everything = self._records.compute_nodes()
+        epochs = {row.host: row.epoch for row in self.records.services()}
+        everything = self.records.compute_nodes()
         chosen = _find(uuids, everything)
         batches = {
             host: mass_loss.evaluate(
-                self._source,
-                self._limits,
-                self._scope,
+                self.source,
+                self.limits,
+                self.scope,
                 [record for record in everything if record.host == host],
             )
             for host in {record.host for record in chosen}
@@ -129,10 +123,8 @@ class DeleteNodes:
     ) -> Deletion:
         """Delete the nodes that no gate refuses, each evaluated again.
 
-        :param progress: called with the numbers of finished and all nodes.
-        :param stopping: whether to stop before the next node; the remaining
-            ones keep the result that was proposed.
-        :returns: with the result for each node.
+        :param stopping: asked before each node; the remaining nodes keep the
+            result that was proposed.
         """
         results = list(proposed.nodes)
         for place, node in enumerate(proposed.nodes):

@@ -17,10 +17,7 @@ from ironic_ownership.engine.placement import capacity_report
 
 @dataclasses.dataclass(frozen=True)
 class Deletion:
-    """A service to delete, with the result of every gate.
-
-    :param warnings: what could not be read.
-    """
+    """A service to delete; ``warnings`` name what could not be read."""
 
     host: str
     gates: tuple[GateResult, ...]
@@ -32,6 +29,7 @@ class Deletion:
         return refusals(self.gates)
 
 
+@dataclasses.dataclass(frozen=True)
 class DeleteService:
     """Delete a service, and the provider of its capacity in Placement.
 
@@ -39,15 +37,9 @@ class DeleteService:
         not report to Placement; called on execution only.
     """
 
-    def __init__(
-        self,
-        records: Records,
-        backend: MembershipBackend,
-        open_placement: Callable[[], Placement | None],
-    ) -> None:
-        self._records = records
-        self._backend = backend
-        self._open_placement = open_placement
+    records: Records
+    backend: MembershipBackend
+    open_placement: Callable[[], Placement | None]
 
     def propose(self, host: str) -> Deletion:
         """Evaluate every gate.
@@ -55,17 +47,14 @@ class DeleteService:
         :param host: name of the service; case does not count.
         :raises NotFoundError: with the nearest names.
         """
-        host = suggestions.known_service(
-            host, [row.host for row in self._records.services()]
-        )
+        hosts = [row.host for row in self.records.services()]
+        host = suggestions.known_service(host, hosts)
         view, warnings = None, []
         try:
-            view = self._backend.view()
+            view = self.backend.view()
         except exceptions.MembershipError as exc:
             warnings.append(f'liveness is unknown: {exc}')
-        near = self._records.compute_nodes_near(
-            host, model.Scope(nothing=True)
-        )
+        near = self.records.compute_nodes_near(host, model.Scope(nothing=True))
         owned = [record for record in near if record.host == host]
         return Deletion(
             host,
@@ -85,8 +74,8 @@ class DeleteService:
         if proposed.refused:
             return False
         # First: while the service exists, the operation can be repeated.
-        placement = self._open_placement()
+        placement = self.open_placement()
         if placement is not None:
             capacity_report.delete_provider(placement, proposed.host)
-        self._records.delete_service(proposed.host, actor=actor)
+        self.records.delete_service(proposed.host, actor=actor)
         return True

@@ -59,26 +59,17 @@ class Failover:
         return not self.after.fenced and self.after.incarnation == self.target
 
 
+@dataclasses.dataclass(frozen=True)
 class FailOverService:
     """Fail over a service to a process that stands by.
 
     :param clock: monotonic, in seconds.
     """
 
-    def __init__(
-        self,
-        records: Records,
-        backend: MembershipBackend,
-        *,
-        patience: float = PATIENCE,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._records = records
-        self._backend = backend
-        self._patience = patience
-        self._clock = clock
-        self._sleep = sleep
+    records: Records
+    backend: MembershipBackend
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
     def propose(self, host: str, wanted: str | None = None) -> Failover:
         """Choose the process to activate, and evaluate every gate.
@@ -89,9 +80,9 @@ class FailOverService:
         :raises NotFoundError: with the nearest names.
         :raises MembershipError: if the membership does not answer.
         """
-        rows = {row.host: row for row in self._records.services()}
+        rows = {row.host: row for row in self.records.services()}
         row = rows[suggestions.known_service(host, rows)]
-        incarnations = self._backend.view().incarnations(row.host)
+        incarnations = self.backend.view().incarnations(row.host)
         standbys = sorted(incarnations - {row.incarnation})
         chosen = [s for s in standbys if s.startswith(wanted or '')]
         results = (
@@ -122,16 +113,16 @@ class FailOverService:
         if proposed.refused or proposed.target is None:
             return proposed
         host = proposed.before.host
-        self._records.fail_over(host, incarnation=proposed.target, actor=actor)
+        self.records.fail_over(host, incarnation=proposed.target, actor=actor)
         return dataclasses.replace(proposed, after=self._wait(host))
 
     def _wait(self, host: str) -> model.Service:
-        until = self._clock() + self._patience
+        until = self.clock() + PATIENCE
         while True:
-            row = next(s for s in self._records.services() if s.host == host)
-            if not row.fenced or self._clock() >= until:
+            row = next(s for s in self.records.services() if s.host == host)
+            if not row.fenced or self.clock() >= until:
                 return row
-            self._sleep(_PAUSE)
+            self.sleep(_PAUSE)
 
 
 def _gate(gate: Gate, passed: bool, obstacle: str) -> GateResult:

@@ -114,16 +114,17 @@ def find(moves: Moves, request_id: str) -> Move:
     return found
 
 
+@dataclasses.dataclass(frozen=True)
 class MoveNodes:
     """The operations *move* and *resume*.
 
     :param sharded: whether every list of nodes has to name a shard: law 4.
     """
 
-    def __init__(self, ports: Ports, moves: Moves, *, sharded: bool) -> None:
-        self.ports = ports
-        self.sharded = sharded
-        self._moves = moves
+    ports: Ports
+    moves: Moves
+    _: dataclasses.KW_ONLY
+    sharded: bool
 
     def propose(self, order: Order, selected: Selection) -> Proposal:
         """Evaluate every gate for every selected node; write nothing.
@@ -165,7 +166,7 @@ class MoveNodes:
             move.reason,
             from_codes(move.overrides),
         )
-        rest = self._moves.nodes(request_id, state=PLANNED)
+        rest = self.moves.nodes(request_id, state=PLANNED)
         now = self._evaluate(
             order, self._read(Selection([node.uuid for node in rest]))
         )
@@ -178,7 +179,7 @@ class MoveNodes:
 
     def _read(self, selected: Selection) -> Selected:
         return selection.read(
-            self.ports, self._moves, selected, sharded=self.sharded
+            self.ports, self.moves, selected, sharded=self.sharded
         )
 
     def _evaluate(self, order: Order, read: Selected) -> list[PlannedNode]:
@@ -224,7 +225,7 @@ class MoveNodes:
         """Store a proposal, so that it can be carried out and resumed."""
         order = proposal.order
         if not proposal.resumed:
-            self._moves.plan(
+            self.moves.plan(
                 Move(
                     order.request_id,
                     order.destination,
@@ -235,7 +236,7 @@ class MoveNodes:
                 [planned.node for planned in proposal.nodes],
             )
         elif proposal.refused:
-            self._moves.refuse(
+            self.moves.refuse(
                 order.request_id,
                 {n.node.uuid: n.node.detail or '' for n in proposal.refused},
             )
@@ -250,7 +251,7 @@ class MoveNodes:
         """Carry out a stored proposal; see :meth:`execute`."""
         order, planned = proposal.order, proposal.planned
         verification = Verification(
-            self.ports, self._moves, sharded=self.sharded
+            self.ports, self.moves, sharded=self.sharded
         )
         verification.remember_providers(node.uuid for node in planned)
         done: dict[str, NodeMove] = {}
@@ -276,7 +277,7 @@ class MoveNodes:
         self, order: Order, nodes: Sequence[NodeMove]
     ) -> Sequence[NodeMove]:
         try:
-            batch = self._moves.carry_out(order.request_id, nodes)
+            batch = self.moves.carry_out(order.request_id, nodes)
         except exceptions.OwnershipError as exc:
             raise UnfinishedMoveError(order.request_id, exc) from exc
         for node in batch:

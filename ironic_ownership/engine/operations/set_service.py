@@ -40,11 +40,11 @@ class Change:
         ]
 
 
+@dataclasses.dataclass(frozen=True)
 class SetService:
     """Change the settings of a service. Asks the records only."""
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
+    records: Records
 
     def propose(self, host: str, wanted: Settings) -> Change:
         """Return the change that the settings would make.
@@ -52,7 +52,7 @@ class SetService:
         :param host: name of the service; case does not count.
         :raises NotFoundError: with the nearest names.
         """
-        rows = {row.host: row for row in self._records.services()}
+        rows = {row.host: row for row in self.records.services()}
         before = rows[suggestions.known_service(host, rows)]
         after = before.decided(**dataclasses.asdict(wanted))
         return Change(before, after, wanted)
@@ -64,7 +64,7 @@ class SetService:
         """
         if not proposed.changed:
             return proposed
-        after = self._records.set_service(
+        after = self.records.set_service(
             proposed.before.host,
             actor=actor,
             **dataclasses.asdict(proposed.wanted),
