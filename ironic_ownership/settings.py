@@ -126,7 +126,6 @@ def backend(conf: cfg.ConfigOpts) -> Backend:
 
 
 def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
-    """Read our own options; invalid ones are at their defaults."""
     values: dict[str, Any] = {}
     for name, opts in core_conf.OPTS.items():
         group = conf if name == 'DEFAULT' else conf[name]
@@ -204,7 +203,6 @@ def _policies(
 def _register_policies(
     conf: cfg.ConfigOpts, selected: Sequence[str], faults: list[str]
 ) -> None:
-    """Register the options of all policies; refuse unused ones."""
     for plugin in plugins.installed(plugins.POLICIES):
         if plugin.target is None:
             continue

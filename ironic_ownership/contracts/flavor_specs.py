@@ -131,8 +131,7 @@ class _Reading:
 
 
 def _listed(text: str) -> list[tuple[str, str]]:
-    """Read ``a,b:value``, the text form of the specification."""
-    listed = []
+    listed = []  # of "a,b:value", the text form
     for item in text.split(','):
         name, colon, value = item.strip().partition(':')
         if name:

@@ -128,7 +128,6 @@ def fault_of(name: str) -> str | None:
 
 
 def _found(directory: abc.Traversable) -> Iterator[tuple[str, str]]:
-    """Yield path below the directory, and text, of each template."""
     for entry in sorted(directory.iterdir(), key=lambda found: found.name):
         if entry.is_dir():
             for where, text in _found(entry):

@@ -268,7 +268,6 @@ class PolicyContract(unittest.TestCase):
         return spent
 
     def _json_samples(self) -> list[model.Node]:
-        """Return the nodes that can be passed to another process."""
         policy, _ = next(self.built())
         return [
             node

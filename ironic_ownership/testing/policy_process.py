@@ -50,7 +50,7 @@ Settings = Mapping[str, model.Value]
 class Elsewhere:
     """Result of another process.
 
-    :param answers: for each settings, the result of :func:`ask`.
+    :param answers: the result of :func:`ask` for each of the settings.
     :param outside: actions that are no computation.
     """
 

@@ -108,7 +108,6 @@ def _is_outside(function: Any) -> bool:
 
 
 def _place(frame: FrameType | None) -> str | None:
-    """Return the responsible line of code; ``None`` during an import."""
     nearest = frame
     while frame is not None:
         if frame.f_code.co_filename == __file__:

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import time
 import unittest
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, ClassVar
 
@@ -62,8 +62,7 @@ def check_policy(
 ) -> Iterator[Finding]:
     """Check every law on a policy.
 
-    :param settings: options to build it with; the others have their
-        defaults.
+    :param settings: the others have their defaults.
     """
     suite: type[policy_laws.PolicyContract] = (
         FilterPolicyContract
@@ -89,9 +88,8 @@ def check_backend(
 ) -> Iterator[Finding]:
     """Check the laws that need no outage on a backend.
 
-    :param settings: options to build it with, of a store without members.
-    :param member_ttl: time to live of members in seconds; many laws wait for
-        it.
+    :param settings: they name a store without members.
+    :param member_ttl: in seconds; many laws wait for it.
     :param sleep: lets seconds pass for the store.
     :raises MembershipError: if the store has members, does not answer, or
         is not one store for two instances.
@@ -129,10 +127,6 @@ def check_backend(
 
 
 def _check_store(one: MembershipBackend, other: MembershipBackend) -> None:
-    """Refuse a store on which nothing can be checked.
-
-    :raises MembershipError: with the reason.
-    """
     found = one.view().members
     if found:
         raise exceptions.MembershipError(
@@ -152,8 +146,6 @@ def _check_store(one: MembershipBackend, other: MembershipBackend) -> None:
 
 
 class _Notes:
-    """Keeps the note of a suite for its author."""
-
     noted: str
 
     def note(self, text: str) -> None:
@@ -169,7 +161,6 @@ class _Store(backend_case.BackendCase):
 
     @staticmethod
     def sleep(seconds: float) -> None:
-        """Let time pass for the store."""
         time.sleep(seconds)
 
     def setUp(self) -> None:
@@ -232,7 +223,7 @@ class _Result(unittest.TestResult):
 def _run(suite: Any, heard: Heard) -> Iterator[Finding]:
     suite.setUpClass()
     try:
-        for name in _laws(suite):
+        for name in unittest.TestLoader().getTestCaseNames(suite):
             law = name.removeprefix('test_').replace('_', ' ')
             heard(law)
             test, result = suite(name), _Result()
@@ -246,10 +237,6 @@ def _run(suite: Any, heard: Heard) -> Iterator[Finding]:
     finally:
         suite.tearDownClass()
         suite.doClassCleanups()
-
-
-def _laws(suite: type[unittest.TestCase]) -> Sequence[str]:
-    return unittest.TestLoader().getTestCaseNames(suite)
 
 
 def _text(error: BaseException) -> str:
