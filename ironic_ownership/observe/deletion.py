@@ -22,7 +22,6 @@ GATES = (
     _Gate(OUTCOME, lambda g: g[1].outcome.value),
     _Gate('evidence', lambda g: g[1].detail),
 )
-"""One line a gate."""
 
 RESULTS = (
     _Result('uuid', lambda n: n.record.uuid),
@@ -35,7 +34,6 @@ RESULTS = (
         'evidence', lambda n: '; '.join(g.detail for g in n.refused) or None
     ),
 )
-"""One line a compute node."""
 
 
 def gates_of(node: NodeDeletion) -> list[NodeGate]:

@@ -14,8 +14,7 @@ def method_for(
     """Return the method for a service with these policies.
 
     :returns: ``None`` if its policies do not use reservations.
-    :raises IronicTooOldError: if the server lacks allocations, and there is
-        no fallback.
+    :raises IronicTooOldError: as :func:`method_of`.
     """
     if policies.assigner is None or not policies.releases_free:
         return None
@@ -31,10 +30,9 @@ def method_of(
     Source: multiple-compute-hosts, "Other deployer impact": an Ironic that is
     too old needs another method, chosen by the operator.
 
-    :param fallback: the method for an Ironic without allocations; empty for
-        none.
-    :raises IronicTooOldError: if the server lacks allocations, and there is
-        no fallback.
+    :param fallback: the method for an Ironic without allocations; may be
+        empty.
+    :raises IronicTooOldError: if the server lacks them, without a fallback.
     """
     try:
         allocations_of(allocations.Method.ALLOCATION).check()

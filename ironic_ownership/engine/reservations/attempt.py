@@ -141,9 +141,7 @@ class Attempt:
         while True:
             held = self._call(
                 existing,
-                lambda: self._allocations(existing).get(
-                    existing.instance_uuid
-                ),
+                lambda client: client.get(existing.instance_uuid),
             )
             if held is None or held.state is allocations.AllocationState.ERROR:
                 return None
@@ -190,7 +188,7 @@ class Attempt:
         specs = held.request.specs()
         return self._call(
             held,
-            lambda: self._allocations(held).create(
+            lambda client: client.create(
                 held.instance_uuid,
                 resource_class=nodes[0].resource_class or '',
                 candidates=[node.uuid for node in nodes],
@@ -202,18 +200,17 @@ class Attempt:
     def _call(
         self,
         held: Reservation,
-        request: Callable[[], T],
+        request: Callable[[allocations.Allocations], T],
     ) -> T:
         try:
-            return self.retry.call(request)
+            return self.retry.call(
+                lambda: request(self.ports.allocations_of(held.method))
+            )
         except exceptions.IronicUnavailableError as exc:
             raise _unfinished(held, str(exc)) from exc
         except exceptions.AllocationConflictError:
             self.releaser.release(held, 'Ironic holds another allocation')
             raise
-
-    def _allocations(self, held: Reservation) -> allocations.Allocations:
-        return self.ports.allocations_of(held.method)
 
     def _conclude(
         self,
