@@ -12,10 +12,7 @@ from ironic_ownership.conf import plugin as plugin_conf
 
 
 def list_opts() -> Sequence[tuple[str, Sequence[cfg.Opt]]]:
-    """Return all options, including those of installed plugins.
-
-    For the sample configuration, the validator and the documentation.
-    """
+    """Return them for sample configuration, validator and documentation."""
     from ironic_ownership.clients.ironic import client
     from ironic_ownership.clients.placement import options
 

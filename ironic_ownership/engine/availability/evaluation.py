@@ -89,10 +89,7 @@ def evaluate(
     """
     if fleet is not None and is_out_of_service(node, fleet):
         return _out_of_service(node, fleet)
-    code, detail = _evaluate_state(node)
-    if code is None:
-        return availability.AVAILABLE
-    return availability.Evaluation(code, detail)
+    return _evaluate_state(node)
 
 
 def is_out_of_service(node: model.Node, fleet: Fleet | None) -> bool:
@@ -116,27 +113,29 @@ def _out_of_service(node: model.Node, fleet: Fleet) -> availability.Evaluation:
     )
 
 
-def _evaluate_state(node: model.Node) -> tuple[Code | None, str]:
-    state = node.provision_state or 'none'
+def _evaluate_state(node: model.Node) -> availability.Evaluation:
+    state = f'provision state {node.provision_state or "none"}'
     if node.maintenance:
-        return Code.MAINTENANCE, f'provision state {state}'
+        return availability.Evaluation(Code.MAINTENANCE, state)
     if node.instance_uuid:
         held = node.provision_state in GOOD_PROVISION_STATES
-        return (
+        return availability.Evaluation(
             Code.RESERVED if held else Code.IN_USE,
-            f'instance {node.instance_uuid}, provision state {state}',
+            f'instance {node.instance_uuid}, {state}',
         )
     if node.power_state == 'error':
-        return Code.POWER_ERROR, f'provision state {state}'
+        return availability.Evaluation(Code.POWER_ERROR, state)
     if node.provision_state in _CLEANING:
-        return Code.CLEANING, f'provision state {state}'
+        return availability.Evaluation(Code.CLEANING, state)
     if node.retired:
-        return Code.RETIRED, f'provision state {state}'
+        return availability.Evaluation(Code.RETIRED, state)
     if node.provision_state not in GOOD_PROVISION_STATES:
-        return Code.PROVISION_STATE, f'provision state {state}'
+        return availability.Evaluation(Code.PROVISION_STATE, state)
     if node.power_state is None:
-        return Code.POWER_UNKNOWN, 'no power state yet'
-    return None, ''
+        return availability.Evaluation(
+            Code.POWER_UNKNOWN, 'no power state yet'
+        )
+    return availability.AVAILABLE
 
 
 def evaluate_for_observer(

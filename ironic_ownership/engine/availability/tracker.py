@@ -52,21 +52,22 @@ class AvailabilityTracker:
         self.damper.observe(self.fleet, self.clock())
         planned = {change.uuid: change for change in changes}
         completed: list[Change] = [
-            change for change in changes if not _describes(change)
+            change
+            for change in changes
+            if not isinstance(change, Claim | Update)
         ]
         for node in nodes:
             record, change = records.get(node.uuid), planned.get(node.uuid)
-            is_own = record is not None and record.host == host
-            if not (_describes(change) or (change is None and is_own)):
-                continue
             before = record.unavailable if record else None
-            found = self.damper.evaluate(node, before)
             if isinstance(change, Claim | Update):
+                found = self.damper.evaluate(node, before)
                 completed.append(
                     dataclasses.replace(change, availability=found)
                 )
-            elif found.code != before:
-                completed.append(Update(node, found))
+            elif change is None and record is not None and record.host == host:
+                found = self.damper.evaluate(node, before)
+                if found.code != before:
+                    completed.append(Update(node, found))
         return completed
 
     def _fleet(self) -> evaluation.Fleet | None:
@@ -89,7 +90,3 @@ class AvailabilityTracker:
         else:
             self.conditions.clear('no conductor', 'a conductor is alive again')
         return fleet
-
-
-def _describes(change: Change | None) -> bool:
-    return isinstance(change, Claim | Update)

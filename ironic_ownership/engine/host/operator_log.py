@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
@@ -32,7 +32,7 @@ LOG = log.getLogger(__name__)
 class OperatorLog:
     """The log of one service.
 
-    Threading: the refresh thread only, unless stated otherwise.
+    Threading: the refresh thread only, but :meth:`changed` in any.
     """
 
     def __init__(self, host: str, conditions: Conditions) -> None:
@@ -42,22 +42,23 @@ class OperatorLog:
 
     def changed(self, change: Change) -> None:
         """Log one change that was written."""
-        match change:
-            case Claim():
-                self._owner_changed(
-                    change.uuid, change.seen_host, self._host, change.reason
-                )
-            case Release() | Forget():
-                self._owner_changed(
-                    change.uuid, self._host, None, change.reason
-                )
-            case Update():
-                LOG.info(
-                    'node %s: record updated, instance %s, %s',
-                    change.uuid,
-                    change.node.instance_uuid or 'none',
-                    _availability(change),
-                )
+        if isinstance(change, Update):
+            LOG.info(
+                'node %s: record updated, instance %s, %s',
+                change.uuid,
+                change.node.instance_uuid or 'none',
+                _availability(change),
+            )
+        elif isinstance(change, Claim | Release | Forget):
+            owners = self._host, 'none'
+            if isinstance(change, Claim):
+                owners = change.seen_host or 'none', self._host
+            LOG.info(
+                'node %s: owner %s -> %s, reason %s',
+                change.uuid,
+                *owners,
+                change.reason.value,
+            )
 
     def planned(self, plan: reconcile_plan.Plan) -> None:
         """Warn of the nodes that need an operator."""
@@ -120,19 +121,6 @@ class OperatorLog:
                 f'deprecated: {assigner.deprecated}',
             )
 
-    def policies_are_slow(self, what: str) -> None:
-        """Warn of policies that do not return in time. Any thread."""
-        self._conditions.report(
-            'slow policies',
-            f'{what}: no owner changes until it returns',
-        )
-
-    def policies_are_in_time(self) -> None:
-        """Log that the policies return in time again."""
-        self._conditions.clear(
-            'slow policies', 'policies return in time again'
-        )
-
     def is_forced_down(self, row: model.Service | None) -> bool:
         """Tell whether the own service is forced down, and log it."""
         if row is not None and row.forced_down:
@@ -183,21 +171,6 @@ class OperatorLog:
         LOG.info(
             '[placement] is not configured: records are deleted without '
             'checking allocations, and resource providers are not deleted'
-        )
-
-    def _owner_changed(
-        self,
-        uuid: str,
-        before: str | None,
-        after: str | None,
-        reason: reasons.Reason,
-    ) -> None:
-        LOG.info(
-            'node %s: owner %s -> %s, reason %s',
-            uuid,
-            before or 'none',
-            after or 'none',
-            reason.value,
         )
 
     def _nodes(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Sequence
-
-from oslo_log import log
+from collections.abc import Callable, Iterable, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Change
@@ -33,8 +31,6 @@ from ironic_ownership.engine.host.status_report import (
 from ironic_ownership.engine.host.tuning import Tuning
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
-
-LOG = log.getLogger(__name__)
 
 
 @dataclasses.dataclass(eq=False)
@@ -72,7 +68,7 @@ class Refresher:
             self.context, self.operator_log, self.missing_nodes, self.reporter
         )
         self._status = StatusReport(self.context)
-        self._monitor = PolicyMonitor(self._status, self.operator_log)
+        self._monitor = PolicyMonitor(self._status)
 
     def reconfigure(self, tuning: Tuning) -> None:
         """Use another scope and other limits from the next refresh on."""
@@ -168,7 +164,10 @@ class Refresher:
             plan = self._plan(seen)
         plan.filtered.extend(found.remembered)
         summary.waiting, summary.deferred = plan.waiting, plan.deferred
-        summary.flapping = bool(plan.suspects) and self._sees(plan.suspects)
+        others = plan.suspects - {self._host}
+        summary.flapping = bool(plan.suspects) and (
+            others <= self._planned_with.present
+        )
         self.operator_log.planned(plan)
         self._write(plan.changes, summary)
         self._notify(seen.nodes)
@@ -205,10 +204,6 @@ class Refresher:
             self.reporter.refreshed(result)
         if self.repair is not None:
             self.repair(result)
-
-    def _sees(self, hosts: Collection[str]) -> bool:
-        others = set(hosts) - {self._host}
-        return self._planned_with.present.issuperset(others)
 
     def _check_own_policies(
         self, view: model.View, groups: PeerGroups

@@ -16,7 +16,6 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.decision import plugin_guard
-from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
 LOG = log.getLogger(__name__)
@@ -96,7 +95,6 @@ class PolicyMonitor:
     """
 
     status: StatusReport
-    operator_log: OperatorLog
     slow_after: float = SLOW
 
     @contextlib.contextmanager
@@ -106,10 +104,13 @@ class PolicyMonitor:
         :param view: the members that decisions are made from.
         :raises PluginFaultError: if a policy fails.
         """
+        conditions = self.status.context.conditions
 
         def on_slow(call: str) -> None:
             fault = f'{call} takes longer than {self.slow_after:g} s'
-            self.operator_log.policies_are_slow(fault)
+            conditions.report(
+                'slow policies', f'{fault}: no owner changes until it returns'
+            )
             self._store(fault, view)
 
         try:
@@ -119,7 +120,7 @@ class PolicyMonitor:
             self._store(str(exc), view)
             raise
         if not slow.is_set():
-            self.operator_log.policies_are_in_time()
+            conditions.clear('slow policies', 'policies return in time again')
             self._store(None, view)
 
     def _store(self, fault: str | None, view: model.View) -> None:

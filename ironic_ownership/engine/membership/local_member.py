@@ -40,6 +40,7 @@ class LocalMember:
         their settings changed, or this process became active; with the
         hosts that have died.
     :param run_in_background: runs requests to the records.
+    :ivar is_member: whether it has joined, and knows of no loss since.
     :ivar next_expiry: when, by the clock, the first member of the last view
         expires unless it beats; ``None`` where the store does not tell.
     """
@@ -64,7 +65,7 @@ class LocalMember:
         # Siblings see each other in one and the same store, and writes are
         # bound to the epoch: no need to settle.
         self._siblings = FailureDetector(0.0)
-        self._joined = False
+        self.is_member = False
         self._accepted = False
         self._beat_started = 0.0
         self._beat_wanted = False
@@ -75,11 +76,6 @@ class LocalMember:
         self._died = _NO_HOSTS
         self._epoch_lost = threading.Event()
         self.next_expiry: float | None = None
-
-    @property
-    def is_member(self) -> bool:
-        """True if this process has joined, and knows of no loss since."""
-        return self._joined
 
     @property
     def is_standby(self) -> bool:
@@ -101,7 +97,7 @@ class LocalMember:
     @property
     def may_poll(self) -> bool:
         """True if the last beat was accepted, so that a poll makes sense."""
-        return self._joined and self._accepted
+        return self.is_member and self._accepted
 
     @property
     def wants_beat(self) -> bool:
@@ -170,11 +166,15 @@ class LocalMember:
         :param grace: seconds for which this service is expected back.
         """
         self._fence.drop()
-        if not self._joined:
+        if not self.is_member:
             return
-        self._joined = False
+        self.is_member = False
         host = self._registration.identity.host
-        self._retire(host, grace)
+        # A process that resumed too late has nothing to give up.
+        if not self._epoch_lost.is_set() and self._fence.reaches(
+            self._beat_started
+        ):
+            self._retire(host, grace)
         try:
             self._backend.leave()
             LOG.info('%s left the membership', host)
@@ -186,11 +186,6 @@ class LocalMember:
             )
 
     def _retire(self, host: str, grace: float) -> None:
-        if self._epoch_lost.is_set() or not self._fence.reaches(
-            self._beat_started
-        ):
-            # A process that resumed too late has nothing to give up.
-            return
         try:
             self._registration.retire(grace)
         except exceptions.FencedError:
@@ -218,7 +213,7 @@ class LocalMember:
 
     def _beat(self) -> None:
         started = self._clock()
-        if self._joined:
+        if self.is_member:
             self._backend.beat()
         else:
             self._join()
@@ -236,14 +231,14 @@ class LocalMember:
     def _join(self) -> None:
         own = self._registration.identity
         self._backend.join(own.host, own.incarnation, own.settings)
-        self._joined, self._joined_with = True, own.settings
+        self.is_member, self._joined_with = True, own.settings
         for detector in (self._detector, self._siblings):
             detector.joined(self._clock())
         LOG.info('%s joined as incarnation %s', own.host, own.incarnation)
 
     def _abandon(self) -> None:
         self._fence.drop()
-        self._joined = self._accepted = False
+        self.is_member = self._accepted = False
         self._registration.lose_epoch()
         self._beat_wanted = True  # join again immediately
 
@@ -276,30 +271,24 @@ class LocalMember:
             self._registration.lose_epoch()
         siblings = self._siblings.liveness
         may_live = siblings.present | siblings.suspect
+        host = self._registration.identity.host
         before = self.epoch
         self._registration.update(may_live)
         if before is not None and self.epoch is None:
             self._fence.drop()
             self._registration.update(may_live)
         if self.epoch is None:
-            if self._registration.standby_for is not None:
-                self._stand_by(self._registration.standby_for)
+            active = self._registration.standby_for
+            if active is not None:
+                self._fence.drop(standby_reason(host, active))
+                self._conditions.report(
+                    'standby', f'{host} stands by for incarnation {active}'
+                )
         elif self.epoch != before:
-            self._become_active(self.epoch)
-
-    def _become_active(self, epoch: int) -> None:
-        host = self._registration.identity.host
-        self._fence.extend(self._beat_started, epoch)
-        self._conditions.clear('standby', f'{host} is active now')
-        LOG.info('%s registered, epoch %s', host, epoch)
-        self._notify_wanted = True
-
-    def _stand_by(self, active: str) -> None:
-        host = self._registration.identity.host
-        self._fence.drop(standby_reason(host, active))
-        self._conditions.report(
-            'standby', f'{host} stands by for incarnation {active}'
-        )
+            self._fence.extend(self._beat_started, self.epoch)
+            self._conditions.clear('standby', f'{host} is active now')
+            LOG.info('%s registered, epoch %s', host, self.epoch)
+            self._notify_wanted = True
 
     def _notify(self, view: model.View) -> None:
         if self._detector.wants_beat:
