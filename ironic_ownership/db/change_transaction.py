@@ -84,24 +84,16 @@ def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
     if writes.new_nodes:
         conn.execute(sa.insert(tables.compute_nodes), writes.new_nodes)
     for values, uuids in decided.node_updates():
-        for some in queries.chunks(uuids):
-            conn.execute(
-                sa.update(tables.compute_nodes)
-                .where(_nodes.uuid.in_(some))
-                .values(values)
-            )
-    for some in queries.chunks(writes.closed_on):
-        transaction.close_instances(conn, some, decided.now)
-    for some in queries.chunks(writes.moved_on):
-        conn.execute(
-            sa.update(tables.instances)
-            .where(_instances.open_node_uuid.in_(some))
-            .values(
-                host=sa.select(_nodes.host)
-                .where(_nodes.uuid == _instances.node_uuid)
-                .scalar_subquery()
-            )
-        )
+        transaction.update_rows(conn, _nodes.uuid, uuids, **values)
+    transaction.close_instances(conn, writes.closed_on, decided.now)
+    transaction.update_rows(
+        conn,
+        _instances.open_node_uuid,
+        writes.moved_on,
+        host=sa.select(_nodes.host)
+        .where(_nodes.uuid == _instances.node_uuid)
+        .scalar_subquery(),
+    )
     if writes.new_instances:
         conn.execute(sa.insert(tables.instances), writes.new_instances)
     if writes.events:

@@ -179,27 +179,23 @@ def _write(
     moved = [node for node in done if node.state is MOVED]
     _fence(conn, {node.source for node in moved}, move, now, locked)
     for uuids in queries.chunks([node.uuid for node in moved]):
-        conn.execute(
-            sa.update(tables.compute_nodes)
-            .where(_nodes.uuid.in_(uuids))
-            .values(
-                host=move.destination,
-                reason=reasons.Reason.MOVED.value,
-                updated_at=now,
-            )
+        transaction.update_rows(
+            conn,
+            _nodes.uuid,
+            uuids,
+            host=move.destination,
+            reason=reasons.Reason.MOVED.value,
+            updated_at=now,
         )
-        conn.execute(
-            sa.update(tables.instances)
-            .where(_instances.open_node_uuid.in_(uuids))
-            .values(host=move.destination)
+        transaction.update_rows(
+            conn, _instances.open_node_uuid, uuids, host=move.destination
         )
-        conn.execute(
-            sa.update(tables.reservations)
-            .where(
-                _reservations.node_uuid.in_(uuids),
-                _reservations.open_instance_uuid.is_not(None),
-            )
-            .values(host=move.destination)
+        transaction.update_rows(
+            conn,
+            _reservations.node_uuid,
+            uuids,
+            _reservations.open_instance_uuid.is_not(None),
+            host=move.destination,
         )
     _store_results(conn, move, done, now)
     if moved:
@@ -252,12 +248,12 @@ def _store_results(
         key = node.state.value, node.detail
         alike.setdefault(key, []).append(node.uuid)
     for (state, detail), uuids in sorted(alike.items(), key=str):
-        for some in queries.chunks(uuids):
-            conn.execute(
-                sa.update(tables.node_moves)
-                .where(
-                    _node_moves.request_id == move.request_id,
-                    _node_moves.node_uuid.in_(some),
-                )
-                .values(state=state, detail=detail, updated_at=now)
-            )
+        transaction.update_rows(
+            conn,
+            _node_moves.node_uuid,
+            uuids,
+            _node_moves.request_id == move.request_id,
+            state=state,
+            detail=detail,
+            updated_at=now,
+        )

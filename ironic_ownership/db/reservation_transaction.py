@@ -115,7 +115,11 @@ def close(
     uuid = before.node_uuid
     # Read without a lock, because services are locked first; if the owner
     # changes until then, the transaction is repeated.
-    owner = None if uuid is None else _owner(conn, uuid)
+    owner = (
+        None
+        if uuid is None
+        else conn.scalar(sa.select(_nodes.host).where(_nodes.uuid == uuid))
+    )
     for host in sorted({before.host, *filter(None, [owner])}):
         check_writer(conn, host, epoch if host == before.host else None)
     record = None if uuid is None else transaction.lock_node(conn, uuid)
@@ -144,13 +148,6 @@ def _check_may_own(conn: sa.Connection, host: str, epoch: int) -> None:
             f'{host} is disabled, so it gets no node',
             hint=f'Enable it: ironic-ownership service set {host} --enable',
         )
-
-
-def _owner(conn: sa.Connection, uuid: str) -> str | None:
-    found: str | None = conn.execute(
-        sa.select(_nodes.host).where(_nodes.uuid == uuid)
-    ).scalar()
-    return found
 
 
 def _open_instance(conn: sa.Connection, uuid: str) -> str | None:

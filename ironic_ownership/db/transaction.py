@@ -86,11 +86,24 @@ def _fenced(host: str, what: str) -> exceptions.FencedError:
 
 def fence(conn: sa.Connection, hosts: Collection[str]) -> None:
     """Take the right to write from services, whose rows are locked."""
-    for some in queries.chunks(hosts):
+    update_rows(
+        conn, _services.host, hosts, epoch=_services.epoch + 1, fenced=True
+    )
+
+
+def update_rows(
+    conn: sa.Connection,
+    column: sa.Column[Any],
+    among: Collection[str],
+    *also: sa.ColumnElement[bool],
+    **values: Any,
+) -> None:
+    """Write the rows whose column has one of the values, in chunks."""
+    for some in queries.chunks(among):
         conn.execute(
-            sa.update(tables.services)
-            .where(_services.host.in_(some))
-            .values(epoch=_services.epoch + 1, fenced=True)
+            sa.update(column.table)
+            .where(column.in_(some), *also)
+            .values(**values)
         )
 
 
@@ -131,11 +144,13 @@ def open_instances(
 def close_instances(
     conn: sa.Connection, uuids: Collection[str], now: float
 ) -> None:
-    """Close the open instances of at most one chunk of locked nodes."""
-    conn.execute(
-        sa.update(tables.instances)
-        .where(_instances.open_node_uuid.in_(uuids))
-        .values(open_node_uuid=None, deleted_at=now)
+    """Close the open instances of some nodes, whose records are locked."""
+    update_rows(
+        conn,
+        _instances.open_node_uuid,
+        uuids,
+        open_node_uuid=None,
+        deleted_at=now,
     )
 
 

@@ -113,21 +113,12 @@ class ToozBackend(backend.MembershipBackend):
     def beat(self) -> None:
         session, started = self._joined(), time.monotonic()
 
-        def work() -> None:
-            self._refuse_missing(session)
-            session.beat()
-
-        self._write(session, work)
+        self._write(session, session.beat)
         self._alive_at, self._has_failed = started, False
 
     def advertise(self, settings: model.MemberSettings) -> None:
         session = self._joined()
-
-        def work() -> None:
-            self._refuse_missing(session)
-            session.check()
-
-        self._write(session, work)
+        self._write(session, session.check)
         self._enter(
             dataclasses.replace(session.record.member, settings=settings)
         )
@@ -219,7 +210,11 @@ class ToozBackend(backend.MembershipBackend):
                 'backend tooz: this process is not a member (any more)'
             )
 
-    def _write(self, session: Session, work: Callable[[], None]) -> None:
+    def _write(self, session: Session, change: Callable[[], None]) -> None:
+        def work() -> None:
+            self._refuse_missing(session)
+            change()
+
         started = time.monotonic()
         try:
             self._writes.within(self.call_timeout, work)

@@ -1,11 +1,13 @@
-"""Selection of the driver for a URL."""
+"""Selection of the driver for a URL, and the driver of files."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from ironic_ownership.backends.tooz import (
     driver,
     etcd,
-    file,
     memcached,
     redis,
     store_url,
@@ -13,12 +15,31 @@ from ironic_ownership.backends.tooz import (
 )
 from ironic_ownership.contracts import exceptions
 
+
+class FileDriver(driver.Driver):
+    """Files: members on one machine, for trials and small test systems.
+
+    Members expire by the wall clock of the machine, and a late beat would
+    renew a member that has expired: the backend checks before it beats.
+    """
+
+    name = 'file'
+    schemes = ('file',)
+    library = 'fasteners'  # comes with tooz
+    extra = 'tooz'
+    capabilities: ClassVar[driver.Capabilities] = frozenset()
+
+    def options(self) -> Mapping[str, Any]:
+        # For files, this option is the time to live.
+        return {**super().options(), 'timeout': self.whole_ttl}
+
+
 _DRIVERS: tuple[type[driver.Driver], ...] = (
     etcd.EtcdDriver,
     zookeeper.ZooKeeperDriver,
     redis.RedisDriver,
     memcached.MemcachedDriver,
-    file.FileDriver,
+    FileDriver,
 )
 
 

@@ -7,6 +7,7 @@ client that tooz holds, because tooz's own watchers only poll.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -107,17 +108,19 @@ class ZooKeeperDriver(driver.Driver):
         return _ChildWatch(coordinator, group, self.request_timeout)
 
 
+@dataclasses.dataclass
 class _ExpiryTimer(driver.Watchdog):
     """Ends a membership when no beat has come for the time to live."""
 
-    def __init__(self, ttl: float, expire: Callable[[], None]) -> None:
-        self._ttl = ttl
-        self._expire = expire
-        self._timer: threading.Timer | None = None
+    ttl: float
+    expire: Callable[[], None]
+    _timer: threading.Timer | None = dataclasses.field(
+        init=False, default=None
+    )
 
     def renew(self) -> None:
         self.end()
-        self._timer = threading.Timer(self._ttl, self._expire)
+        self._timer = threading.Timer(self.ttl, self.expire)
         self._timer.daemon = True
         self._timer.start()
 
