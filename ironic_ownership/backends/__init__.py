@@ -1,5 +1,1 @@
-"""The membership backends of this package, one module each.
-
-Each is loaded through its entry point, as third-party backends are, and
-imports contracts only; ``db`` also imports the package of the same name.
-"""
+"""The membership backends of this package, loaded through entry points."""

@@ -1,8 +1,7 @@
 """Time-outs for blocking calls that their driver cannot interrupt.
 
-A frozen server keeps a PostgreSQL client waiting indefinitely. An abandoned
-call goes on in its thread, so only calls that do no harm when they take effect
-late may be made this way.
+An abandoned call goes on in its thread, so only calls that do no harm when
+they take effect late may be made this way.
 """
 
 from __future__ import annotations
@@ -43,12 +42,9 @@ def call_within(seconds: float, work: Callable[[], T]) -> T:
 
 
 class Calls:
-    """Blocking calls with a limit on those under way.
+    """Blocking calls with a limit on those under way, abandoned ones too.
 
-    Without it, a frozen store would leave one abandoned thread for every
-    heartbeat.
-
-    :param limit: number of calls under way, including abandoned ones.
+    Without it, a frozen store would leave one thread for every heartbeat.
     """
 
     def __init__(self, limit: int = 4) -> None:

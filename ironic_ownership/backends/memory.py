@@ -1,8 +1,4 @@
-"""Memory backend: members in the memory of one process, for tests only.
-
-Instances that share a :class:`MemoryStore` see each other; two processes
-never do.
-"""
+"""Memory backend: members in the memory of one process, for tests only."""
 
 from __future__ import annotations
 
@@ -59,10 +55,7 @@ class MemoryStore:
 
 
 class MemoryBackend(backend.MembershipBackend):
-    """Membership inside one process.
-
-    :param store: shared with other backends; by default a new one.
-    """
+    """Membership of the backends that share a store."""
 
     contract_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[Capability]] = frozenset(

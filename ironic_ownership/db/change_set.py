@@ -21,10 +21,7 @@ _FIXED = ('uuid', 'created_at')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServiceState:
-    """The part of a service's row that decides what may be written.
-
-    :param away_until: seconds since the epoch.
-    """
+    """Columns of a service that decide what may be written."""
 
     epoch: int
     fenced: bool
@@ -96,8 +93,7 @@ class ChangeSet:
     def node_updates(self) -> Iterable[tuple[Row, Sequence[str]]]:
         """Yield changed columns of ``compute_nodes``, and the nodes' uuids.
 
-        Nodes with the same changes come together: when thousands of nodes
-        change their owner, one statement for each chunk suffices.
+        Nodes with the same changes come together, for few statements.
         """
         alike: dict[tuple[tuple[str, Any], ...], list[str]] = {}
         for row in self.writes.nodes:

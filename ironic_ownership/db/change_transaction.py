@@ -23,10 +23,7 @@ def apply(
     epoch: int,
     changes: Sequence[records.Change],
 ) -> records.Outcome:
-    """Make the changes that still fit the records.
-
-    :raises FencedError: if the host may not write any more.
-    """
+    """Make the changes that still fit the records."""
     applied: list[records.Change] = []
     refused: list[records.Change] = []
     for batch in _without_repeats(changes):

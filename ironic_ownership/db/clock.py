@@ -14,10 +14,9 @@ from sqlalchemy.sql import expression
 
 
 class EpochSeconds(expression.ColumnElement[float]):
-    """The current time in seconds since 1970 (UTC), with fractions.
+    """The time of the statement, in seconds since 1970 (UTC).
 
-    It is the time of the statement, not that of the transaction's start: a
-    transaction may have waited for a lock.
+    Not that of the transaction's start, which may have waited for a lock.
     """
 
     type = sqlalchemy.Double()

@@ -129,10 +129,7 @@ class Database:
 
 
 class Port:
-    """Base of the ports that keep their rows in one database.
-
-    :param database: an open database with this release's schema.
-    """
+    """Base of the ports; the database has this release's schema."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -145,10 +142,7 @@ S = TypeVar('S', bound=Port)
 def writes(
     method: Callable[Concatenate[S, sqlalchemy.Connection, P], T],
 ) -> Callable[Concatenate[S, P], T]:
-    """Run a method of a port as one transaction, see :meth:`Database.write`.
-
-    The transaction's connection becomes its first argument.
-    """
+    """Run a method of a port as a transaction: its first argument."""
 
     @functools.wraps(method)
     def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:

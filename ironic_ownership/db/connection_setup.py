@@ -1,8 +1,4 @@
-"""Set up each new connection: time-outs and isolation, by kind of database.
-
-They decide how long a statement may block and which locks it takes; the
-statements themselves are the same for all databases.
-"""
+"""Set up each new connection: time-outs and isolation, by kind of database."""
 
 from __future__ import annotations
 

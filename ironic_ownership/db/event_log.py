@@ -24,10 +24,7 @@ _COLUMNS = ('node_uuid', 'from_host', 'to_host', 'instance_uuid', 'reason')
 
 
 def row(at: float, actor: str, kind: str, **values: Any) -> dict[str, Any]:
-    """Return a row of ``events``.
-
-    :param at: seconds since the epoch, by the database's clock.
-    """
+    """Return a row of ``events``; ``at`` is the database's clock."""
     return {
         'at': at,
         'actor': actor,

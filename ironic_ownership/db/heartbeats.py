@@ -19,10 +19,7 @@ _members = tables.members.c
 
 @dataclasses.dataclass(frozen=True)
 class MemberRow:
-    """The row of one process.
-
-    :param ttl: seconds until the member expires without a beat.
-    """
+    """The row of one process; ``ttl`` is in seconds."""
 
     host: str
     incarnation: str

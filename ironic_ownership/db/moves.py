@@ -1,8 +1,4 @@
-"""The moves port on SQL: each call is one transaction.
-
-Must not evaluate gates, except those that only the locks can decide: they
-are in ``move_transaction``.
-"""
+"""The moves port on SQL; ``move_transaction`` has the gates under locks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The records port on SQL: each call is one transaction.
 
-Source: the promises of the port, ``contracts.records``. The rules of a
-change are in ``change_set``, its statements in ``change_transaction``.
+The rules of a change are in ``change_set``.
 """
 
 from __future__ import annotations

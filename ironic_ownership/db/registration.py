@@ -63,11 +63,7 @@ def register(
 def retire(
     conn: sa.Connection, host: str, epoch: int, *, grace: float
 ) -> None:
-    """Give up the active place and the right to write.
-
-    A service that is forced down may do so too: its process ends all the
-    same.
-    """
+    """Give up the active place and the right to write."""
     before = service_admin.lock(conn, host)
     transaction.check_epoch(host, epoch, before.epoch if before else None)
     now = transaction.now_of(conn)

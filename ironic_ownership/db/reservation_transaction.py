@@ -62,10 +62,7 @@ def change(
 
 
 def check_writer(conn: sa.Connection, host: str, epoch: int | None) -> None:
-    """Lock a service; refuse it if it writes itself without the right to.
-
-    :param epoch: ``None`` if another actor writes.
-    """
+    """Lock a service, and check its right to write if there is an epoch."""
     service = transaction.lock_service(conn, host)
     if epoch is not None:
         transaction.check_right(host, epoch, service)
@@ -109,8 +106,7 @@ def close(
 ) -> None:
     """Close a reservation, and release the node that was held for it.
 
-    The node is released from its present owner: an operator may have moved
-    it.
+    It may have another owner by now: an operator may have moved it.
     """
     uuid = before.node_uuid
     # Read without a lock, because services are locked first; if the owner

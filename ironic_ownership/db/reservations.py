@@ -1,8 +1,4 @@
-"""The reservations port on SQL: each call is one transaction.
-
-Sends nothing to Ironic: the caller knows its state. The changes to compute
-nodes are in ``reservation_transaction``.
-"""
+"""The reservations port on SQL: each call is one transaction."""
 
 from __future__ import annotations
 

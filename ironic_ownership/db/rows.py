@@ -136,11 +136,7 @@ def _request(row: Any) -> reservation_request.Request:
 def new_reservation(
     reservation: Reservation, now: float, lifetime: float | None
 ) -> dict[str, Any]:
-    """Return the row of a reservation that begins.
-
-    :param now: seconds since the epoch.
-    :param lifetime: seconds after which it expires; ``None`` for never.
-    """
+    """Return the row of a reservation; ``lifetime`` is in seconds."""
     return {
         'id': reservation.id,
         'instance_uuid': reservation.instance_uuid,

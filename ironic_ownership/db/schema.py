@@ -54,8 +54,7 @@ def _version(conn: sa.Connection) -> str | None:
 def ensure(database: connection.Database) -> None:
     """Make sure that the schema is this release's.
 
-    :raises SchemaError: if it is another one on a server, or was made by a
-        newer release.
+    :raises SchemaError: if it is not, and cannot be upgraded here.
     """
     found = version(database)
     if found == HEAD:
@@ -73,11 +72,8 @@ def ensure(database: connection.Database) -> None:
 def upgrade(
     database: connection.Database, revision: str = 'head'
 ) -> str | None:
-    """Run the migrations up to a revision.
+    """Run the migrations up to a revision, and return the one reached.
 
-    Several processes may do so together: the first does the work.
-
-    :returns: the revision afterwards.
     :raises SchemaError: if a revision is unknown, or the database holds the
         tables of another program.
     """

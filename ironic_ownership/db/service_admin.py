@@ -113,12 +113,10 @@ def _count(conn: sa.Connection, which: sa.ColumnElement[bool]) -> int:
 
 
 def last_epoch(conn: sa.Connection, host: str) -> int:
-    """Return the epoch with which a service of that host was deleted.
+    """Return the epoch with which a service was deleted; 0 if none was.
 
     A process from before the deletion may still run, and must not find its
     epoch current again.
-
-    :returns: 0 if there never was one.
     """
     reason = conn.execute(
         sa.select(_events.reason)

@@ -161,11 +161,7 @@ class ToozBackend(backend.MembershipBackend):
             self._reads.within(self.call_timeout, work)
 
     def _enter(self, member: model.Member) -> None:
-        """Join with a new id, then leave with the old one.
-
-        In this order the process is never absent; while both exist, the
-        higher revision counts.
-        """
+        """Join with a new id, then leave with the old one: never absent."""
         self._revision += 1
         record = MemberRecord(member, self._revision)
         session = self._new_session(record)

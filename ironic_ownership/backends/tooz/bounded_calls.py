@@ -23,21 +23,13 @@ class BoundedCalls:
         self._calls = deadline.Calls()
 
     def within(self, seconds: float, work: Callable[[], T]) -> T:
-        """Return the result of ``work``; a longer call continues alone.
-
-        :raises BackendUnavailableError: if there is no answer, or none that
-            can be understood.
-        """
         with translated_errors(self._driver):
             return self._calls.within(seconds, work)
 
 
 @contextlib.contextmanager
 def translated_errors(driver: Driver) -> Iterator[None]:
-    """Translate every error of a driver to the contracts'.
-
-    :raises BackendUnavailableError: with the driver's error.
-    """
+    """Translate a driver's errors to :class:`BackendUnavailableError`."""
     try:
         yield
     except exceptions.OwnershipError:

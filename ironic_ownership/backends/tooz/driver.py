@@ -1,8 +1,5 @@
 """Base of the drivers: one kind of store each, used through tooz.
 
-The drivers of tooz differ in their promises and in how they can block. The
-peculiarities of one of them stay in its own module.
-
 Threading: several threads may use a coordinator, as its client allows.
 Blocking: the callers bound every call; a driver ensures that an abandoned
 one ends some time later.
@@ -117,10 +114,7 @@ class Driver:
         }
 
     def open(self, member_id: bytes) -> Coordinator:
-        """Connect.
-
-        :raises MembershipError: if the server does not suffice.
-        """
+        """Connect; :class:`MembershipError` if the server does not suffice."""
         coordinator = coordination.get_coordinator(
             self.url, member_id, **self.options()
         )
@@ -143,10 +137,7 @@ class Driver:
         """Set up a coordinator before it connects."""
 
     def check(self, coordinator: Coordinator) -> None:
-        """Refuse a server that can't keep members for the time to live.
-
-        :raises MembershipError: with the times that the server offers.
-        """
+        """Refuse a server that can't keep members for the time to live."""
 
     def join(
         self,
@@ -154,20 +145,13 @@ class Driver:
         group: bytes,
         data: Mapping[str, str],
     ) -> None:
-        """Put the coordinator's member into the group.
-
-        :raises GroupNotCreated: if there is no such group.
-        :raises MemberAlreadyExist: if it is a member already.
-        """
+        """Put the member into the group, or raise the error of tooz."""
         coordinator.join_group(group, dict(data)).get(
             timeout=self.request_timeout
         )
 
     def leave(self, coordinator: Coordinator, group: bytes) -> None:
-        """Take the coordinator's member out of the group.
-
-        :raises MemberNotJoined: or GroupNotCreated, if it is no member.
-        """
+        """Take the coordinator's member out of the group."""
         coordinator.leave_group(group).get(timeout=self.request_timeout)
 
     def beat(self, coordinator: Coordinator) -> None:

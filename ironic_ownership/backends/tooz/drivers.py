@@ -46,7 +46,6 @@ _DRIVERS: tuple[type[driver.Driver], ...] = (
 def find(url: str, ttl: float, call_timeout: float) -> driver.Driver:
     """Return the driver for a URL.
 
-    :param ttl: seconds that a member stays without a beat.
     :raises ConfigurationError: if it can't work, naming those that can.
     """
     where = store_url.StoreURL(url)

@@ -1,8 +1,4 @@
-"""etcd: a lease for each member, and a server that reports every change.
-
-Servers are tried in turn. ``etcd_members`` reads the members and watches
-them.
-"""
+"""etcd: a lease for each member, and a server that reports every change."""
 
 from __future__ import annotations
 
@@ -62,10 +58,7 @@ class EtcdDriver(driver.Driver):
             client.session.trust_env = False
 
     def check(self, coordinator: Any) -> None:
-        """Refuse a server whose leases cannot be as short as the ttl.
-
-        Its shortest lease is one and a half election time-outs.
-        """
+        """Refuse longer leases: the shortest is 1.5 election time-outs."""
         if not self._granted:
             client = coordinator.client
             lease = client.post(
@@ -89,10 +82,7 @@ class EtcdDriver(driver.Driver):
         group: bytes,
         data: Mapping[str, str],
     ) -> None:
-        """Put the coordinator's member into the group.
-
-        tooz reads all members first, with all their data.
-        """
+        """Skip tooz, which reads all members first, with all their data."""
         if not etcd_members.put(
             coordinator.client,
             coordinator._prefix_group(group),

@@ -123,10 +123,7 @@ def put(
     data: Mapping[str, str],
     lease: int,
 ) -> bool:
-    """Add a member that lives as long as its lease.
-
-    :returns: whether the group exists; otherwise nothing was done.
-    """
+    """Add a member for as long as its lease; ``False`` without the group."""
     group_exists = {
         'key': _encode(prefix),
         'result': 'GREATER',
@@ -148,7 +145,6 @@ def put(
 class ChangeStream:
     """A request that etcd answers with a line for every change.
 
-    :param accept_timeout: seconds to wait for the server to accept it.
     :param idle_timeout: seconds without a change after which it is opened
         again: a connection that died silently would stay silent.
     """
@@ -175,8 +171,6 @@ class ChangeStream:
 
         Many changes are reported once per second at most: a thousand
         members that read after each of a hundred changes are a load.
-
-        :raises Exception: of the client, if the server does not answer.
         """
         ends = time.monotonic() + timeout
         time.sleep(min(timeout, max(0.0, self._not_before - time.monotonic())))

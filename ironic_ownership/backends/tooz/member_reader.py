@@ -1,7 +1,6 @@
 """Reader of the members that works with every driver of tooz.
 
-One request lists the ids; the data of an id never changes, so it is read
-once.
+One request lists the ids; the data of an id never changes: one read.
 """
 
 from __future__ import annotations
@@ -26,20 +25,15 @@ class Reader(Protocol[T_co]):
     """Reads all members of the group."""
 
     def read(self) -> Mapping[bytes, T_co]:
-        """Return the members alive now, by id, as they were parsed.
-
-        :returns: the same object as the last time if nothing has changed.
-        """
+        """Return the members by id; the same object if nothing has changed."""
 
 
 @dataclasses.dataclass
 class IdReader(Generic[T]):
     """Lists the ids, and reads the data of the new ones.
 
-    :param timeout: seconds to wait for one answer.
     :param ignored: ids that tooz lists although they are no members.
-    :param in_bulk: whether the data of all costs the store little more than
-        the data of one.
+    :param in_bulk: see :attr:`Driver.reads_in_bulk`.
     """
 
     coordinator: coordination.CoordinationDriver

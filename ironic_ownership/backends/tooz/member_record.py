@@ -43,7 +43,6 @@ class MemberRecord:
         ).encode('ascii')
 
     def to_data(self) -> dict[str, str]:
-        """Return the data that the store keeps with the id."""
         return {
             _KEY: json.dumps(
                 {

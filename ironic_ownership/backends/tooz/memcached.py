@@ -1,7 +1,4 @@
-"""memcached: a cache, which may lose its data; for small deployments.
-
-Reading takes one request per member, also when only the ids are wanted.
-"""
+"""memcached: a cache, which may lose its data; for small deployments."""
 
 from __future__ import annotations
 

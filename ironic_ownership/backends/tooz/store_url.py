@@ -1,7 +1,4 @@
-"""The URL of a coordination store: parsed, checked, shown without secrets.
-
-It may hold credentials, which must not reach a log or an error.
-"""
+"""The URL of a coordination store: parsed, checked, shown without secrets."""
 
 from __future__ import annotations
 
@@ -17,10 +14,7 @@ _MASK = '***'
 
 @dataclasses.dataclass(frozen=True)
 class StoreURL:
-    """The URL of a store.
-
-    :param url: as configured; ``repr`` and ``str`` do not show it.
-    """
+    """The URL of a store; ``repr`` and ``str`` do not show credentials."""
 
     url: str = dataclasses.field(repr=False)
 

@@ -86,10 +86,7 @@ class ZooKeeperDriver(driver.Driver):
             )
 
     def beat(self, coordinator: Any) -> None:
-        """Do nothing: every request keeps the session, and one follows.
-
-        tooz's own heartbeat would wait for a connection forever.
-        """
+        """Do nothing: every request keeps the session, and one follows."""
 
     def watchdog(self, expire: Callable[[], None]) -> driver.Watchdog:
         return _ExpiryTimer(self.ttl, expire)
@@ -130,10 +127,7 @@ class _ExpiryTimer(driver.Watchdog):
 
 
 class _ChildWatch:
-    """ZooKeeper's watch of the children of the group's node.
-
-    It fires once, for a lost connection too, and is then set again.
-    """
+    """ZooKeeper's watch of the group's children; fires once, then is reset."""
 
     def __init__(self, coordinator: Any, group: bytes, timeout: float) -> None:
         self._coordinator = coordinator

@@ -1,9 +1,7 @@
 """Reservations of nodes through Ironic's allocation API.
 
-An allocation has the instance's uuid, so that Ironic puts that uuid on the
-node, and a mark in its ``extra`` that names its service. Ironic works on it
-after it has answered, so it is polled until it is settled, for a bounded
-time.
+An allocation has the instance's uuid, which Ironic puts on the node, and a
+mark in its ``extra`` that names its service.
 """
 
 from __future__ import annotations
@@ -44,10 +42,7 @@ of its node; each request may reach another conductor."""
 
 
 class IronicAllocations(allocations.Allocations):
-    """The allocations of one Ironic.
-
-    :param settling: seconds to wait for an unfinished allocation.
-    """
+    """The allocations of one Ironic; ``settling`` is in seconds."""
 
     def __init__(
         self,

@@ -1,7 +1,4 @@
-"""Requests to Ironic's API, with the version that both sides speak.
-
-Knows versions and errors; must not know nodes.
-"""
+"""Requests to Ironic's API, with the version that both sides speak."""
 
 from __future__ import annotations
 
@@ -50,10 +47,6 @@ class IronicAPI:
         self._server_maximum = 0
 
     def negotiate(self) -> None:
-        """Read the versions of the server and the prefix of its API.
-
-        :raises IronicTooOldError: if it cannot list selected fields.
-        """
         self._prefix = None
         answer = self._send('GET', '/', minor=None)
         document = self._json(answer)

@@ -26,8 +26,7 @@ _FIELDS = ('fields', 'hostname,conductor_group,alive,drivers')
 def read_all(api: IronicAPI, page_size: int) -> Sequence[model.Conductor]:
     """List all conductors, dead ones as well.
 
-    :raises IronicTooOldError: if the server cannot list them.
-    :raises IronicError: if it does not, or not in full.
+    :raises IronicError: if the server does not list them in full.
     """
     _ = api.minor
     api.require(SINCE, 'list its conductors')

@@ -1,7 +1,4 @@
-"""Requests to Placement's API, at one microversion.
-
-Knows versions and errors; must not know inventories.
-"""
+"""Requests to Placement's API, at one microversion."""
 
 from __future__ import annotations
 
