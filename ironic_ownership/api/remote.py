@@ -56,7 +56,6 @@ class RemoteCaller(Caller):
     def _whole(
         self, target: str, page: dict[str, Any], limit: int | None
     ) -> Any:
-        """Return a list with all its pages."""
         key = next(iter(page))
         items, warnings = list(page[key]), list(page['warnings'])
         while page['next'] and (limit is None or len(items) < limit):

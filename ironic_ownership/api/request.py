@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -104,7 +105,9 @@ class Request:
             that exists throughout.
         :param cell: shows one thing; called for those of the page only.
         """
-        marked = sorted(((marker_of(t), t) for t in things), key=_marker)
+        marked = sorted(
+            ((marker_of(t), t) for t in things), key=operator.itemgetter(0)
+        )
         start = self.query.get('marker')
         if start is not None:
             marked = [(m, t) for m, t in marked if m > start]
@@ -153,10 +156,6 @@ def encoded(query: Mapping[str, Any]) -> str:
             for value in (given if isinstance(given, list) else [given])
         ]
     )
-
-
-def _marker(marked: tuple[str, Any]) -> str:
-    return marked[0]
 
 
 def _text(value: Any) -> str:

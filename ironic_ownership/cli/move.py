@@ -36,7 +36,6 @@ class MoveComputeNode(operation_command.OperationCommand):
     )
 
     def get_epilog(self) -> str:
-        """Return the gates and the examples."""
         from ironic_ownership.engine.moves import gates
 
         lines = [
@@ -108,9 +107,7 @@ class MoveComputeNode(operation_command.OperationCommand):
             'shard': parsed_args.shard,
             'conductor_group': parsed_args.conductor_group,
         }
-        return {
-            key: value for key, value in place.items() if value is not None
-        }
+        return {key: v for key, v in place.items() if v is not None}
 
     def _named(self, parsed_args: argparse.Namespace) -> list[str]:
         """Return the uuids of the named nodes.

@@ -143,7 +143,6 @@ def _wait(
 
 
 def _done(move: Mapping[str, Any]) -> int:
-    """Return the number of nodes that were moved, or refused on the way."""
     states = [row['state'] for row in move['nodes']]
     moved = states.count(NodeState.MOVED)
     refused: int = states.count(NodeState.REFUSED) - move['skipped']
@@ -155,7 +154,6 @@ def _planned(move: Mapping[str, Any]) -> int:
 
 
 def _refresh(api: Caller, move: dict[str, Any]) -> None:
-    """Update the nodes of a move with their stored results."""
     path = {'request_id': move['request_id']}
     stored = api.call('move:show', path=path)['nodes']
     by_uuid = {node['uuid']: node for node in stored}

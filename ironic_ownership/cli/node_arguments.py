@@ -100,7 +100,6 @@ def read_file(path: str) -> list[Entry]:
 
 
 def _resolved(api: Caller, texts: Iterable[str]) -> dict[str, Any]:
-    """Return the answer to each reference; nothing is asked for none."""
     found = {}
     distinct = list(dict.fromkeys(texts))
     for start in range(0, len(distinct), _CHUNK):

@@ -69,10 +69,7 @@ class OperationCommand(base.Lister):
         body: Body,
         path: Mapping[str, str] = NOTHING,
     ) -> base.Table:
-        """Propose, unless ``--yes`` is given; confirm; execute; show.
-
-        :param name: of the operation.
-        """
+        """Propose, unless ``--yes`` is given; confirm; execute; show."""
         skips = parsed_args.skip_invalid
         body = {**body, 'skip_invalid': skips}
         trial = {**body, 'dry_run': True}
@@ -110,7 +107,7 @@ class OperationCommand(base.Lister):
     def _report_refusal(
         self, refused: Sequence[Row], totals: Mapping[str, int], *, skips: bool
     ) -> None:
-        """Report the gates that refuse nodes, for each destination.
+        """Report the gates that refuse nodes.
 
         :param totals: the number of nodes, by destination.
         """
@@ -207,7 +204,6 @@ def override_body(parsed_args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _parts(answer: Body) -> tuple[Sequence[Body], Sequence[Row]]:
-    """Return the moves of an answer, and the nodes without destination."""
     if 'moves' in answer:
         return answer['moves'], answer['unplaceable']
     return [answer], []
@@ -241,7 +237,6 @@ def _unexecuted(proposal: Body) -> Body:
 
 
 def _detail(row: Row) -> str | None:
-    """Return the reason of a refusal, as the result of a node has it."""
     failed = [gate for gate in row['gates'] if gate['result'] == 'failed']
     details = [f'{gate["gate"]}: {gate["detail"]}' for gate in failed]
     return '; '.join(details) or None

@@ -25,12 +25,10 @@ ID = Parameter(
 
 def _list(request: Request) -> Answer:
     host = request.query.get('service')
-    states = OPEN
-    if request.query.get('all'):
-        states = frozenset(ReservationState)
+    every = request.query.get('all')
     found = request.context.reservations.reservations(
         host=None if host is None else model.canonical_host(host),
-        states=states,
+        states=frozenset(ReservationState) if every else OPEN,
         limit=request.limit + 1,
         marker=request.query.get('marker'),
     )
@@ -53,28 +51,27 @@ def _create(request: Request) -> Answer:
         return Answer(schemas.cells(columns.CHOICE, choice))
     before = request.context.reservations.of_instance(wanted.instance_uuid)
     made = reserver.create(wanted, actor=request.actor)
+    answer = _shown(made)
     if before is not None and before.state is ReservationState.ACTIVE:
-        return Answer(_shown(made))
-    return Answer(_shown(made), 201, f'/v1/reservations/{made.id}')
+        return answer
+    return Answer(answer.body, 201, f'/v1/reservations/{made.id}')
 
 
 def _show(request: Request) -> Answer:
-    return Answer(_shown(request.context.reserver.find(request.path['id'])))
+    return _shown(request.context.reserver.find(request.path['id']))
 
 
 def _confirm(request: Request) -> Answer:
-    return Answer(_shown(request.context.reserver.confirm(request.path['id'])))
+    return _shown(request.context.reserver.confirm(request.path['id']))
 
 
 def _delete(request: Request) -> Answer:
-    ended = request.context.reserver.delete(
-        request.path['id'], actor=request.actor
-    )
-    return Answer(_shown(ended))
+    reserver = request.context.reserver
+    return _shown(reserver.delete(request.path['id'], actor=request.actor))
 
 
-def _shown(one: Reservation) -> dict[str, Any]:
-    return schemas.cells(columns.DETAILS, one)
+def _shown(one: Reservation) -> Answer:
+    return Answer(schemas.cells(columns.DETAILS, one))
 
 
 _ANSWERS = {200: ('The reservation.', reservation_schemas.DETAILS)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.errors import ScenarioError
@@ -120,10 +120,6 @@ def _joined(
     like: str | None,
     interpret: policy_set.Interpreter,
 ) -> scenario.Situation:
-    """Return the situation with one more member.
-
-    :raises ScenarioError: if it is a member, or its settings are ambiguous.
-    """
     if host in before.view.hosts:
         raise ScenarioError(
             f'{host} is a member already',
@@ -142,23 +138,16 @@ def _joined(
 
 
 def _only_ring(groups: Sequence[PeerGroup]) -> str:
-    """Return a host of the only ring.
-
-    :raises ScenarioError: if there is none, or more than one.
-    """
     rings = [g for g in groups if g.policies.assigner is not None] or groups
     if len(rings) == 1:
         return rings[0].hosts[0]
     if not rings:
         raise ScenarioError('there is no ring: no live, enabled member')
+    firsts = sorted(group.hosts[0] for group in rings)
     raise ScenarioError(
         f'there are {len(rings)} rings, which one is meant?',
-        hint=f'Name a member of it with --like: {_firsts(rings)}',
+        hint=f'Name a member of it with --like: {", ".join(firsts)}',
     )
-
-
-def _firsts(groups: Iterable[PeerGroup]) -> str:
-    return ', '.join(sorted(group.hosts[0] for group in groups))
 
 
 OPERATIONS = (

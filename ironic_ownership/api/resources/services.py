@@ -93,7 +93,7 @@ def _show(request: Request) -> Answer:
 
 
 def _listed() -> schemas.Types:
-    """Return the schema of an item: the long columns are optional."""
+    # The long columns are optional.
     item = schemas.thing(service.LONG, _TYPES)
     return item | {'required': [c.key for c in service.SHORT]}
 

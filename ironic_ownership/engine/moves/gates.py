@@ -88,8 +88,6 @@ class Snapshot:
 
 
 class _Unknown(str):
-    """The reason why a gate could not be evaluated."""
-
     __slots__ = ()
 
 
@@ -124,12 +122,9 @@ class Gates:
             (Gate.RECORD_EXISTS, self._record_exists),
             (Gate.SOURCE_STOPPED, self._source_stopped),
             (Gate.NOT_SAME_SERVICE, self._not_same_service),
-            (Gate.DESTINATION_EXISTS, self._once(self._destination_exists())),
-            (Gate.DESTINATION_ALIVE, self._once(self._destination_alive())),
-            (
-                Gate.DESTINATION_ENABLED,
-                self._once(self._destination_enabled()),
-            ),
+            (Gate.DESTINATION_EXISTS, _once(self._destination_exists())),
+            (Gate.DESTINATION_ALIVE, _once(self._destination_alive())),
+            (Gate.DESTINATION_ENABLED, _once(self._destination_enabled())),
             (Gate.DESTINATION_ADMITS, self._destination_admits),
             (Gate.NODE_EXISTS, self._node_exists),
             (Gate.AT_MOST_ONE_INSTANCE, self._at_most_one_instance),
@@ -151,10 +146,6 @@ class Gates:
         if isinstance(detail, _Unknown):
             return GateResult(gate, Outcome.UNKNOWN, detail)
         return GateResult(gate, Outcome.FAILED, detail)
-
-    @staticmethod
-    def _once(detail: str | None) -> Callable[[str], str | None]:
-        return lambda uuid: detail
 
     def _record_exists(self, uuid: str) -> str | None:
         if uuid in self._snapshot.records:
@@ -224,12 +215,9 @@ class Gates:
 
     @functools.cached_property
     def _policies(self) -> policy_set.PolicySet | None:
-        view = self._snapshot.view
-        member = None
-        if not isinstance(view, str):
-            member = view.get(self._destination)
-        service = self._snapshot.services.get(self._destination)
-        known = member or service
+        view, host = self._snapshot.view, self._destination
+        member = None if isinstance(view, str) else view.get(host)
+        known = member or self._snapshot.services.get(host)
         return self._interpret(known.settings) if known else None
 
     def _destination_admits(self, uuid: str) -> str | None:
@@ -251,7 +239,6 @@ class Gates:
         )
 
     def _node(self, uuid: str) -> model.Node | _Unknown:
-        """Return Ironic's node, or why it is unknown."""
         nodes = self._snapshot.nodes
         if isinstance(nodes, str):
             return _unknown(nodes)
@@ -300,6 +287,10 @@ class Gates:
                 f'{node.target_provision_state}'
             )
         return None
+
+
+def _once(detail: str | None) -> Callable[[str], str | None]:
+    return lambda uuid: detail
 
 
 def _has_failed(node: model.Node) -> bool:

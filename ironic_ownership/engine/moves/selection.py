@@ -134,7 +134,6 @@ def read_nodes(
 
 
 def _lists(shards: Collection[str | None], sharded: bool) -> list[model.Scope]:
-    """Return the scopes to list, so that few nodes are read one by one."""
     named = sorted(shard for shard in shards if shard is not None)
     if not sharded and (len(named) < len(shards) or len(named) > _SHARDS):
         return [model.Scope()]
