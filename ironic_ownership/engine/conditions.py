@@ -20,11 +20,7 @@ class Conditions:
         self._standing: dict[str, str] = {}
 
     def report(self, condition: str, message: str) -> None:
-        """Log a warning, unless it is already logged with this message.
-
-        :param condition: key of the condition.
-        :param message: one line for the operator.
-        """
+        """Log a warning, unless it is already logged with this message."""
         with self._lock:
             if self._standing.get(condition) == message:
                 return

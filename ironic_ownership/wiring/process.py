@@ -180,7 +180,6 @@ class Wiring:
     def placement_of(self, request_id: str | None = None) -> Placement | None:
         """Return a client of Placement; ``None`` if that is not configured.
 
-        :param request_id: sent with its requests.
         :raises OwnershipError: if its options can't work.
         """
         from ironic_ownership.clients.placement import options
@@ -201,24 +200,18 @@ class Wiring:
     def scope(self) -> model.Scope:
         """The scope of the policies configured here.
 
-        :raises ConfigurationError: if they can't be used.
+        :raises ConfigurationError: if the configuration can't be used.
         """
         return self.policies.scope
 
     @functools.cached_property
     def policies(self) -> policy_set.PolicySet:
-        """The policies configured here.
-
-        :raises ConfigurationError: if they can't be used.
-        """
+        """The policies configured here; errors as for :attr:`scope`."""
         return self._client_settings.tuning.policies
 
     @property
     def limits(self) -> Limits:
-        """The limits of a plausible loss of nodes.
-
-        :raises ConfigurationError: if the configuration can't be used.
-        """
+        """The limits of a plausible loss; errors as for :attr:`scope`."""
         return self._client_settings.tuning.limits
 
     @property

@@ -19,8 +19,6 @@ class Transfer:
     """One node that would change owner.
 
     :param before: its owner now; ``None`` if unowned.
-    :param after: its owner after the change.
-    :param deployed: whether it has an instance.
     """
 
     node: model.Node
@@ -48,8 +46,7 @@ class Flow:
 class Preview:
     """The result of a comparison.
 
-    :param compared: number of nodes compared.
-    :param transfers: nodes that would change owner.
+    :param compared: number of nodes.
     :param stranded: nodes with an instance whose owner would be gone: not
         managed until an operator moves them.
     :param unserved: nodes without an instance that would stay on record with
@@ -95,8 +92,6 @@ def compare(
 
     :param records: compute nodes by uuid; empty to compare the decisions of
         the policies alone.
-    :param before: the services as they are.
-    :param after: the services after the change.
     """
     now = decide.decide(nodes, records, before)
     then = decide.decide(nodes, records, after)

@@ -21,7 +21,6 @@ class Guard:
     Threading: any one thread at a time in parallel with the refresh.
 
     :param context: with an Ironic client of its own.
-    :ivar policies: the current policies of the service.
     """
 
     context: ServiceContext
@@ -41,7 +40,6 @@ class Guard:
         Source: ironic-shards, "Proposed change": shard and conductor group
         are checked before anything is done; the look-up is not restricted.
 
-        :param uuid: of the node.
         :raises FencedError: if the service may not act at all: it has lost
             its membership, was fenced, or is forced down.
         :raises NotFoundError: if Ironic does not have the node.

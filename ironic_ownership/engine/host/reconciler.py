@@ -28,7 +28,7 @@ BATCH = 500
 class Written:
     """The result of writing changes.
 
-    :param applied: number of changes that were made.
+    :param applied: number of changes.
     :param refused: changes that lost a race.
     :param limited: whether the handover limit left changes for later.
     """

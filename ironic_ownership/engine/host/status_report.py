@@ -60,7 +60,6 @@ class StatusReport:
     def store(self, view: model.View) -> None:
         """Store the status, unless it is stored already.
 
-        :param view: the members that the service sees.
         :raises OwnershipError: if it cannot be stored.
         """
         with self._lock:
@@ -101,7 +100,6 @@ class PolicyMonitor:
     def monitored(self, view: model.View) -> Iterator[None]:
         """Monitor the policies that are called in this context.
 
-        :param view: the members that decisions are made from.
         :raises PluginFaultError: if a policy fails.
         """
         conditions = self.status.context.conditions

@@ -56,7 +56,6 @@ class Fence:
         """Extend the right after a beat was accepted.
 
         :param beat_started: time just before that beat was sent.
-        :param epoch: the epoch to write under.
         """
         with self._lock:
             self._until = beat_started + self._length

@@ -139,8 +139,7 @@ class LocalMember:
     def beat(self) -> None:
         """Stay a member, or become one again; then poll the members.
 
-        A failure is logged once, and tried again at the next call; meanwhile
-        the fence runs out by itself.
+        A failure is logged once, and retried by the next call.
         """
         self._beat_wanted = self._accepted = False
         if self._attempt('backend', 'heartbeat failed', self._beat):
