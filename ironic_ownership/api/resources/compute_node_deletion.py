@@ -58,32 +58,23 @@ def _operation(request: Request) -> DeleteNodes:
     )
 
 
-def _check_one(request: Request) -> Answer:
-    return _checked(request, [request.path['uuid']])
+def _uuids(request: Request) -> Sequence[str]:
+    if 'uuid' in request.path:
+        return [request.path['uuid']]
+    uuids: Sequence[str] = request.body['uuids']
+    return uuids
 
 
-def _check_many(request: Request) -> Answer:
-    return _checked(request, request.body['uuids'])
+def _check(request: Request) -> Answer:
+    deletion = _operation(request).propose(_uuids(request))
+    return Answer({'gates': _gates(deletion.nodes)})
 
 
-def _checked(request: Request, uuids: Sequence[str]) -> Answer:
-    return Answer({'gates': _gates(_operation(request).propose(uuids).nodes)})
-
-
-def _delete_one(request: Request) -> Answer:
-    dry_run = request.query.get('dry_run', False)
-    return _deleted(request, [request.path['uuid']], dry_run)
-
-
-def _delete_many(request: Request) -> Answer:
-    return _deleted(
-        request, request.body['uuids'], request.body.get('dry_run', False)
-    )
-
-
-def _deleted(request: Request, uuids: Sequence[str], dry_run: bool) -> Answer:
+def _delete(request: Request) -> Answer:
+    options = request.query if 'uuid' in request.path else request.body
+    dry_run = options.get('dry_run', False)
     operation = _operation(request)
-    deletion = operation.propose(uuids)
+    deletion = operation.propose(_uuids(request))
     if not dry_run:
         deletion = operation.execute(
             deletion,
@@ -92,7 +83,7 @@ def _deleted(request: Request, uuids: Sequence[str], dry_run: bool) -> Answer:
             progress=request.progress,
             stopping=request.stopping,
         )
-        _check(deletion)
+        _raise_if_refused(deletion)
     return Answer(
         {
             'nodes': _rows(deletion.nodes),
@@ -104,7 +95,7 @@ def _deleted(request: Request, uuids: Sequence[str], dry_run: bool) -> Answer:
     )
 
 
-def _check(deletion: Deletion) -> None:
+def _raise_if_refused(deletion: Deletion) -> None:
     """Report a request of which every node was refused as an error.
 
     :raises GatesFailedError: with the nodes and their gates.
@@ -154,7 +145,7 @@ OPERATIONS = (
         'GET',
         '/v1/compute-nodes/{uuid}/check-delete',
         'Evaluate every gate of the deletion of a node; nothing is changed.',
-        _check_one,
+        _check,
         Access.READ,
         _CHECKED,
         description=_RULES,
@@ -166,7 +157,7 @@ OPERATIONS = (
         'POST',
         '/v1/compute-nodes/check-delete',
         'Evaluate every gate of the deletion of nodes; nothing is changed.',
-        _check_many,
+        _check,
         Access.READ,
         _CHECKED,
         description=_RULES,
@@ -178,7 +169,7 @@ OPERATIONS = (
         'DELETE',
         '/v1/compute-nodes/{uuid}',
         'Delete the record and the provider of a node that is gone.',
-        _delete_one,
+        _delete,
         Access.ADMIN,
         _DELETED,
         description=f'{_RULES} 409 lists them if one fails.',
@@ -193,7 +184,7 @@ OPERATIONS = (
         'POST',
         '/v1/compute-nodes/delete',
         'Delete the records and the providers of nodes that are gone.',
-        _delete_many,
+        _delete,
         Access.ADMIN,
         _DELETED,
         description=f'{_RULES} A mass loss is evaluated once for all nodes '

@@ -67,10 +67,7 @@ class DrainProposal:
 
 
 class DrainService:
-    """The operation *drain*.
-
-    :param move_nodes: carries out each of the moves.
-    """
+    """The operation *drain*."""
 
     def __init__(self, move_nodes: MoveNodes) -> None:
         self._move_nodes = move_nodes

@@ -156,7 +156,6 @@ class MoveNodes:
         A node whose owner has changed since does not stop the others: it is
         refused in the transaction of its batch.
 
-        :param actor: who resumes it.
         """
         request_id = move.request_id
         order = Order(
