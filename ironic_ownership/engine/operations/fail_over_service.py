@@ -55,7 +55,7 @@ class Failover:
 
     @property
     def done(self) -> bool:
-        """Whether the active process is the target; also if both are none."""
+        """True if the active process is the target, or there is neither."""
         return not self.after.fenced and self.after.incarnation == self.target
 
 

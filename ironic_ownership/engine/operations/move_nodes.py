@@ -155,7 +155,6 @@ class MoveNodes:
 
         A node whose owner has changed since does not stop the others: it is
         refused in the transaction of its batch.
-
         """
         request_id = move.request_id
         order = Order(
