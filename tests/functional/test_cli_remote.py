@@ -212,8 +212,8 @@ class MoveTest(both_ways.BothWaysCase):
         for code, words in (
             (0, (*self.nodes, '--service', 'new', '--dry-run')),
             (0, ('--all', '--from', 'old', '--service', 'new', '--dry-run')),
-            (3, (*self.nodes, '--service', 'old', '--dry-run')),
-            (3, (*self.nodes, '--service', 'old', '--yes')),
+            (3, (*self.nodes, '--service', 'nwe', '--dry-run')),
+            (3, (*self.nodes, '--service', 'nwe', '--yes')),
         ):
             first, second = (
                 run(*self.moving(*words)) for run in (self.local, self.remote)
@@ -222,8 +222,7 @@ class MoveTest(both_ways.BothWaysCase):
             self.assertEqual(code, second.returncode, second)
             self.assertEqual(self.rows(first), self.rows(second))
         for code, words in (
-            (1, ('no-such-node', '--service', 'new', '--yes')),
-            (1, (self.nodes[0], '--service', 'nwe', '--yes')),
+            (2, ('no-such-node', '--service', 'new', '--yes')),
             (2, ('--service', 'new', '--yes')),
         ):
             done = self.local(*self.moving(*words))
