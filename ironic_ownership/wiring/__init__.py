@@ -7,7 +7,8 @@ uses.
 
 from __future__ import annotations
 
+from ironic_ownership.wiring.container import interpret
 from ironic_ownership.wiring.opts import list_opts
-from ironic_ownership.wiring.process import Wiring, interpret
+from ironic_ownership.wiring.process import Wiring
 
 __all__ = ('Wiring', 'interpret', 'list_opts')

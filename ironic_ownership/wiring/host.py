@@ -1,4 +1,4 @@
-"""Wiring of a host process and its reload.
+"""Container of a host process and its reload.
 
 Imports nearly everything, so only processes that serve import it.
 """
@@ -34,10 +34,10 @@ from ironic_ownership.engine.placement import (
 )
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.wiring import reservations
-from ironic_ownership.wiring.process import Wiring, interpret
+from ironic_ownership.wiring.container import Container, interpret
 
 
-def build(wired: Wiring) -> tuple[Host, Reload]:
+def build(wired: Container) -> tuple[Host, Reload]:
     """Build the host process of this configuration, and its reload."""
     settings, tuning = wired.settings, wired.settings.tuning
     context = _context(wired)
@@ -109,7 +109,7 @@ def build(wired: Wiring) -> tuple[Host, Reload]:
     )
 
 
-def _context(wired: Wiring) -> ServiceContext:
+def _context(wired: Container) -> ServiceContext:
     settings = wired.settings
     return ServiceContext(
         settings.host,
@@ -126,7 +126,7 @@ def _context(wired: Wiring) -> ServiceContext:
 
 
 def _placement_loop(
-    wired: Wiring, context: ServiceContext
+    wired: Container, context: ServiceContext
 ) -> loop.PlacementLoop | None:
     placement = wired.placement_of()
     if placement is None or not wired.reports_inventory:
@@ -151,7 +151,7 @@ def _placement_loop(
     )
 
 
-def _prepare(wired: Wiring) -> None:
+def _prepare(wired: Container) -> None:
     wired.ready_records()
     wired.inventory.check(wired.scope)
     reservations.check_method(wired, wired.policies)

@@ -1,4 +1,4 @@
-"""Wiring of reservations: reserver, recovery and allocations."""
+"""Container of reservations: reserver, recovery and allocations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ironic_ownership.contracts.allocations import Allocations, Method
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.wiring.process import Wiring, interpret
+from ironic_ownership.wiring.container import Container, interpret
 
 if TYPE_CHECKING:
     from ironic_ownership.engine.membership.service_context import (
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ironic_ownership.engine.reservations.reserver import Reserver
 
 
-def reserver(wired: Wiring, request_id: str | None = None) -> Reserver:
+def reserver(wired: Container, request_id: str | None = None) -> Reserver:
     """Build the reserver, for any number of threads."""
     from ironic_ownership.engine.reservations.reserver import build
 
@@ -42,7 +42,7 @@ def reserver(wired: Wiring, request_id: str | None = None) -> Reserver:
 
 
 def allocations_of(
-    wired: Wiring, request_id: str | None = None
+    wired: Container, request_id: str | None = None
 ) -> release.AllocationsOf:
     """Return a function that gives each thread its own clients."""
     from ironic_ownership.clients.ironic.allocation_factory import (
@@ -63,7 +63,9 @@ def allocations_of(
     return opened_for
 
 
-def recovery_of(wired: Wiring, context: ServiceContext) -> recovery.Recovery:
+def recovery_of(
+    wired: Container, context: ServiceContext
+) -> recovery.Recovery:
     """Build the recovery of unfinished reservations of the service."""
     from ironic_ownership.engine.reservations import (
         allocation_method,
@@ -88,7 +90,7 @@ def recovery_of(wired: Wiring, context: ServiceContext) -> recovery.Recovery:
     )
 
 
-def check_method(wired: Wiring, policies: policy_set.PolicySet) -> None:
+def check_method(wired: Container, policies: policy_set.PolicySet) -> None:
     """Refuse policies whose allocation method this Ironic lacks."""
     from ironic_ownership.engine.reservations import allocation_method
 

@@ -19,8 +19,8 @@ _BODY = schemas.body(
         ),
         'b': schemas.described(_POLICIES, 'The list to compare it with.'),
         'options': schemas.array(
-            {'type': 'string', 'maxLength': 10_000},
-            maxItems=1000,
+            {'type': 'string', 'maxLength': 1000},
+            maxItems=100,
             description='Options of these policies, each as '
             '[HOST:][POLICY.]NAME=VALUE.',
         ),

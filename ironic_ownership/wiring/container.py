@@ -1,0 +1,227 @@
+"""Container of the objects of one process, each built on first use."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from ironic_ownership import plugins
+from ironic_ownership import settings as ironic_ownership_settings
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.moves import Moves
+from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import Records
+from ironic_ownership.contracts.removals import Removals
+from ironic_ownership.contracts.reservations import Reservations
+from ironic_ownership.engine.decision import policy_set
+
+if TYPE_CHECKING:
+    from ironic_ownership.db import connection
+    from ironic_ownership.engine.deletion.missing_nodes import Limits
+
+
+def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
+    """Build the policies of any member from what it advertises.
+
+    :returns: ``None`` if this process can't build them: another contract
+        version, or a policy that is not installed.
+    """
+    if advertised.contract_version != model.CONTRACT_VERSION:
+        return None
+    try:
+        classes = plugins.policies(p.name for p in advertised.policies)
+        return policy_set.PolicySet.of(
+            [classes[p.name](dict(p.options)) for p in advertised.policies],
+            plugins.origin,
+        )
+    except Exception:  # noqa: BLE001 - third-party code and options
+        return None
+
+
+class Container:
+    """The objects of one process, wired by its configuration.
+
+    :param conf: a parsed configuration with the core options.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self.conf = conf
+        self.options_lock = threading.Lock()
+        """Held while options are read: that registers some of them."""
+
+    @functools.cached_property
+    def _client_settings(self) -> ironic_ownership_settings.Settings:
+        # A process that only reads and commands.
+        return ironic_ownership_settings.read(self.conf, serves=False)
+
+    @functools.cached_property
+    def settings(self) -> ironic_ownership_settings.Settings:
+        """The validated configuration of a host process.
+
+        :raises ConfigurationError: listing every fault.
+        """
+        return ironic_ownership_settings.read(self.conf)
+
+    @property
+    def policy_names(self) -> Sequence[str]:
+        """The policies that the configuration names, valid or not."""
+        names: Sequence[str] = self.conf.ownership.policies
+        return names
+
+    @property
+    def backend_name(self) -> str:
+        """The membership backend that the configuration names."""
+        return str(self.conf.ownership.backend).strip()
+
+    @functools.cached_property
+    def _database(self) -> connection.Database:
+        from ironic_ownership.db import connection
+
+        group, membership = self.conf.database, self.conf.membership
+        # The server has to roll back the transaction of a frozen process
+        # before other members may declare it dead.
+        before_death = (
+            membership.member_ttl
+            - membership.heartbeat_interval
+            - membership.fence_margin
+        )
+        return connection.open_database(
+            group.connection,
+            idle_timeout=max(1.0, min(connection.LONGEST_IDLE, before_death)),
+            **connection.engine_options(group),
+        )
+
+    @functools.cached_property
+    def records(self) -> Records:
+        """The records, without a check of their schema.
+
+        :raises RecordsError: if the connection's URL can't work.
+        """
+        from ironic_ownership.db.records import SqlRecords
+
+        return SqlRecords(self._database)
+
+    def ready_records(self) -> Records:
+        """Return the records with this release's schema in place.
+
+        Creates and upgrades an SQLite database.
+
+        :raises RecordsError: if the database can't be used.
+        """
+        from ironic_ownership.db import schema
+
+        schema.ensure(self._database)
+        return self.records
+
+    def ready_removals(self) -> Removals:
+        """Return the deletions by operators, with the schema in place."""
+        from ironic_ownership.db.removals import SqlRemovals
+
+        self.ready_records()
+        return SqlRemovals(self._database)
+
+    def ready_moves(self) -> Moves:
+        """Return the moves, with the schema in place."""
+        from ironic_ownership.db.moves import SqlMoves
+
+        self.ready_records()
+        return SqlMoves(self._database)
+
+    def ready_reservations(self) -> Reservations:
+        """Return the reservations, with the schema in place."""
+        self.ready_records()
+        return self.reservations
+
+    @functools.cached_property
+    def reservations(self) -> Reservations:
+        """The reservations, without a check of their schema."""
+        from ironic_ownership.db.reservations import SqlReservations
+
+        return SqlReservations(self._database)
+
+    @functools.cached_property
+    def backend(self) -> MembershipBackend:
+        """The membership backend, not joined.
+
+        :raises ConfigurationError: if it can't be used.
+        """
+        target, values = ironic_ownership_settings.backend(self.conf)
+        return target(
+            values,
+            member_ttl=self.conf.membership.member_ttl,
+            call_timeout=self.conf.membership.heartbeat_interval,
+        )
+
+    @functools.cached_property
+    def inventory(self) -> Inventory:
+        """The client of Ironic; sends no request yet.
+
+        :raises IronicError: if its options can't work.
+        """
+        return self.inventory_of()
+
+    def inventory_of(self, request_id: str | None = None) -> Inventory:
+        """Return a new client of Ironic, which sends this request id."""
+        from ironic_ownership.clients.ironic import client
+
+        return client.open_inventory(
+            self.conf, request_id, plugins.node_fields()
+        )
+
+    def placement_of(self, request_id: str | None = None) -> Placement | None:
+        """Return a client of Placement; ``None`` if that is not configured.
+
+        :raises OwnershipError: if its options can't work.
+        """
+        from ironic_ownership.clients.placement import options
+
+        return options.open_placement(self.conf, request_id)
+
+    @property
+    def reports_inventory(self) -> bool:
+        """True if this configuration reports nodes to Placement.
+
+        :raises ConfigurationError: if its options can't work.
+        """
+        from ironic_ownership.clients.placement import options
+
+        return options.reports(self.conf)
+
+    @functools.cached_property
+    def scope(self) -> model.Scope:
+        """The scope of the policies configured here.
+
+        :raises ConfigurationError: if the configuration can't be used.
+        """
+        return self.policies.scope
+
+    @functools.cached_property
+    def policies(self) -> policy_set.PolicySet:
+        """The policies configured here; errors as for :attr:`scope`."""
+        return self._client_settings.tuning.policies
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of a plausible loss; errors as for :attr:`scope`."""
+        return self._client_settings.tuning.limits
+
+    @property
+    def service(self) -> str:
+        """The service configured here, which may run elsewhere.
+
+        :raises ConfigurationError: if the configuration can't be used.
+        """
+        return self._client_settings.host
+
+    def close(self) -> None:
+        """Close all connections. Idempotent."""
+        for name in ('backend', '_database'):
+            opened = self.__dict__.get(name)
+            if opened is not None:
+                opened.close()
