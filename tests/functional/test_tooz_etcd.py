@@ -15,12 +15,8 @@ from tooz import coordination as tooz
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.testing import backend as suites
 from ironic_ownership.testing import backend_case
-from ironic_ownership.testing.backend import (
-    BackendContract,
-    OutageContract,
-    WatchContract,
-)
 from lab import etcd
 from tests.functional.support import coordination, databases
 
@@ -28,16 +24,16 @@ SETTINGS, OTHER = backend_case.SETTINGS, backend_case.OTHER
 T = TypeVar('T')
 
 
-class TestEtcd(coordination.Swept, BackendContract):
+class TestEtcd(coordination.Swept, suites.BackendContract):
     kind = 'etcd'
 
 
-class TestEtcdOutages(coordination.Interrupted, OutageContract):
+class TestEtcdOutages(coordination.Interrupted, suites.OutageContract):
     kind = 'etcd'
 
 
 class TestEtcdWatch(
-    coordination.Interrupted, coordination.Swept, WatchContract
+    coordination.Interrupted, coordination.Swept, suites.WatchContract
 ):
     kind = 'etcd'
 

@@ -6,11 +6,11 @@ import time
 import unittest
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
-from ironic_ownership.testing.backend import BackendContract
+from ironic_ownership.testing import backend as suites
 from tests.functional.support import coordination, databases
 
 
-class TestFiles(BackendContract, unittest.TestCase):
+class TestFiles(suites.BackendContract, unittest.TestCase):
     ttl = 3.0
 
     def setUp(self) -> None:
