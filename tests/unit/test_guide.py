@@ -24,6 +24,7 @@ class TestBuilding(policy.FilterPolicyContract):
     """The filter of the guide."""
 
     policy_class = building.BuildingPolicy
+    timed_nodes = 1000
     settings = ({'building': 'B0'}, {'building': 'b1', 'group': 'G1'})
 
     def nodes(self) -> list[contracts.Node]:
@@ -50,6 +51,7 @@ class TestRacks(policy.AssignerPolicyContract):
     """The assigner of the guide."""
 
     policy_class = racks.RackPolicy
+    timed_nodes = 1000
 
 
 class RackTest(unittest.TestCase):
