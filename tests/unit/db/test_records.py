@@ -205,9 +205,18 @@ class TestLaws(sqlite.SqliteCase):
         self.database = self.open_with_schema()
         self.records = records.SqlRecords(self.database)
 
-    @settings(max_examples=60, deadline=None)
+    # The examples of the law are shared by two tests of seconds.
+    @settings(max_examples=30, deadline=None)
     @given(_STEPS)
     def test_events_give_the_owners_and_instances_stay(self, steps) -> None:
+        self.check(steps)
+
+    @settings(max_examples=30, deadline=None)
+    @given(_STEPS)
+    def test_events_of_further_histories_do_so_too(self, steps) -> None:
+        self.check(steps)
+
+    def check(self, steps) -> None:
         self.delete_all()
         epochs = {
             host: self.records.register(host, model.MemberSettings())
