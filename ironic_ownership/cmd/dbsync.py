@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
-from ironic_ownership import version as ironic_ownership_version
+from ironic_ownership import version
 from ironic_ownership.cmd import config_files
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions
@@ -55,9 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        '--version', action='version', version=ironic_ownership_version.text()
-    )
+    parser.add_argument('--version', action='version', version=version.text())
     config_files.add_arguments(parser)
     commands = parser.add_subparsers(
         title='commands', dest='command', required=True, metavar='COMMAND'

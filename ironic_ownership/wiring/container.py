@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from ironic_ownership import plugins
-from ironic_ownership import settings as ironic_ownership_settings
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.inventory import Inventory
@@ -20,6 +19,7 @@ from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.removals import Removals
 from ironic_ownership.contracts.reservations import Reservations
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.settings import Settings, backend, read
 
 if TYPE_CHECKING:
     from ironic_ownership.db import connection
@@ -56,17 +56,17 @@ class Container:
         """Held while options are read: that registers some of them."""
 
     @functools.cached_property
-    def _client_settings(self) -> ironic_ownership_settings.Settings:
+    def _client_settings(self) -> Settings:
         # A process that only reads and commands.
-        return ironic_ownership_settings.read(self.conf, serves=False)
+        return read(self.conf, serves=False)
 
     @functools.cached_property
-    def settings(self) -> ironic_ownership_settings.Settings:
+    def settings(self) -> Settings:
         """The validated configuration of a host process.
 
         :raises ConfigurationError: listing every fault.
         """
-        return ironic_ownership_settings.read(self.conf)
+        return read(self.conf)
 
     @property
     def policy_names(self) -> Sequence[str]:
@@ -151,7 +151,7 @@ class Container:
 
         :raises ConfigurationError: if it can't be used.
         """
-        target, values = ironic_ownership_settings.backend(self.conf)
+        target, values = backend(self.conf)
         return target(
             values,
             member_ttl=self.conf.membership.member_ttl,

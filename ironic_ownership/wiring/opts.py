@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from ironic_ownership import conf as ironic_ownership_conf
-from ironic_ownership import plugins
+from ironic_ownership import conf, plugins
 from ironic_ownership.conf import plugin as plugin_conf
 
 
@@ -17,7 +16,7 @@ def list_opts() -> Sequence[tuple[str, Sequence[cfg.Opt]]]:
     from ironic_ownership.clients.placement import options
 
     found = [
-        *ironic_ownership_conf.list_opts(),
+        *conf.list_opts(),
         *client.list_opts(),
         *options.list_opts(),
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from ironic_ownership import conf as ironic_ownership_conf
 from ironic_ownership import wiring
+from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.host.process import Host
 from tests.functional.support import hosts, ironics
@@ -58,9 +58,7 @@ class TestGuard(hosts.HostsTestCase):
                 },
             )
         )
-        conf = ironic_ownership_conf.new(
-            ['--config-file', str(file)], 'test', logs=False
-        )
+        conf = new(['--config-file', str(file)], 'test', logs=False)
         wired = wiring.Wiring(conf)
         self.addCleanup(wired.close)
         host, _ = wired.host()

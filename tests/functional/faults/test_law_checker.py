@@ -8,7 +8,7 @@ from tests.functional.faults.support import incident, unfenced_host
 from tests.functional.support import hosts, laws
 
 
-class TestJudge(incident.IncidentTestCase):
+class TestLawChecker(incident.IncidentTestCase):
     def assert_lawful(self, deployment: hosts.Deployment) -> None:
         """Let it pass: here each test says what has to be found."""
 
