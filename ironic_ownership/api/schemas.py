@@ -109,8 +109,3 @@ WARNINGS = described(
 )
 DRY_RUN = described(FLAG, 'Only return the proposal, and change nothing.')
 NOTES = described(TEXTS, 'Remarks on a complete answer. Mostly empty.')
-
-
-def cells(of: Iterable[columns.Column[Any]], one: Any) -> dict[str, Any]:
-    """Return the cells of one object by key."""
-    return columns.cells(of, one)

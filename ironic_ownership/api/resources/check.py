@@ -8,6 +8,7 @@ from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.engine.checks import problem as problems
 from ironic_ownership.engine.checks import runner
 from ironic_ownership.observe import problem
+from ironic_ownership.observe.columns import cells
 
 _TYPES: schemas.Types = {
     'severity': schemas.codes(problems.Severity),
@@ -32,7 +33,7 @@ def _check(request: Request) -> Answer:
         context.interpret,
         reporting=context.reports_inventory,
     )
-    shown = [schemas.cells(problem.LONG, one) for one in found]
+    shown = [cells(problem.LONG, one) for one in found]
     return Answer({'problems': shown})
 
 

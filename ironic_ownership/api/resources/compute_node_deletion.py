@@ -17,6 +17,7 @@ from ironic_ownership.engine.operations.delete_nodes import (
     Result,
 )
 from ironic_ownership.observe import deletion as shown
+from ironic_ownership.observe.columns import cells
 
 _MAX_NODES = 2_000
 """So many uuids fit into the default of max_request_body_size."""
@@ -114,12 +115,12 @@ def _raise_if_refused(deletion: Deletion) -> None:
 
 
 def _rows(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
-    return [schemas.cells(shown.RESULTS, node) for node in nodes]
+    return [cells(shown.RESULTS, node) for node in nodes]
 
 
 def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
     return [
-        schemas.cells(shown.GATES, gate)
+        cells(shown.GATES, gate)
         for node in nodes
         for gate in shown.gates_of(node)
     ]

@@ -19,6 +19,7 @@ from ironic_ownership.engine.queries import (
 )
 from ironic_ownership.engine.queries import explanation as engine_explanation
 from ironic_ownership.observe import compute_node, explanation
+from ironic_ownership.observe.columns import cells
 
 _STATE = schemas.codes(node_status.State)
 _STATE_FILTER = {
@@ -121,7 +122,7 @@ def _list(request: Request) -> Answer:
         'compute_nodes',
         [f for f in found if not states or f.is_in(states)],
         lambda status: status.uuid,
-        lambda status: schemas.cells(compute_node.LONG, status),
+        lambda status: cells(compute_node.LONG, status),
     )
 
 
@@ -148,7 +149,7 @@ def _show(request: Request) -> Answer:
             else ()
         )
     return Answer(
-        schemas.cells(compute_node.DETAILS, found.status)
+        cells(compute_node.DETAILS, found.status)
         | {'events': [compute_node.event_cell(one) for one in events]}
     )
 
@@ -156,7 +157,7 @@ def _show(request: Request) -> Answer:
 def _explain(request: Request) -> Answer:
     with request.context.ports() as ports:
         found = _explained(request, ports)
-    return Answer(schemas.cells(explanation.COLUMNS, found))
+    return Answer(cells(explanation.COLUMNS, found))
 
 
 def _check_action(request: Request) -> Answer:
@@ -164,7 +165,7 @@ def _check_action(request: Request) -> Answer:
         allowed = action_check.check(
             ports, _uuid_of(request, ports), lambda: request.context.sharded
         )
-    return Answer(schemas.cells(compute_node.ACTION, allowed))
+    return Answer(cells(compute_node.ACTION, allowed))
 
 
 def _explained(

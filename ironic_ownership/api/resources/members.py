@@ -7,6 +7,7 @@ from ironic_ownership.api.operation import PAGE, Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.observe import service
+from ironic_ownership.observe.columns import cells
 
 _TYPES: schemas.Types = {
     'host': schemas.TEXT,
@@ -36,7 +37,7 @@ def _list(request: Request) -> Answer:
         'members',
         readings,
         lambda reading: f'{reading.member.host}/{reading.member.incarnation}',
-        lambda reading: schemas.cells(service.MEMBER, reading),
+        lambda reading: cells(service.MEMBER, reading),
         doubts,
     )
 

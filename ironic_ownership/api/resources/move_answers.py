@@ -7,13 +7,14 @@ from typing import Any
 
 from oslo_log import log
 
-from ironic_ownership.api import errors, schemas
+from ironic_ownership.api import errors
 from ironic_ownership.api.request import Request
 from ironic_ownership.contracts.moves import NodeMove
 from ironic_ownership.engine.moves.proposal import PlannedNode, Proposal
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes, Result
 from ironic_ownership.observe import move as columns
+from ironic_ownership.observe.columns import cells
 
 LOG = log.getLogger(__name__)
 
@@ -44,9 +45,7 @@ def planned_cells(
     :param every: whether to include the gates that they passed.
     """
     return [
-        schemas.cells(
-            columns.PLAN, columns.planned_row(node, proposal, every=every)
-        )
+        cells(columns.PLAN, columns.planned_row(node, proposal, every=every))
         for node in nodes
     ]
 
@@ -93,7 +92,7 @@ def node_cells(
         node,
         name,
     )
-    return schemas.cells(columns.NODE, row)
+    return cells(columns.NODE, row)
 
 
 def refused(
@@ -102,9 +101,9 @@ def refused(
     """Return the error for nodes that a gate refuses."""
     rows, reasons = [], []
     for proposal in proposals:
-        cells = planned_cells(proposal.refused, proposal, every=False)
-        reasons += columns.refusals(cells, len(proposal.nodes))
-        rows += cells
+        shown = planned_cells(proposal.refused, proposal, every=False)
+        reasons += columns.refusals(shown, len(proposal.nodes))
+        rows += shown
     if unplaceable:
         rows += planned_cells(unplaceable, None, every=False)
         reasons.append(f'{len(unplaceable)} nodes have no destination')

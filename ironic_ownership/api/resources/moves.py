@@ -16,6 +16,7 @@ from ironic_ownership.engine.moves.proposal import Order, Proposal
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
 from ironic_ownership.observe import move as columns
+from ironic_ownership.observe.columns import cells
 
 _LIMIT = 10_000
 """The maximum number of listed moves, from the newest on."""
@@ -38,7 +39,7 @@ def _list(request: Request) -> Answer:
         unfinished=request.query.get('unfinished', False), limit=_LIMIT
     )
     return request.page(
-        'moves', found, _marker, lambda move: schemas.cells(columns.MOVE, move)
+        'moves', found, _marker, lambda move: cells(columns.MOVE, move)
     )
 
 
@@ -53,7 +54,7 @@ def _find(request: Request) -> Move:
 
 def _show(request: Request) -> Answer:
     move = _find(request)
-    body = schemas.cells(columns.MOVE, move)
+    body = cells(columns.MOVE, move)
     if request.query.get('nodes', True):
         nodes = request.context.moves.nodes(move.request_id)
         body['nodes'] = [columns.node_cell(node) for node in nodes]

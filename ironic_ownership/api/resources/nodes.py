@@ -13,6 +13,7 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.queries import deployment_snapshot
 from ironic_ownership.observe import problem
+from ironic_ownership.observe.columns import cells
 
 _FAULT: schemas.Types = {
     'place': schemas.TEXT,
@@ -43,7 +44,7 @@ def _validate(request: Request) -> Answer:
         {
             'nodes': len(entries),
             'refused': len(refused),
-            'faults': [schemas.cells(problem.FAULT, one) for one in found],
+            'faults': [cells(problem.FAULT, one) for one in found],
             'notes': notes,
         }
     )

@@ -15,6 +15,7 @@ from ironic_ownership.contracts.reservations import (
     ReservationState,
 )
 from ironic_ownership.observe import reservation as columns
+from ironic_ownership.observe.columns import cells
 
 ID = Parameter(
     'id',
@@ -36,7 +37,7 @@ def _list(request: Request) -> Answer:
         'reservations',
         found,
         lambda one: one.id,
-        lambda one: schemas.cells(columns.RESERVATION, one),
+        lambda one: cells(columns.RESERVATION, one),
     )
 
 
@@ -48,7 +49,7 @@ def _create(request: Request) -> Answer:
     reserver = request.context.reserver
     if body.get('dry_run', False):
         choice = reserver.preview(wanted)
-        return Answer(schemas.cells(columns.CHOICE, choice))
+        return Answer(cells(columns.CHOICE, choice))
     before = request.context.reservations.of_instance(wanted.instance_uuid)
     made = reserver.create(wanted, actor=request.actor)
     answer = _shown(made)
@@ -71,7 +72,7 @@ def _delete(request: Request) -> Answer:
 
 
 def _shown(one: Reservation) -> Answer:
-    return Answer(schemas.cells(columns.DETAILS, one))
+    return Answer(cells(columns.DETAILS, one))
 
 
 _ANSWERS = {200: ('The reservation.', reservation_schemas.DETAILS)}

@@ -16,6 +16,7 @@ from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.decision.settings_diff import assigner
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.observe import ring
+from ironic_ownership.observe.columns import cells
 
 _RATIO = {'type': ['number', 'null'], 'minimum': 0}
 _PEER: schemas.Types = {
@@ -44,7 +45,7 @@ def _show(request: Request) -> Answer:
         'peers',
         _peers(found, owned, context.interpret),
         lambda peer: f'{peer.ring:06d}/{peer.host}',
-        lambda peer: schemas.cells(ring.LONG, peer),
+        lambda peer: cells(ring.LONG, peer),
     )
 
 

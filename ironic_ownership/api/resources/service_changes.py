@@ -18,6 +18,7 @@ from ironic_ownership.engine.operations.fail_over_service import (
 from ironic_ownership.engine.operations.set_service import SetService, Settings
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import service_change as shown
+from ironic_ownership.observe.columns import cells
 
 _TYPES: schemas.Types = {
     'host': schemas.TEXT,
@@ -95,7 +96,7 @@ def _set(request: Request) -> Answer:
     if not dry_run:
         change = operation.execute(change, actor=request.actor)
     return Answer(
-        schemas.cells(shown.CHANGE, change)
+        cells(shown.CHANGE, change)
         | {
             'dry_run': dry_run,
             'request_id': request.request_id,
@@ -117,7 +118,7 @@ def _delete(request: Request) -> Answer:
     dry_run = request.query.get('dry_run', False)
     operation = DeleteService(context.records, context.backend, open_placement)
     proposal = operation.propose(request.path['host'])
-    gates = [schemas.cells(shown.GATES, gate) for gate in proposal.gates]
+    gates = [cells(shown.GATES, gate) for gate in proposal.gates]
     if not dry_run:
         _check(
             f'service {proposal.host} is not deleted', proposal.refused, gates
@@ -140,9 +141,7 @@ def _fail_over(request: Request) -> Answer:
         request.context.records, request.context.backend
     )
     failover = operation.propose(request.path['host'], request.body.get('to'))
-    gates = [
-        schemas.cells(shown.FAILOVER_GATES, gate) for gate in failover.gates
-    ]
+    gates = [cells(shown.FAILOVER_GATES, gate) for gate in failover.gates]
     warnings = []
     if not dry_run:
         host = failover.before.host
@@ -151,7 +150,7 @@ def _fail_over(request: Request) -> Answer:
         if not failover.done:
             warnings.append(_not_done(failover))
     return Answer(
-        schemas.cells(shown.FAILOVER, failover)
+        cells(shown.FAILOVER, failover)
         | {
             'dry_run': dry_run,
             'request_id': request.request_id,

@@ -12,6 +12,7 @@ from ironic_ownership.contracts import model
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import service_status
 from ironic_ownership.observe import columns, service
+from ironic_ownership.observe.columns import cells
 
 _TYPES: schemas.Types = {
     'host': schemas.TEXT,
@@ -74,7 +75,7 @@ def _list(request: Request) -> Answer:
         'services',
         found.services,
         lambda status: status.row.host,
-        lambda status: schemas.cells(shown, status),
+        lambda status: cells(shown, status),
         found.warnings,
     )
 
@@ -88,8 +89,9 @@ def _show(request: Request) -> Answer:
     one = by_host.get(model.canonical_host(host))
     if one is None:
         raise suggestions.unknown('service', host, by_host)
-    cells = schemas.cells(service.DETAILS, one)
-    return Answer(cells | {'warnings': list(found.warnings)})
+    return Answer(
+        cells(service.DETAILS, one) | {'warnings': list(found.warnings)}
+    )
 
 
 def _listed() -> schemas.Types:
