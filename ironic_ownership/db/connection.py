@@ -17,7 +17,7 @@ from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import engines
 
 from ironic_ownership.db import connection_setup, errors
-from ironic_ownership.db.url import SQLITE, read_url
+from ironic_ownership.db.url import SQLITE, read_url, shown
 
 T = TypeVar('T')
 Work = Callable[[sqlalchemy.Connection], T]
@@ -73,8 +73,7 @@ class Database:
     @property
     def where(self) -> str:
         """The URL without its password and query, for messages."""
-        url = self.engine.url.set(query={})
-        return url.render_as_string(hide_password=True)
+        return shown(self.engine.url)
 
     @property
     def is_file(self) -> bool:
@@ -101,7 +100,10 @@ class Database:
 
         ``work`` is repeated after a deadlock, and when another transaction
         has inserted the same row. So it must not change anything but the
-        database.
+        database. It is not repeated after a commit without an answer.
+
+        :raises RecordsUnavailableError: if the database does not answer; the
+            text tells whether the transaction may have been committed.
         """
         deadline = time.monotonic() + self._timeout
 
@@ -110,8 +112,11 @@ class Database:
             return lost and time.monotonic() < deadline
 
         def attempt() -> T:
-            with self._writer.begin() as conn:
-                return work(conn)
+            with self._writer.connect() as conn:
+                result = work(conn)
+                with errors.committing(self.where):
+                    conn.commit()
+                return result
 
         retried: Callable[[], T] = db_api.wrap_db_retry(
             max_retries=100,

@@ -15,6 +15,15 @@ WRITES = 'ironic_ownership_writes'
 """Execution option of connections whose transactions write."""
 
 
+def _longest_call(statement: float) -> float:
+    """Return the bound of the client for one call, in seconds.
+
+    Longer than that of the server, whose error tells more and keeps the
+    connection.
+    """
+    return 1.2 * statement + 1
+
+
 def with_timeouts(
     url: sqlalchemy.URL, *, connect: float, statement: float
 ) -> sqlalchemy.URL:
@@ -27,8 +36,8 @@ def with_timeouts(
         defaults = {
             'charset': 'utf8mb4',
             'connect_timeout': _whole(connect),
-            'read_timeout': _whole(statement),
-            'write_timeout': _whole(statement),
+            'read_timeout': _whole(_longest_call(statement)),
+            'write_timeout': _whole(_longest_call(statement)),
         }
     elif backend in MYSQL:
         defaults = {'charset': 'utf8mb4', 'connect_timeout': _whole(connect)}
@@ -59,7 +68,11 @@ def prepare(
     """
     if engine.dialect.name == SQLITE:
         _prepare_sqlite(engine, statement)
-    elif engine.dialect.name == POSTGRESQL:
+        return
+    _drop_moved(engine)
+    if engine.dialect.name == POSTGRESQL:
+        if engine.dialect.driver == 'psycopg2':
+            _bound_calls(engine, _longest_call(statement))
         milliseconds = int(statement * 1000)
         _on_connect(
             engine,
@@ -78,6 +91,54 @@ def prepare(
             f'SET SESSION innodb_lock_wait_timeout = {_whole(statement)} '
             f'/*M!100300, idle_transaction_timeout = {_whole(idle)} */',
         )
+
+
+def _bound_calls(engine: sqlalchemy.Engine, longest: float) -> None:
+    from ironic_ownership.db import watchdog
+
+    factory = watchdog.connection_factory(longest)
+
+    @event.listens_for(engine, 'do_connect')
+    def connect(
+        dialect: Any, record: Any, args: Any, parameters: dict[str, Any]
+    ) -> None:
+        parameters['connection_factory'] = factory
+
+
+_MOVED_ON_POSTGRESQL = frozenset(
+    {
+        '25006',  # read_only_sql_transaction: a standby
+        '57P01',  # admin_shutdown
+        '57P02',  # crash_shutdown
+        '57P03',  # cannot_connect_now: it starts or shuts down
+    }
+)
+_MOVED_ON_MYSQL = frozenset(
+    {
+        1047,  # no part of the primary component of a Galera cluster
+        1290,  # read-only, by an option
+        1836,  # read-only
+    }
+)
+
+
+def _drop_moved(engine: sqlalchemy.Engine) -> None:
+    """Drop the connections to a server that does not accept writes any more.
+
+    It is not the primary any longer: a new connection may find the one that
+    is. With the error a connection would stay in the pool, and fail forever.
+    """
+
+    # First, so that the handler of oslo.db sees a lost connection.
+    @event.listens_for(engine, 'handle_error', insert=True)
+    def handle(context: Any) -> None:
+        cause = context.original_exception
+        number = cause.args[0] if cause.args else None
+        if (
+            getattr(cause, 'pgcode', None) in _MOVED_ON_POSTGRESQL
+            or number in _MOVED_ON_MYSQL
+        ):
+            context.is_disconnect = True
 
 
 def _on_connect(engine: sqlalchemy.Engine, *statements: str) -> None:

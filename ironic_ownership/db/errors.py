@@ -56,6 +56,23 @@ def translated(where: str) -> Iterator[None]:
         ) from exc
 
 
+@contextlib.contextmanager
+def committing(where: str) -> Iterator[None]:
+    """Name a commit without an answer, whose outcome is unknown.
+
+    :raises RecordsUnavailableError: if the connection was lost.
+    """
+    try:
+        yield
+    except db_exc.DBConnectionError as exc:
+        raise exceptions.RecordsUnavailableError(
+            f'database {where} did not answer a commit: {_one_line(exc)}; '
+            'the change may have been committed or not',
+            hint='Read the records before you repeat it; a service does so '
+            'by itself, and "move resume" continues a move',
+        ) from exc
+
+
 def _one_line(exc: BaseException) -> str:
     cause: BaseException = exc
     while True:

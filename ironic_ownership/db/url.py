@@ -59,6 +59,22 @@ def read_url(connection: str) -> sqlalchemy.URL:
     return url
 
 
+def shown(url: sqlalchemy.URL) -> str:
+    """Return a URL for messages: with its hosts, without its password.
+
+    PostgreSQL's driver takes several hosts from the query.
+    """
+    hosts = url.query.get('host', ())
+    several = ','.join((hosts,) if isinstance(hosts, str) else hosts)
+    text = url.set(query={}).render_as_string(hide_password=True)
+    if url.host or not several:
+        return text
+    user, at, database = text.rpartition('@')
+    if not at:
+        user, database = f'{url.drivername}://', database.split('//', 1)[1]
+    return f'{user}{at}{several}{database}'
+
+
 def is_file(connection: str) -> bool:
     """Tell whether a URL names an SQLite file. No other check is made."""
     return connection.partition(':')[0].partition('+')[0] == SQLITE

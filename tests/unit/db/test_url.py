@@ -4,8 +4,10 @@ import multiprocessing
 import os
 import sqlite3
 
+import sqlalchemy
+
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db.url import read_url
+from ironic_ownership.db.url import read_url, shown
 from tests.unit.db import sqlite
 
 _UNPRIVILEGED = 65534
@@ -77,3 +79,18 @@ class TestText(sqlite.SqliteCase):
             self.assertIn('[database] connection', refusal, text)
             self.assertNotIn('hunter2', refusal)
             self.assertNotIn('\n', refusal)
+
+    def test_all_hosts_are_shown_and_no_password(self) -> None:
+        for query in ('', '&target_session_attrs=read-write&password=hunter2'):
+            url = sqlalchemy.make_url(
+                'postgresql+psycopg2://u:hunter2@/x'
+                f'?host=db1:5432&host=db2:5433{query}'
+            )
+            self.assertEqual(
+                'postgresql+psycopg2://u:***@db1:5432,db2:5433/x',
+                shown(url),
+            )
+        self.assertEqual(
+            'postgresql://db1/x',
+            shown(sqlalchemy.make_url('postgresql:///x?host=db1')),
+        )
