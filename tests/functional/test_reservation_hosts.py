@@ -48,6 +48,28 @@ class HostsTest(hosts.HostsTestCase, reservation_case.ReservingTestCase):
         self.assertEqual('rack2', self.deployment.owners()[again['node_uuid']])
         self.assert_sound()
 
+    def test_record_of_a_free_node_that_is_deleted_in_ironic_goes(
+        self,
+    ) -> None:
+        self.start('rack1', 'rack2')
+        one = reservation_case.instance()
+        made = reservation_case.result(self.create(one))
+        gone = made['node_uuid']
+        done = self.lab.run('reservation', 'delete', one, '--yes')
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIsNone(self.deployment.owners()[gone])
+        self.enrolment.delete(gone)
+        self.deployment.wait_until(
+            lambda: gone not in self.deployment.owners(), 'deletion'
+        )
+        kinds = [
+            event.kind
+            for event in self.deployment.records.events(node_uuid=gone)
+        ]
+        self.assertEqual(['node_forgotten', 'owner_changed'], kinds[:2])
+        self.assertEqual(1, kinds.count('node_forgotten'))
+        self.assert_sound()
+
     def test_what_is_never_confirmed_expires_and_what_is_used_does_not(
         self,
     ) -> None:

@@ -157,8 +157,10 @@ def orphans(facts: Facts) -> Iterator[Problem]:
             f'{_count(gone)} on record for which Ironic answers 404',
             gone,
             _hosts(owners[uuid] for uuid in gone),
-            'A live owner deletes such a record, unless an instance is '
-            'recorded; otherwise: ironic-ownership compute node delete UUID',
+            'Its owner, or for an unowned record a service in whose scope it '
+            'is, deletes such a record unless a gate refuses it. See why: '
+            'ironic-ownership compute node check-delete UUID. Otherwise: '
+            'ironic-ownership compute node delete UUID',
         )
     if unverified:
         yield _nodes(

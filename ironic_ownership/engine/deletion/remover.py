@@ -83,13 +83,14 @@ class Remover:
         seen: model.ComputeNode,
         batch: Batch,
         *,
-        may_act: Callable[[], object],
+        prepare: Callable[[], bool],
         forget: Callable[[], bool],
     ) -> Removal:
         """Delete one record and its provider, if every gate is passed.
 
-        :param may_act: called before anything is deleted; raises if the
-            caller has lost its right to write.
+        :param prepare: called before anything is deleted; ``False`` if the
+            record has another owner. Raises if the caller has lost its right
+            to write.
         :param forget: deletes the record if it still has the owner seen;
             ``False`` if it has not.
         :raises RecordsError: if the records can't be read or written; the
@@ -99,7 +100,8 @@ class Remover:
         results = gates.evaluate(evidence)
         if refusals(results):
             return Removal(results)
-        may_act()
+        if not prepare():
+            return _changed(evidence)
         try:
             provider_deleted = (
                 self.placement is not None
@@ -112,11 +114,7 @@ class Remover:
             return Removal(_evaluate_again(evidence, detail, consumers=None))
         if forget():
             return Removal(results, True, provider_deleted)
-        detail = {
-            gates.Gate.STILL_OWNER: 'the record changed in the last moment'
-        }
-        results = _evaluate_again(evidence, detail, still_owner=False)
-        return Removal(results, False, provider_deleted)
+        return _changed(evidence, provider_deleted)
 
     def _consumers(
         self, uuid: str, batch: Batch, details: dict[gates.Gate, str]
@@ -153,6 +151,14 @@ class Remover:
                 silent = str(exc)
         details[gates.Gate.NODE_IS_GONE] = silent
         return None
+
+
+def _changed(
+    evidence: gates.Evidence, provider_deleted: bool = False
+) -> Removal:
+    detail = {gates.Gate.STILL_OWNER: 'the record changed in the last moment'}
+    results = _evaluate_again(evidence, detail, still_owner=False)
+    return Removal(results, False, provider_deleted)
 
 
 def _evaluate_again(

@@ -149,6 +149,24 @@ class OperatorLog:
         self._conditions.clear('mass_loss', 'mass loss is over')
         return False
 
+    def is_unowned_loss(
+        self, found: missing_nodes.Findings, unowned: int
+    ) -> bool:
+        """Tell whether too many unowned nodes are missing, and log it."""
+        if found.mass_loss:
+            self._conditions.report(
+                'unowned loss',
+                f'mass loss: {found.unexplained} of {unowned} unowned nodes '
+                'in scope are missing from Ironic: none of their records is '
+                "deleted. Check Ironic and this service's credential; see "
+                '[ownership] mass_loss_share',
+            )
+            return True
+        self._conditions.clear(
+            'unowned loss', 'mass loss of unowned nodes is over'
+        )
+        return False
+
     def kept_records(self, kept: Mapping[str, Sequence[GateResult]]) -> None:
         """Warn of records that a gate protects from deletion.
 

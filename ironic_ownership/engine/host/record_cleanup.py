@@ -1,20 +1,24 @@
 """Delete the records of nodes that are gone, at the end of a refresh.
 
 Each record is deleted separately, and only if it passes every gate of a
-deletion. Records that do not are kept, and checked again later.
+deletion. Records that do not are kept, and checked again later. A record
+without an owner is claimed first: only an owner deletes.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+import zlib
+from collections.abc import Sequence
 
-from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.records import Forget, Report
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts.records import Change, Claim, Forget, Report
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.deletion.mass_loss import Batch, compare_counts
 from ironic_ownership.engine.deletion.missing_nodes import (
     Findings,
+    Limits,
     MissingNodes,
 )
 from ironic_ownership.engine.deletion.remover import Removal, Remover
@@ -26,8 +30,9 @@ from ironic_ownership.engine.membership.service_context import ServiceContext
 
 @dataclasses.dataclass(eq=False)
 class RecordCleanup:
-    """Deletes own records whose nodes Ironic no longer has.
+    """Deletes records whose nodes Ironic no longer has.
 
+    :param missing_nodes: answers for own nodes.
     :param reporter: informed of each provider before it is deleted.
     """
 
@@ -40,12 +45,14 @@ class RecordCleanup:
         ports = self.context.ports
         self._records = ports.records
         self._remover = Remover(ports.records, ports.source, ports.placement)
+        self._unowned_nodes = MissingNodes(
+            ports.source, self.missing_nodes.limits, self.context.clock
+        )
         self._kept: dict[str, list[GateResult]] = {}
 
-    def keep_only(self, missing: Iterable[str]) -> None:
-        """Drop kept records whose nodes came back, or moved."""
-        for uuid in self._kept.keys() - set(missing):
-            del self._kept[uuid]
+    def reconfigure(self, limits: Limits) -> None:
+        """Use other limits from the next refresh on."""
+        self.missing_nodes.limits = self._unowned_nodes.limits = limits
 
     def delete(
         self,
@@ -53,15 +60,61 @@ class RecordCleanup:
         seen: snapshot.Snapshot,
         found: Findings,
     ) -> int:
-        """Delete the records that pass every gate, one by one.
+        """Delete own records that pass every gate, one by one.
 
         :param scope: in which the nodes of ``seen`` were listed.
         :returns: the number of deleted records.
         :raises FencedError: if this service lost its write lease.
         :raises OwnershipError: if the records do not answer.
         """
+        return self._delete(scope, seen, found, self.missing_nodes)
+
+    def delete_unowned(
+        self,
+        scope: model.Scope,
+        seen: snapshot.Snapshot,
+        peer_groups: PeerGroups,
+    ) -> int:
+        """Delete records in scope that no service owns, as :meth:`delete`.
+
+        One of the services that share a scope does it, chosen by the uuid;
+        the claim decides where scopes overlap.
+
+        :returns: the number of deleted records.
+        :raises OwnershipError: as :meth:`delete`, or if Ironic fails.
+        """
+        group = peer_groups.group_of.get(self.context.host)
+        if group is None:
+            return 0
+        hosts = [host for host in group.hosts if host in peer_groups.alive]
+        owners = seen.services.keys() | seen.view.hosts
+        unowned = {
+            record.uuid
+            for record in seen.records.values()
+            if record.host not in owners
+            and _chosen(record.uuid, hosts) == self.context.host
+        }
+        missing = unowned.difference(node.uuid for node in seen.nodes)
+        nodes = self._unowned_nodes
+        found = nodes.examine(missing, len(unowned))
+        if found.mass_loss and found.pending:
+            nodes.ask_again(found.looked_up)
+            return 0
+        if self.operator_log.is_unowned_loss(found, len(unowned)):
+            nodes.ask_again(found.looked_up)
+            return 0
+        return self._delete(scope, seen, found, nodes)
+
+    def _delete(
+        self,
+        scope: model.Scope,
+        seen: snapshot.Snapshot,
+        found: Findings,
+        missing_nodes: MissingNodes,
+    ) -> int:
         deleted = 0
         batch = Batch()
+        self._drop_kept(seen, found)
         if found.gone:
             batch = self._batch(scope, len(seen.nodes), found)
         for uuid in found.gone:
@@ -69,41 +122,53 @@ class RecordCleanup:
             self._kept.pop(uuid, None)
             if removal.deleted:
                 deleted += 1
-                self.operator_log.changed(Forget(uuid))
                 continue
+            refused = {r.gate: r.outcome for r in removal.refused}
+            if gates.Gate.STILL_OWNER in refused:
+                continue  # another process was first
             self._kept[uuid] = removal.refused
-            if any(r.outcome is Outcome.UNKNOWN for r in removal.refused):
+            if Outcome.UNKNOWN in refused.values():
                 # A service that did not answer may do so next time.
-                self.missing_nodes.ask_again([uuid])
+                missing_nodes.ask_again([uuid])
         self.operator_log.kept_records(self._kept)
         return deleted
 
-    def _remove(self, record: model.ComputeNode, batch: Batch) -> Removal:
-        def forget() -> bool:
-            outcome = self._records.apply(
-                self.context.host,
-                self.context.fence.epoch(),
-                [Forget(record.uuid)],
-            )
-            return not outcome.refused
+    def _drop_kept(self, seen: snapshot.Snapshot, found: Findings) -> None:
+        """Drop kept records that another deleted, and nodes that returned."""
+        back = {node.uuid for node in (*seen.nodes, *found.elsewhere)}
+        for uuid in list(self._kept):
+            if uuid in back or uuid not in seen.records:
+                del self._kept[uuid]
 
+    def _remove(self, record: model.ComputeNode, batch: Batch) -> Removal:
         return self._remover.remove(
             record,
             batch,
-            may_act=lambda: self._withdraw(record),
-            forget=forget,
+            prepare=lambda: self._prepare(record),
+            forget=lambda: self._apply(Forget(record.uuid)),
         )
 
-    def _withdraw(self, record: model.ComputeNode) -> None:
+    def _prepare(self, record: model.ComputeNode) -> bool:
         # Before its provider is deleted: the node may come back before its
-        # record is deleted.
-        epoch = self.context.fence.epoch()
+        # record is deleted, and then its owner reports it again.
+        if record.host != self.context.host and not self._apply(
+            _claim(record)
+        ):
+            return False
+        self.context.fence.epoch()
         if self.reporter is not None:
             self.reporter.withdraw(record.uuid)
         if record.placement_digest is not None:
-            self._records.apply(
-                self.context.host, epoch, [Report(record.uuid, None)]
-            )
+            self._apply(Report(record.uuid, None))
+        return True
+
+    def _apply(self, change: Change) -> bool:
+        outcome = self._records.apply(
+            self.context.host, self.context.fence.epoch(), [change]
+        )
+        for applied in outcome.applied:
+            self.operator_log.changed(applied)
+        return not outcome.refused
 
     def _batch(
         self, scope: model.Scope, listed: int, found: Findings
@@ -118,3 +183,18 @@ class RecordCleanup:
                 return batch
         compare_counts(self.context.ports.source, counted.shard, listed, batch)
         return batch
+
+
+def _chosen(uuid: str, hosts: Sequence[str]) -> str:
+    return hosts[zlib.crc32(uuid.encode()) % len(hosts)]
+
+
+def _claim(record: model.ComputeNode) -> Claim:
+    node = model.Node(
+        record.uuid,
+        name=record.name,
+        driver=record.driver,
+        shard=record.shard,
+        conductor_group=record.conductor_group,
+    )
+    return Claim(node, reasons.Reason.NODE_GONE, seen_host=record.host)

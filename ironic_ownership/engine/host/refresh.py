@@ -76,7 +76,7 @@ class Refresher:
         if scope != self.scope:
             self.last_scan = None
         self.scope = scope
-        self.missing_nodes.limits = tuning.limits
+        self._cleanup.reconfigure(tuning.limits)
         self.reconciler.handover_limit = tuning.handover_limit
         if self.availability is not None:
             self.availability.damper.recovery_delay = tuning.recovery_delay
@@ -139,7 +139,6 @@ class Refresher:
         missing = own.difference(node.uuid for node in seen.nodes)
         found = self.missing_nodes.examine(missing, len(own))
         summary.pending = found.pending
-        self._cleanup.keep_only(missing)
         try:
             self._reconcile(seen, found, summary)
         except exceptions.OwnershipError:
@@ -161,7 +160,8 @@ class Refresher:
         listed = seen
         seen = dataclasses.replace(seen, nodes=[*seen.nodes, *found.elsewhere])
         with self._monitor.monitored(seen.view):
-            plan = self._plan(seen)
+            groups = self.reconciler.peer_groups(seen)
+            plan = self._plan(seen, groups)
         plan.filtered.extend(found.remembered)
         summary.waiting, summary.deferred = plan.waiting, plan.deferred
         others = plan.suspects - {self._host}
@@ -173,9 +173,13 @@ class Refresher:
         self._notify(seen.nodes)
         # After all other changes, so that nothing waits for Placement.
         summary.applied += self._cleanup.delete(self.scope, listed, found)
+        summary.applied += self._cleanup.delete_unowned(
+            self.scope, listed, groups
+        )
 
-    def _plan(self, seen: snapshot.Snapshot) -> reconcile_plan.Plan:
-        groups = self.reconciler.peer_groups(seen)
+    def _plan(
+        self, seen: snapshot.Snapshot, groups: PeerGroups
+    ) -> reconcile_plan.Plan:
         self._check_own_policies(seen.view, groups)
         self._own_policies = (
             groups.policies.get(self._host) or self._own_policies

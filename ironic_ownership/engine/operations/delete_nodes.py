@@ -166,7 +166,7 @@ class DeleteNodes:
         removal = self._remover.remove(
             record,
             proposed.batches[record.host],
-            may_act=lambda: None,
+            prepare=lambda: True,
             forget=forget,
         )
         if removal.deleted:

@@ -35,7 +35,7 @@ class RemovalCase(service.ServiceCase):
     def remove(
         self,
         forget: Callable[[], bool] | None = None,
-        may_act: Callable[[], object] = lambda: None,
+        prepare: Callable[[], bool] = lambda: True,
         uses: bool = True,
     ) -> Removal:
         remover = Remover(
@@ -44,7 +44,7 @@ class RemovalCase(service.ServiceCase):
         return remover.remove(
             self.record,
             self.round,
-            may_act=may_act,
+            prepare=prepare,
             forget=forget or self.forget,
         )
 
@@ -110,10 +110,10 @@ class TestRemover(RemovalCase):
     def test_caller_that_may_not_write_deletes_no_provider(
         self,
     ) -> None:
-        def fenced() -> None:
+        def fenced() -> bool:
             raise exceptions.FencedError('fenced')
 
-        self.assertRaises(exceptions.FencedError, self.remove, may_act=fenced)
+        self.assertRaises(exceptions.FencedError, self.remove, prepare=fenced)
         self.assertIn(GONE, self.placement.providers)
 
     def test_placement_down_is_unknown_and_asked_once_a_round(self) -> None:
