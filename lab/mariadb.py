@@ -7,6 +7,8 @@ import os
 import pathlib
 import shutil
 import subprocess
+from collections.abc import Mapping
+from typing import Any
 
 import pymysql
 
@@ -16,50 +18,79 @@ _USER = 'mysql'
 
 
 class MariaDB(server.Server):
-    """One server with a data directory of its own."""
+    """One server with a data directory of its own.
+
+    :param env: variables to add to its environment.
+    """
 
     title = 'MariaDB'
 
-    def __init__(self, directory: pathlib.Path) -> None:
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(directory)
+        self._env = env
         self._data = directory / 'data'
 
     def _prepare(self) -> process.Process:
         if not self._data.exists():
             self._initialise()
         return process.Process(
-            [
-                _binary('mariadbd'),
-                '--no-defaults',
-                *_as_user(),
-                f'--datadir={self._data}',
-                f'--socket={self._directory / "mariadb.sock"}',
-                f'--pid-file={self._directory / "mariadb.pid"}',
-                # Another server that starts cleans up in a shared one.
-                f'--tmpdir={self._directory}',
-                f'--port={self.port}',
-                '--bind-address=127.0.0.1',
-                '--skip-grant-tables',
-                '--skip-networking=0',
-                '--skip-name-resolve',
-                '--character-set-server=utf8mb4',
-                # The data need not survive a power cut.
-                '--innodb-flush-log-at-trx-commit=0',
-            ],
+            self._command(*self._options()),
             self._directory / 'mariadb.log',
+            env=self._env,
         )
+
+    def _command(self, *options: str) -> list[str]:
+        return [
+            _binary('mariadbd'),
+            '--no-defaults',
+            *_as_user(),
+            f'--datadir={self._data}',
+            f'--socket={self._directory / "mariadb.sock"}',
+            f'--pid-file={self._directory / "mariadb.pid"}',
+            # Another server that starts cleans up in a shared one.
+            f'--tmpdir={self._directory}',
+            f'--port={self.port}',
+            '--bind-address=127.0.0.1',
+            '--skip-grant-tables',
+            '--skip-networking=0',
+            '--skip-name-resolve',
+            '--character-set-server=utf8mb4',
+            # The data need not survive a power cut.
+            '--innodb-flush-log-at-trx-commit=0',
+            *options,
+        ]
 
     def create_database(self, name: str) -> str:
         """Create a database.
 
         :returns: its SQLAlchemy URL.
         """
-        with contextlib.closing(self._connect()) as connection:
-            connection.cursor().execute(f'CREATE DATABASE `{name}`')
+        self.query(f'CREATE DATABASE `{name}`')
+        return self.url(name)
+
+    def url(self, name: str) -> str:
+        """Return the SQLAlchemy URL of a database."""
         return f'mysql+pymysql://root@127.0.0.1:{self.port}/{name}'
 
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run one statement of an administrator, and return its rows."""
+        with contextlib.closing(self._connect()) as connection:
+            cursor = connection.cursor()
+            cursor.execute(statement)
+            return list(cursor.fetchall())
+
+    def _options(self) -> list[str]:
+        """Return more options of the server."""
+        return []
+
     def _connect(self) -> pymysql.Connection:
-        return pymysql.connect(host='127.0.0.1', port=self.port, user='root')
+        return pymysql.connect(
+            host='127.0.0.1', port=self.port, user='root', autocommit=True
+        )
 
     def _answers(self) -> bool:
         with contextlib.suppress(pymysql.OperationalError):
@@ -68,8 +99,7 @@ class MariaDB(server.Server):
         return False
 
     def _initialise(self) -> None:
-        if os.geteuid() == 0:
-            shutil.chown(self._directory, _USER)
+        give(self._directory)
         initialised = subprocess.run(
             [
                 _binary('mysql_install_db'),
@@ -87,6 +117,12 @@ class MariaDB(server.Server):
             raise process.LabError(
                 f'mysql_install_db: {initialised.stdout}{initialised.stderr}'
             )
+
+
+def give(path: pathlib.Path) -> None:
+    """Make a file or directory that of the user who runs the server."""
+    if os.geteuid() == 0:
+        shutil.chown(path, _USER)
 
 
 def _as_user() -> list[str]:

@@ -22,7 +22,7 @@ from ironic_ownership.db.url import MYSQL, POSTGRESQL
 if TYPE_CHECKING:
     import alembic.config
 
-HEAD = '0007'
+HEAD = '0008'
 """The newest revision of ``migrations``; a unit test compares them."""
 
 _VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))

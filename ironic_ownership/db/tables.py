@@ -41,6 +41,9 @@ services = sa.Table(
     sa.Column('incarnation', _SHORT),
     # When the grace period of a clean stop ends.
     sa.Column('away_until', sa.Double),
+    # Raised by every transaction that decides from this row, so that the
+    # row is among its writes: databases with several writers compare those.
+    sa.Column('revision', sa.BigInteger, nullable=False, server_default='0'),
     **_EXACT,
 )
 

@@ -13,9 +13,9 @@ import shutil
 import tempfile
 from collections.abc import Callable
 
-from lab import mariadb, postgresql
+from lab import galera, mariadb, postgresql
 
-Server = postgresql.PostgreSQL | mariadb.MariaDB
+Server = postgresql.PostgreSQL | mariadb.MariaDB | galera.Galera
 
 _numbers = itertools.count(1)
 _servers: dict[str, Server] = {}
@@ -77,4 +77,20 @@ class MariaDB:
         return self.server.create_database(f'test{next(_numbers)}')
 
 
-SQLITE, POSTGRESQL, MARIADB = Sqlite(), PostgreSQL(), MariaDB()
+class Galera:
+    """The test process's Galera cluster."""
+
+    @property
+    def server(self) -> galera.Galera:
+        """The cluster, started if it was not."""
+        found = _server('galera', galera.Galera)
+        assert isinstance(found, galera.Galera)
+        return found
+
+    def fresh(self) -> list[str]:
+        """Return the URL of a new and empty database at each node."""
+        return self.server.create_database(f'test{next(_numbers)}')
+
+
+SQLITE, POSTGRESQL = Sqlite(), PostgreSQL()
+MARIADB, GALERA = MariaDB(), Galera()
