@@ -47,7 +47,7 @@ class Node(mariadb.MariaDB):
 
     @property
     def address(self) -> str:
-        """Where the other nodes reach it."""
+        """Address for the other nodes."""
         return f'127.0.0.1:{self.group_port}'
 
     def end(self) -> None:
