@@ -67,6 +67,14 @@ class PostgreSQL(server.Server):
             self._process.signal(signal.SIGINT)
         super().stop()
 
+    def kill(self) -> None:
+        """End every process of the server with SIGKILL."""
+        # Without its parent a child would still finish its statement.
+        for pid in self._signal_all(signal.SIGSTOP):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        super().kill()
+
     def freeze(self) -> None:
         """Stop every process of the server; connections stay open."""
         # The parent first: afterwards it starts no further children.
@@ -85,19 +93,20 @@ class PostgreSQL(server.Server):
 
         :returns: its SQLAlchemy URL.
         """
-        with contextlib.closing(self._connect()) as connection:
+        with contextlib.closing(self.connect()) as connection:
             connection.autocommit = True
             connection.cursor().execute(f'CREATE DATABASE "{name}"')
         return f'postgresql+psycopg2://{_USER}@127.0.0.1:{self.port}/{name}'
 
-    def _connect(self) -> psycopg2.extensions.connection:
+    def connect(self) -> psycopg2.extensions.connection:
+        """Connect as the administrator, to the database of the same name."""
         return psycopg2.connect(
             host='127.0.0.1', port=self.port, user=_USER, dbname=_USER
         )
 
     def _answers(self) -> bool:
         with contextlib.suppress(psycopg2.OperationalError):
-            self._connect().close()
+            self.connect().close()
             return True
         return False
 
@@ -115,26 +124,38 @@ class PostgreSQL(server.Server):
         return [parent, *pids]
 
     def _initialise(self) -> None:
-        if os.geteuid() == 0:
-            shutil.chown(self._directory, _USER)
-        initialised = subprocess.run(
-            [
-                str(_binary('initdb')),
-                *('-D', str(self._data)),
-                *('-U', _USER),
-                '--auth=trust',
-                '--encoding=UTF8',
-                '--locale=C',
-                '--no-sync',
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self._directory,
-            user=_USER if os.geteuid() == 0 else None,
+        run_as_server(
+            self._directory,
+            'initdb',
+            *('-D', str(self._data)),
+            *('-U', _USER),
+            '--auth=trust',
+            '--encoding=UTF8',
+            '--locale=C',
+            '--no-sync',
         )
-        if initialised.returncode:
-            raise process.LabError(f'initdb: {initialised.stderr}')
+
+
+def run_as_server(
+    directory: pathlib.Path, program: str, *arguments: str
+) -> None:
+    """Run a program of PostgreSQL as the user of the server.
+
+    :param directory: given to that user.
+    :raises LabError: if it fails.
+    """
+    if os.geteuid() == 0:
+        shutil.chown(directory, _USER)
+    done = subprocess.run(
+        [str(_binary(program)), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=directory,
+        user=_USER if os.geteuid() == 0 else None,
+    )
+    if done.returncode:
+        raise process.LabError(f'{program}: {done.stderr}')
 
 
 def _binary(name: str) -> pathlib.Path:

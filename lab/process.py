@@ -54,6 +54,22 @@ def answers_tcp(port: int) -> bool:
     return False
 
 
+def wait_for(
+    ready: Callable[[], object], what: str, *, timeout: float = 180
+) -> None:
+    """Wait until a probe succeeds.
+
+    :param what: the expected event, for the error.
+    :param timeout: seconds.
+    :raises LabError: if the time is up first.
+    """
+    deadline = time.monotonic() + timeout
+    while not ready():
+        if time.monotonic() > deadline:
+            raise LabError(f'no {what} within {timeout} s')
+        time.sleep(0.05)
+
+
 def is_stopped(pid: int) -> bool:
     """Tell whether a signal has stopped every thread of a process.
 

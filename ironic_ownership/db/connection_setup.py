@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import sqlalchemy
+from oslo_db import exception as db_exc
 from sqlalchemy import event
 
 from ironic_ownership.db.url import MYSQL, POSTGRESQL, SQLITE
@@ -129,7 +130,7 @@ def _drop_moved(engine: sqlalchemy.Engine) -> None:
     is. With the error a connection would stay in the pool, and fail forever.
     """
 
-    # First, so that the handler of oslo.db sees a lost connection.
+    # First: the handler of oslo.db would not raise such an error.
     @event.listens_for(engine, 'handle_error', insert=True)
     def handle(context: Any) -> None:
         cause = context.original_exception
@@ -139,6 +140,7 @@ def _drop_moved(engine: sqlalchemy.Engine) -> None:
             or number in _MOVED_ON_MYSQL
         ):
             context.is_disconnect = True
+            raise db_exc.DBConnectionError(context.sqlalchemy_exception)
 
 
 def _on_connect(engine: sqlalchemy.Engine, *statements: str) -> None:

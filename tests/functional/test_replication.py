@@ -1,0 +1,103 @@
+"""Records on PostgreSQL with streaming replication, and promotion."""
+
+from __future__ import annotations
+
+import unittest
+from typing import ClassVar
+
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.db import connection, records, schema
+from lab import replication
+from tests.functional.support import databases
+
+NODE = model.Node('00000000-0000-0000-0000-000000000001')
+CLAIM = Claim(NODE, reasons.Reason.EXCLUSIVE)
+
+
+class TestFailover(unittest.TestCase):
+    """Real servers; each test has a standby again."""
+
+    servers: ClassVar[replication.Replication]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.servers = replication.Replication(
+            databases.temporary_directory('replication')
+        )
+        cls.addClassCleanup(cls.servers.stop)
+        cls.servers.start()
+
+    def setUp(self) -> None:
+        super().setUp()
+        servers = self.servers
+        if servers.standby is None:
+            servers.add_standby()
+        assert servers.standby is not None
+        name = f'test{self.id().rpartition(".")[2]}'[:63]
+        servers.primary.create_database(name)
+        # A standby that lacks the database would end the search for it.
+        servers.wait_until_streaming()
+        self.ports = servers.standby.port, servers.primary.port
+        self.url = replication.url(name, *self.ports)
+        self.database = self.open()
+        schema.upgrade(self.database)
+        self.records = records.SqlRecords(self.database)
+        self.epoch = self.register()
+        servers.wait_until_streaming()
+
+    def open(self) -> connection.Database:
+        database = connection.open_database(self.url)
+        self.addCleanup(database.close)
+        return database
+
+    def register(self) -> int:
+        return self.records.register('host1', model.MemberSettings())
+
+    def until_available(self) -> None:
+        """Read until the lost connections are replaced."""
+        for _ in range(3):
+            try:
+                self.records.services()
+            except exceptions.RecordsUnavailableError:
+                continue
+            return
+
+    def test_promoted_standby_is_found_by_the_same_url(self) -> None:
+        self.servers.fail_over()
+        self.until_available()
+        outcome = self.records.apply('host1', self.epoch, [CLAIM])
+        self.assertEqual((CLAIM,), outcome.applied)
+
+    def test_lost_primary_is_unavailable_and_all_hosts_are_named(
+        self,
+    ) -> None:
+        self.servers.primary.kill()
+        try:
+            with self.assertRaises(
+                exceptions.RecordsUnavailableError
+            ) as caught:
+                self.register()
+        finally:
+            self.servers.promote()
+        for port in self.ports:
+            self.assertIn(f'127.0.0.1:{port}', str(caught.exception))
+
+    def test_server_that_became_read_only_is_left(self) -> None:
+        # As a former primary that returned as a standby.
+        self.register()
+        self.servers.set_read_only(read_only=True)
+        with self.assertRaises(exceptions.RecordsUnavailableError):
+            self.register()
+        self.servers.promote()
+        self.assertLess(self.epoch, self.register())
+
+    def test_acknowledged_commits_survive_with_a_synchronous_standby(
+        self,
+    ) -> None:
+        self.servers.set_synchronous(synchronous=True)
+        epoch = self.register()
+        self.servers.fail_over()
+        self.until_available()
+        self.assertEqual([epoch], [s.epoch for s in self.records.services()])
