@@ -25,7 +25,9 @@ class MoveComputeNode(operation_command.OperationCommand):
 
     Compute node and instance change their service in one transaction, in
     which the source loses its right to write. Nothing changes in Ironic or
-    Placement. Nodes that the destination owns already stay unchanged.
+    Placement. Nodes that the destination owns already stay unchanged. If a
+    node is refused or named wrongly the exit code is 3, and nothing is moved
+    unless --skip-invalid is given.
     """
 
     examples = (
@@ -127,6 +129,8 @@ class MoveComputeNode(operation_command.OperationCommand):
                 'above; nothing was moved',
                 hint='Correct them, or add --skip-invalid',
             )
+        if named.faults:
+            self.worsen(errors.ExitCode.REFUSED)
         return list(named.uuids)
 
 
@@ -226,8 +230,8 @@ class ResumeMove(operation_command.OperationCommand):
     """Finish a move that was interrupted, with every gate evaluated again.
 
     Nodes that have their result already are not touched. A node that a gate
-    refuses now stops the others, unless --skip-invalid gives it up. Gates are
-    overridden as in the first run.
+    refuses now stops the others, unless --skip-invalid gives it up; the exit
+    code is 3 in both cases. Gates are overridden as in the first run.
     """
 
     examples = ('move resume req-... --yes',)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api.caller import Caller
@@ -133,13 +133,20 @@ def _wait(
             remaining, changed_at = now, time.monotonic()
             progress(total - remaining, total)
         elif time.monotonic() - changed_at > STALL_TIME:
-            unfinished = next(s for s in states if s[NodeState.PLANNED])
-            request_id = unfinished['request_id']
-            raise exceptions.OwnershipError(
-                f'{request_id}: no progress for {STALL_TIME:.0f} seconds',
-                hint='The log of the HTTP service has the cause. '
-                f'"{errors.PROG} move resume {request_id}" resumes the move',
+            raise _stalled(
+                [s['request_id'] for s in states if s[NodeState.PLANNED]]
             )
+
+
+def _stalled(unfinished: Sequence[str]) -> exceptions.OwnershipError:
+    commands = ', '.join(
+        f'"{errors.PROG} move resume {i}"' for i in unfinished
+    )
+    return exceptions.OwnershipError(
+        f'{", ".join(unfinished)}: no progress for {STALL_TIME:.0f} seconds',
+        hint='The log of the HTTP service has the cause. To resume: '
+        f'{commands}',
+    )
 
 
 def _done(move: Mapping[str, Any]) -> int:

@@ -22,6 +22,13 @@ from ironic_ownership.observe import move as columns
 Row = Mapping[str, Any]
 Body = Mapping[str, Any]
 
+_BY_WEIGHT = (
+    errors.ExitCode.DONE,
+    errors.ExitCode.DEGRADED,
+    errors.ExitCode.REFUSED,
+    errors.ExitCode.INTERRUPTED,
+)
+
 
 class OperationCommand(base.Lister):
     """A command that moves nodes."""
@@ -33,13 +40,18 @@ class OperationCommand(base.Lister):
             '--skip-invalid',
             action='store_true',
             help='move the other nodes if some cannot be moved or are named '
-            'wrongly; without it, one such node stops all of them',
+            'wrongly; without it, one such node stops all of them. The exit '
+            'code is 3 in both cases',
         )
         return parser
 
     def say(self, text: str) -> None:
         """Write one line to standard error."""
         self.app.stderr.write(f'{errors.PROG}: {text}\n')
+
+    def worsen(self, code: errors.ExitCode) -> None:
+        """End with this code, unless something worse has happened."""
+        self.exit_code = max(self.exit_code, code, key=_BY_WEIGHT.index)
 
     def question(self, moves: Sequence[Body]) -> str:
         """Return the question before the moves, without a question mark."""
@@ -115,8 +127,9 @@ class OperationCommand(base.Lister):
         for row in refused:
             by_destination[row['destination']].append(row)
         unplaceable = by_destination.pop('', ())
+        if refused:
+            self.worsen(errors.ExitCode.REFUSED)
         if refused and not skips:
-            self.exit_code = errors.ExitCode.REFUSED
             for destination, rows in by_destination.items():
                 total = totals[destination]
                 for sentence in columns.refusals(rows, total):
@@ -140,6 +153,8 @@ class OperationCommand(base.Lister):
                 f'nothing was moved to {destination}: repeat the command to '
                 'move the rest'
             )
+        if unplaceable:
+            self.worsen(errors.ExitCode.REFUSED)
         return self.rows(columns.NODE, [*_rows(moves), *unplaceable])
 
     def _report(self, move: Body) -> None:
@@ -153,7 +168,6 @@ class OperationCommand(base.Lister):
         self.say(f'{request_id}: to {destination}: {shown}')
         for warning in move['warnings']:
             self.app.LOG.warning('%s: %s', request_id, warning)
-        refused = counts[NodeState.REFUSED]
         if counts[NodeState.PLANNED]:
             self.say(
                 f'the move continues in the background: "{errors.PROG} move '
@@ -162,13 +176,11 @@ class OperationCommand(base.Lister):
                 else f'interrupted: "{errors.PROG} move resume {request_id}" '
                 'resumes the move'
             )
-            self.exit_code = errors.ExitCode.INTERRUPTED
-        elif refused > move['skipped'] or (
-            refused and not counts[NodeState.MOVED]
-        ):
-            self.exit_code = errors.ExitCode.REFUSED
-        elif move['warnings']:
-            self.exit_code = errors.ExitCode.DEGRADED
+            self.worsen(errors.ExitCode.INTERRUPTED)
+        if counts[NodeState.REFUSED]:
+            self.worsen(errors.ExitCode.REFUSED)
+        if move['warnings']:
+            self.worsen(errors.ExitCode.DEGRADED)
 
 
 def add_override(parser: argparse.ArgumentParser) -> None:

@@ -53,9 +53,8 @@ class DrainService(operation_command.OperationCommand):
         )
         rows = list(rows)
         states = {row[list(keys).index('state')] for row in rows}
-        if self.exit_code == errors.ExitCode.DONE:
-            if not (parsed_args.dry_run or NodeState.MOVED in states):
-                self.say(f'service {parsed_args.host}: nothing to move')
-            if NodeState.REFUSED in states:
-                self.exit_code = errors.ExitCode.REFUSED
+        if self.exit_code == errors.ExitCode.DONE and not (
+            parsed_args.dry_run or NodeState.MOVED in states
+        ):
+            self.say(f'service {parsed_args.host}: nothing to move')
         return keys, rows

@@ -125,7 +125,7 @@ class MoveTest(move_case.MoveTestCase):
         )
         self.assertEqual([], self.owned_by('rack1'))
         rows = self.move(
-            '--all', '--from', 'old', '--skip-invalid', to='rack1'
+            *('--all', '--from', 'old', '--skip-invalid'), to='rack1', code=3
         )
         self.assertEqual(inside, self.owned_by('rack1'))
         self.assertEqual(
@@ -317,7 +317,7 @@ class InputTest(move_case.MoveTestCase):
         ):
             self.assertIn(said, self.stderr)
         self.assertEqual(sorted(self.nodes), self.owned_by('old'))
-        self.move('--file', path, '--skip-invalid')
+        self.move('--file', path, '--skip-invalid', code=3)
         self.assertEqual(sorted(self.nodes), self.owned_by('new'))
 
     def test_file_can_be_standard_input(self) -> None:

@@ -138,9 +138,20 @@ def run_in_background(
             operation.store(proposal)
 
     def carry_out(stopping: Callable[[], bool]) -> None:
-        for proposal in proposals:
-            result = operation.carry_out(proposal, stopping=stopping)
-            for finding in result.findings:
-                LOG.warning('%s: %s', proposal.order.request_id, finding)
+        ended = 0
+        try:
+            for proposal in proposals:
+                ended += 1
+                result = operation.carry_out(proposal, stopping=stopping)
+                for finding in result.findings:
+                    LOG.warning('%s: %s', proposal.order.request_id, finding)
+        finally:
+            for proposal in proposals[ended:]:
+                LOG.error(
+                    '%s: not begun, because an earlier move failed: '
+                    '"ironic-ownership move resume %s" carries it out',
+                    proposal.order.request_id,
+                    proposal.order.request_id,
+                )
 
     request.context.background.start(request.request_id, store, carry_out)

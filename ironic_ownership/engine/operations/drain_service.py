@@ -30,6 +30,7 @@ from ironic_ownership.engine.operations.move_nodes import (
     GateRefusalError,
     MoveNodes,
     Result,
+    UnfinishedMoveError,
 )
 
 LOG = log.getLogger(__name__)
@@ -160,14 +161,18 @@ class DrainService:
         for move in proposal.moves:
             if stopping() or (results and results[-1].interrupted):
                 break
-            results.append(
-                self._move_nodes.execute(
+            try:
+                result = self._move_nodes.execute(
                     move,
                     progress=_shifted(progress, done, proposal.number),
                     stopping=stopping,
                     skip_refused=True,
                 )
-            )
+            except UnfinishedMoveError as exc:
+                if proposal.number > done + len(move.planned):
+                    exc.hint += ', and the same drain again moves the rest'
+                raise
+            results.append(result)
             done += len(move.planned)
         return results
 

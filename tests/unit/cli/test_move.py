@@ -122,8 +122,16 @@ class MoveCommandTest(CommandCase):
             self.assertIn('refused: node_exists: 1 of 2 nodes', reported)
             self.assertIn('1 of 2 nodes are refused by a gate', reported)
         self.assertEqual({'old'}, set(self.owners().values()))
+        code, rows = self.move(*nodes, '--dry-run', '--skip-invalid')
+        self.assertEqual((3, 2), (code, len(rows)))
         code, rows = self.move(*nodes, '-y', '--skip-invalid')
-        self.assertEqual((0, 2), (code, len(rows)))
+        self.assertEqual((3, 2), (code, len(rows)))
+        self.assertEqual('new', self.owners()[world.uuid(1)])
+
+    def test_wrong_name_that_is_skipped_ends_with_3(self) -> None:
+        code, rows = self.move('node1', 'nodule', '-y', '--skip-invalid')
+        self.assertEqual((3, 1), (code, len(rows)))
+        self.assertEqual('new', self.owners()[world.uuid(1)])
 
     def test_nothing_to_move_shows_every_node(self) -> None:
         self.move('node1', '-y')

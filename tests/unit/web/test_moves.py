@@ -316,6 +316,27 @@ class BackgroundTest(app_case.SiteCase):
         self.refused('POST', '/v1/moves', 409, json=self.body)
         self.assertEqual([], self.get('/v1/moves')['moves'])
 
+    def test_failed_drain_names_the_moves_that_were_not_begun(self) -> None:
+        settings = world.runs(shard_key='a')
+        self.records.register('in-a', settings)
+        self.backend.join('in-a', 'two', settings)
+        broken = exceptions.RecordsUnavailableError('no answer')
+        with (
+            mock.patch.object(SqlMoves, 'carry_out', side_effect=broken),
+            self.assertLogs('ironic_ownership', 'ERROR') as logs,
+        ):
+            self.start('/v1/services/old/drain', skip_invalid=False)
+            self.wait()
+        moves = self.get('/v1/moves?unfinished=true')['moves']
+        self.assertEqual(2, len(moves))
+        for move in moves:
+            request_id = move['request_id']
+            self.assertIn(f'move resume {request_id}', ' '.join(logs.output))
+            path = f'/v1/moves/{request_id}/resume'
+            self.client.post(path, json={})
+            self.wait()
+        self.assertNotIn('old', {r.host for r in self.records.compute_nodes()})
+
     def test_long_drain_is_answered_before_its_end(self) -> None:
         self.start('/v1/services/old/drain', skip_invalid=False)
         (move,) = self.answer['moves']

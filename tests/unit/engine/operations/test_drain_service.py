@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 from ironic_ownership.contracts import exceptions, moves
+from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.operations.caller import Caller
 from ironic_ownership.engine.operations.drain_service import DrainService
 from ironic_ownership.engine.operations.move_nodes import GateRefusalError
@@ -73,6 +76,22 @@ class DrainServiceTest(move_case.MoveCase):
         )
         self.assertEqual(1, len(results))
         self.assertEqual(1, len(self.moves.moves()))
+
+    def test_failure_tells_how_to_move_the_rest(self) -> None:
+        proposal = self.drain.propose('old', CALLER)
+        broken = exceptions.RecordsUnavailableError('no answer')
+        with (
+            mock.patch.object(SqlMoves, 'carry_out', side_effect=broken),
+            self.assertRaises(exceptions.OwnershipError) as caught,
+        ):
+            self.drain.execute(proposal)
+        (stored,) = self.moves.moves()
+        for text in (f'move resume {stored.request_id}', 'same drain again'):
+            self.assertIn(text, str(caught.exception))
+        self.operation.execute(self.operation.propose_rest(stored, 'test'))
+        self.drain.execute(self.drain.propose('old', CALLER))
+        owners = {r.host for r in self.records.compute_nodes()}
+        self.assertNotIn('old', owners)
 
     def test_unknown_service_is_an_error(self) -> None:
         with self.assertRaises(exceptions.NotFoundError):
