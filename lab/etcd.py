@@ -8,7 +8,7 @@ import shutil
 import urllib.request
 from collections.abc import Sequence
 
-from lab import process, server
+from lab import cluster, process, server
 
 
 class Etcd(server.Server):
@@ -16,6 +16,8 @@ class Etcd(server.Server):
 
     :param options: more options of the command line.
     :param scheme: ``https`` for a server whose ``options`` configure it.
+    :ivar keeps_data: flush them to the disk, which costs time.
+    :ivar outer_port: where other servers reach it.
     """
 
     title = 'etcd'
@@ -28,11 +30,11 @@ class Etcd(server.Server):
         scheme: str = 'http',
     ) -> None:
         super().__init__(directory)
-        self.peer_port = process.free_port()
+        self.peer_port = self.outer_port = process.free_port()
         self.metrics_port = process.free_port()
-        self.name = directory.name
         self.options = options
         self.scheme = scheme
+        self.keeps_data = False
         self._data = directory / 'data'
 
     @property
@@ -43,6 +45,7 @@ class Etcd(server.Server):
     def _prepare(self) -> process.Process:
         client = f'{self.scheme}://127.0.0.1:{self.port}'
         peer = f'http://127.0.0.1:{self.peer_port}'
+        outer = f'http://127.0.0.1:{self.outer_port}'
         return process.Process(
             [
                 server.program('etcd', 'etcd-server'),
@@ -51,12 +54,12 @@ class Etcd(server.Server):
                 f'--listen-client-urls={client}',
                 f'--advertise-client-urls={client}',
                 f'--listen-peer-urls={peer}',
-                f'--initial-advertise-peer-urls={peer}',
-                f'--initial-cluster={self.name}={peer}',
+                f'--initial-advertise-peer-urls={outer}',
+                f'--initial-cluster={self.name}={outer}',
                 # Health and metrics without the client's certificate.
                 f'--listen-metrics-urls=http://127.0.0.1:{self.metrics_port}',
                 # The data need not survive a power cut.
-                '--unsafe-no-fsync',
+                *(() if self.keeps_data else ('--unsafe-no-fsync',)),
                 '--log-level=error',
                 *self.options,
             ],
@@ -85,46 +88,33 @@ class Etcd(server.Server):
         return False
 
 
-class Cluster:
-    """Several servers that know each other.
+class Cluster(cluster.Cluster[Etcd]):
+    """Three servers that know each other.
 
     :param directory: an existing directory for all that they write.
     """
 
-    def __init__(self, directory: pathlib.Path, size: int = 3) -> None:
-        self.servers: list[Etcd] = []
-        for number in range(size):
-            home = directory / f'etcd{number}'
-            home.mkdir()
-            self.servers.append(Etcd(home))
+    def __init__(self, directory: pathlib.Path) -> None:
+        super().__init__()
+        for home in cluster.homes(directory, 'etcd'):
+            member = Etcd(home)
+            self._add(member)
+            member.outer_port = self.network.connect(
+                member.name, member.peer_port
+            )
         members = ','.join(
-            f'{s.name}=http://127.0.0.1:{s.peer_port}' for s in self.servers
+            f'{s.name}=http://127.0.0.1:{s.outer_port}' for s in self.servers
         )
         for member in self.servers:
             member.options = (f'--initial-cluster={members}',)
 
     @property
     def url(self) -> str:
-        """The URL with all the servers."""
-        addresses = ','.join(f'127.0.0.1:{s.port}' for s in self.servers)
+        """The URL with all the servers, as the product reads it."""
+        addresses = ','.join(f'127.0.0.1:{port}' for port in self.ports)
         return f'etcd3+http://{addresses}'
 
-    def start(self) -> Cluster:
-        """Start all the servers."""
-        for member in self.servers:
-            member.begin()
-        for member in self.servers:
-            member.wait()
-        return self
-
-    def stop(self) -> None:
-        """Stop all the servers."""
-        for member in self.servers:
-            member.stop()
-
-    def leader(self) -> Etcd:
-        """Return the server that leads now."""
-        for member in self.servers:
-            if '\netcd_server_is_leader 1' in member.metrics():
-                return member
-        raise process.LabError('no server leads')
+    def _leads(self, member: Etcd) -> bool:
+        with contextlib.suppress(OSError, process.LabError):
+            return '\netcd_server_is_leader 1' in member.metrics()
+        return False

@@ -15,6 +15,7 @@ class Server(abc.ABC):
 
     :param directory: an existing directory for all that the server writes.
     :ivar port: where it listens on 127.0.0.1, the same after a restart.
+    :ivar name: the name of its directory.
     """
 
     title: ClassVar[str]
@@ -22,6 +23,7 @@ class Server(abc.ABC):
 
     def __init__(self, directory: pathlib.Path) -> None:
         self.port = process.free_port()
+        self.name = directory.name
         self._directory = directory
         self._process: process.Process | None = None
 
@@ -62,6 +64,11 @@ class Server(abc.ABC):
     def thaw(self) -> None:
         """Continue after :meth:`freeze`."""
         self._running().thaw()
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the server's process, ``None`` while it does not run."""
+        return None if self._process is None else self._process.pid
 
     @abc.abstractmethod
     def _prepare(self) -> process.Process:

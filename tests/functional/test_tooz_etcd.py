@@ -231,7 +231,7 @@ class TestEtcdServers(unittest.TestCase):
         self,
     ) -> None:
         cluster = etcd.Cluster(databases.temporary_directory('etcd'))
-        self.addCleanup(cluster.stop)
+        self.addCleanup(cluster.close)
         cluster.start()
         one, two = self.build(cluster.url), self.build(cluster.url)
         one.join('host1', 'one', SETTINGS)

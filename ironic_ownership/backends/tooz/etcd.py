@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import urllib.parse
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import driver, etcd_members, member_reader
-
-_PORT = 2379
+from ironic_ownership.backends.tooz import (
+    driver,
+    etcd_members,
+    etcd_servers,
+    member_reader,
+)
 
 
 class EtcdDriver(driver.Driver):
@@ -21,38 +23,30 @@ class EtcdDriver(driver.Driver):
     library = 'etcd3gw'
     extra = 'etcd'
     capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
+    takes_credentials = True
     takes_several_servers = True
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._servers = self.store_url.servers or ('localhost',)
-        self._number = 0
+        self._servers = etcd_servers.Servers(
+            self.store_url.servers or ('localhost',)
+        )
+        user = self.store_url.credentials
+        self._login = etcd_servers.Login(user) if user else None
         self._granted = 0
 
     @property
-    def server(self) -> tuple[str, int]:
-        server = self._servers[self._number % len(self._servers)]
-        parts = urllib.parse.urlsplit(f'//{server}')
-        return parts.hostname or 'localhost', parts.port or _PORT
-
-    @property
     def url(self) -> str:
-        return self.store_url.at(self._servers[0])
-
-    def open(self, member_id: bytes) -> driver.Coordinator:
-        for _ in self._servers[1:]:
-            server = self.server
-            try:
-                return super().open(member_id)
-            # The error of the last server is raised.
-            except Exception:  # noqa: BLE001
-                self._turn_from(server)
-        return super().open(member_id)
+        return self.store_url.at(self._servers.addresses[0])
 
     def prepare(self, coordinator: Any) -> None:
         client = coordinator.client
-        client.host, client.port = self.server
         client.timeout = self.request_timeout
+        adapter = etcd_servers.Adapter(
+            self._servers, self._login, self.call_timeout
+        )
+        for scheme in ('http://', 'https://'):
+            client.session.mount(scheme, adapter)
         if 'ca_cert' in self.store_url.query:
             # Otherwise an authority named in the environment has priority.
             client.session.trust_env = False
@@ -96,11 +90,6 @@ class EtcdDriver(driver.Driver):
         key = coordinator._prefix_group(group) + coordinator._member_id
         coordinator.client.delete(key)
 
-    def failed(self, coordinator: Any) -> None:
-        client = coordinator.client
-        self._turn_from((client.host, client.port))
-        client.host, client.port = self.server
-
     def disconnect(self, coordinator: Any) -> None:
         coordinator.client.session.close()
 
@@ -120,9 +109,5 @@ class EtcdDriver(driver.Driver):
             coordinator._prefix_group(group),
             accept_timeout=self.request_timeout,
             idle_timeout=self.ttl,
+            turn_from=self._servers.turn_from,
         )
-
-    def _turn_from(self, server: tuple[str, int]) -> None:
-        # Unless another call did so already.
-        if self.server == server:
-            self._number += 1

@@ -12,7 +12,8 @@ import dataclasses
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping
+import urllib.parse
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic
 
 from tooz import utils
@@ -24,6 +25,8 @@ _FEW = 4
 
 _SPACING = 1.0
 """Least seconds between two reports of a stream."""
+
+_REQUIRE_LEADER = {'Grpc-Metadata-hasleader': 'true'}
 
 
 @dataclasses.dataclass
@@ -145,8 +148,12 @@ def put(
 class ChangeStream:
     """A request that etcd answers with a line for every change.
 
+    A server that lost its leader would be silent: it is asked to end the
+    stream instead, and the next one goes to another server.
+
     :param idle_timeout: seconds without a change after which it is opened
         again: a connection that died silently would stay silent.
+    :param turn_from: called with a server that should not be used now.
     """
 
     def __init__(
@@ -156,8 +163,10 @@ class ChangeStream:
         *,
         accept_timeout: float,
         idle_timeout: float,
+        turn_from: Callable[[str], None],
     ) -> None:
         self._client = client
+        self._turn_from = turn_from
         self._prefix = prefix
         self._timeout = (accept_timeout, idle_timeout)
         self._state = threading.Condition()
@@ -221,17 +230,24 @@ class ChangeStream:
             with self._client.session.post(
                 self._client.get_url('/watch'),
                 json=request,
+                headers=_REQUIRE_LEADER,
                 stream=True,
                 timeout=self._timeout,
             ) as response:
                 response.raise_for_status()
                 for line in response.iter_lines():
-                    if 'error' in json.loads(line or '{}'):
+                    answer = json.loads(line or '{}')
+                    if 'error' in answer:
+                        self._turn_from(_server_of(response))
                         raise ValueError(f'watch: {line!r}')
                     # The first line reports the start of the watch; earlier
                     # changes are unknown.
                     begun = True
                     self._notify()
+                    if answer.get('result', {}).get('canceled'):
+                        # Too slow for a compaction. The members are read
+                        # now, and the next stream begins after that.
+                        return
         except OSError as exc:
             # Long silence is no error: the stream is to be opened again.
             if not (begun and 'timed out' in str(exc)):
@@ -241,6 +257,10 @@ class ChangeStream:
         with self._state:
             self._has_changed = True
             self._state.notify_all()
+
+
+def _server_of(response: Any) -> str:
+    return urllib.parse.urlsplit(str(response.url)).netloc
 
 
 def _encode(key: bytes) -> str:

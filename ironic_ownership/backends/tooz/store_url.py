@@ -49,6 +49,14 @@ class StoreURL:
     def has_credentials(self) -> bool:
         return '@' in self.parts.netloc
 
+    @property
+    def credentials(self) -> tuple[str, str] | None:
+        """User and password, decoded."""
+        if not self.has_credentials:
+            return None
+        user, _, password = self.parts.netloc.rpartition('@')[0].partition(':')
+        return urllib.parse.unquote(user), urllib.parse.unquote(password)
+
     @functools.cached_property
     def query(self) -> dict[str, str]:
         """The options after the question mark; the last of a name."""

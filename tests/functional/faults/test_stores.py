@@ -14,7 +14,7 @@ import psutil
 
 from lab import etcd, memcached, redis, zookeeper
 from tests.functional.faults.support import incident, stores
-from tests.functional.support import databases, hosts
+from tests.functional.support import hosts
 
 BOTH = ('host1', 'host2')
 TTL = float(str(hosts.FAST['membership']['member_ttl']))
@@ -149,51 +149,6 @@ class TestRedis(_Coordination):
 
 class TestMemcached(_Coordination):
     build = memcached.Memcached
-
-
-class TestEtcdCluster(incident.IncidentTestCase):
-    """Three servers, of which any one may fail."""
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        directory = databases.temporary_directory('etcd')
-        cls.cluster = etcd.Cluster(directory)
-        cls.addClassCleanup(cls.cluster.stop)
-        cls.cluster.start()
-
-    def open_store(self, url: str) -> stores.Store:
-        return stores.ClusterStore(self.cluster)
-
-    def share(self) -> None:
-        self.deployment.live_for(incident.LONG)
-        self.start(*BOTH)
-        uuids, _ = self.enrol()
-        self.wait_for_ring(uuids, BOTH)
-
-    def assert_all_is_well(self) -> None:
-        more, _ = self.enrol(8)
-        self.wait_for_ring(more, BOTH)
-
-    def test_loss_of_the_leader_moves_nothing(self) -> None:
-        self.share()
-        with self.nothing_moves():
-            leader = self.cluster.leader()
-            leader.kill()
-            self.assert_all_is_well()
-            leader.start()
-            self.assert_all_is_well()
-
-    def test_leader_that_answers_no_client_moves_nothing(self) -> None:
-        self.share()
-        with self.nothing_moves():
-            leader = self.cluster.leader()
-            leader.freeze()
-            try:
-                self.assert_all_is_well()
-            finally:
-                leader.thaw()
-            self.assert_all_is_well()
 
 
 del _Stores, _Kept, _Coordination

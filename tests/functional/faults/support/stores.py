@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import pathlib
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 
 from ironic_ownership.db import connection, schema, tables
-from lab import etcd, memcached, redis, zookeeper
+from lab import cluster, etcd, memcached, redis, zookeeper
 from tests.functional.support import databases, hosts
 
 Server = etcd.Etcd | redis.Redis | zookeeper.ZooKeeper | memcached.Memcached
@@ -148,14 +148,14 @@ class CoordinationStore:
 
 
 class ClusterStore:
-    """The backend ``tooz`` on several etcds, a group a test."""
+    """The backend ``tooz`` on several servers, a group a test."""
 
     _numbers = itertools.count(1)
 
-    def __init__(self, cluster: etcd.Cluster) -> None:
+    def __init__(self, cluster: cluster.Cluster[Any]) -> None:
         self.cluster = cluster
         self._group = f'test{next(self._numbers)}'
-        self.port = cluster.servers[0].port
+        self.port = cluster.ports[0]
 
     def sections(self, port: int) -> hosts.Sections:
         """Return the options of every host."""

@@ -55,3 +55,11 @@ class TestTranslation(unittest.TestCase):
         with self.assertRaises(exceptions.BackendUnavailableError) as caught:
             calls.within(0, lambda: time.sleep(0.2))
         self.assertIn('no answer within', str(caught.exception))
+
+    def test_hint_names_what_was_refused(self) -> None:
+        for error, words in (
+            (ValueError('WRONGPASS invalid username-password'), 'password'),
+            (ValueError('[SSL: CERTIFICATE_VERIFY_FAILED]'), 'TLS'),
+            (OSError('connection refused'), 'runs and can be reached'),
+        ):
+            self.assertIn(words, self.message_of(error))

@@ -5,7 +5,7 @@ import sys
 import unittest
 from unittest import mock
 
-from ironic_ownership.backends.tooz import backend, drivers, etcd
+from ironic_ownership.backends.tooz import backend, drivers
 from ironic_ownership.contracts import capabilities, exceptions
 
 WORKING = {
@@ -84,8 +84,7 @@ class TestFind(unittest.TestCase):
             drivers.find(url, 20, 5)
 
     def test_credentials_without_a_use_are_refused(self) -> None:
-        for url in ('etcd3+http://u:hunter2@h', 'memcached://u:hunter2@h'):
-            self.refused(url, 'no user and password')
+        self.refused('memcached://u:hunter2@h', 'no user and password')
 
     def test_several_servers_are_refused_where_one_is_meant(self) -> None:
         drivers.find('etcd3+http://a:1,b:2', 20, 5)
@@ -164,18 +163,3 @@ class TestBackend(unittest.TestCase):
         url, group = backend.ToozBackend.options
         self.assertTrue(url.secret and url.required)
         self.assertEqual('ironic-ownership', group.default)
-
-
-class TestEtcdServers(unittest.TestCase):
-    def test_next_server_is_asked_after_the_one_that_failed(self) -> None:
-        found = drivers.find('etcd3+http://a:1,[::1]:2', 20, 5)
-        assert isinstance(found, etcd.EtcdDriver)
-        client = mock.Mock(host='a', port=1)
-        late = mock.Mock(host='a', port=1)
-        found.failed(mock.Mock(client=client))
-        self.assertEqual(('::1', 2), (client.host, client.port))
-        # A late failure at the old one does not lead back to it.
-        found.failed(mock.Mock(client=late))
-        self.assertEqual(('::1', 2), (late.host, late.port))
-        found.failed(mock.Mock(client=client))
-        self.assertEqual(('a', 1), (client.host, client.port))

@@ -1,0 +1,46 @@
+"""A disk that takes its time, as one server sees it.
+
+Every flush to the disk returns late; nothing else does. Needs the right to
+trace the server's process.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Self
+
+from lab import process, server
+
+
+class SlowDisk:
+    """Delays the flushes of one process while this is open.
+
+    :param pid: of the process.
+    :param seconds: that each flush takes longer.
+    :param log: file for the output of strace.
+    """
+
+    def __init__(self, pid: int, seconds: float, log: pathlib.Path) -> None:
+        delay = f'delay_exit={round(seconds * 1e6)}'
+        calls = 'fsync,fdatasync'
+        self._tracer = process.Process(
+            [
+                server.program('strace', 'strace'),
+                *('-f', '-p', str(pid), '-e', f'trace={calls}'),
+                *('-e', f'inject={calls}:{delay}'),
+            ],
+            log,
+        )
+        self._pid = pid
+
+    def __enter__(self) -> Self:
+        self._tracer.start()
+        self._tracer.wait_until(self._attached, 'start of strace')
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._tracer.stop()
+
+    def _attached(self) -> bool:
+        status = pathlib.Path(f'/proc/{self._pid}/status').read_text()
+        return 'TracerPid:\t0' not in status

@@ -1,0 +1,206 @@
+"""The ``tooz`` backend on three etcd servers, of which some fail."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import unittest
+import uuid
+from collections.abc import Callable
+from typing import TypeVar
+
+import requests
+
+from ironic_ownership.backends.tooz.backend import ToozBackend
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.testing import backend_case
+from lab import etcd, slow_disk
+from tests.functional.support import coordination, databases
+
+SETTINGS = backend_case.SETTINGS
+LONG = 120.0
+"""Seconds to live, and of silence until a watch is opened again: longer than
+any test waits."""
+
+CALL_TIMEOUT = 4.0
+PATIENCE = 60.0
+
+T = TypeVar('T')
+_groups = itertools.count(1)
+
+
+class TestEtcdServers(unittest.TestCase):
+    cluster: etcd.Cluster
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.cluster = etcd.Cluster(databases.temporary_directory('etcd'))
+        cls.addClassCleanup(cls.cluster.close)
+        cls.cluster.start()
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.group = f'group{next(_groups)}'
+        self.addCleanup(self.cluster.network.heal)
+
+    def build(self, *first: int, ttl: float = LONG) -> ToozBackend:
+        """Build a backend that uses some servers first."""
+        ports = self.cluster.ports
+        order = [*first, *(n for n in range(3) if n not in first)]
+        addresses = ','.join(f'127.0.0.1:{ports[n]}' for n in order)
+        made = coordination.build(
+            f'etcd3+http://{addresses}', self.group, ttl, CALL_TIMEOUT
+        )
+        self.addCleanup(made.close)
+        return made
+
+    def joined(self, host: str, *first: int) -> ToozBackend:
+        """Return a backend that has joined as a host."""
+        made = self.build(*first)
+        self.until_answered(
+            lambda: made.join(host, uuid.uuid4().hex, SETTINGS)
+        )
+        return made
+
+    def until_answered(self, call: Callable[[], T]) -> T:
+        gives_up = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return call()
+            except exceptions.BackendUnavailableError:
+                if time.monotonic() > gives_up:
+                    raise
+
+    def until(self, ready: Callable[[], bool]) -> None:
+        gives_up = time.monotonic() + PATIENCE
+        while not self.until_answered(ready):
+            self.assertLess(time.monotonic(), gives_up)
+
+    def steady(self) -> None:
+        """Wait until the cluster has a leader that all servers know."""
+        member = self.build()
+        self.until_answered(member.view)
+
+    def test_first_call_succeeds_although_its_server_is_frozen(self) -> None:
+        for number, server in enumerate(self.cluster.servers):
+            if server is self.cluster.leader():
+                continue
+            member = self.joined(f'host{number}', number)
+            watcher = self.build(number)
+            watcher.view()
+            server.freeze()
+            try:
+                # Each of these has its own connection to that server.
+                member.beat()
+                self.assertIn(f'host{number}', watcher.view().hosts)
+            finally:
+                server.thaw()
+
+    def test_call_succeeds_as_soon_as_there_is_another_leader(self) -> None:
+        leader = self.cluster.leader()
+        number = self.cluster.servers.index(leader)
+        member = self.joined('host1', number)
+        leader.freeze()
+        try:
+            self.until_answered(member.beat)
+            self.assertEqual({'host1'}, self.until_answered(member.view).hosts)
+        finally:
+            leader.thaw()
+        leader.kill()
+        self.until_answered(member.beat)
+        leader.start()
+        self.assertEqual({'host1'}, self.until_answered(member.view).hosts)
+
+    def test_server_without_a_leader_gives_no_old_answer(self) -> None:
+        for server in (self.cluster.leader(), self.cluster.followers()[0]):
+            number = self.cluster.servers.index(server)
+            others = [n for n in range(3) if n != number]
+            watcher = self.build(number)
+            watcher.view()
+            self.cluster.isolate(server)
+            host = f'host{number}'
+            self.joined(host, *others)
+            self.assertIn(host, self.until_answered(watcher.view).hosts)
+            self.cluster.network.heal()
+            self.steady()
+
+    def test_watch_leaves_a_server_that_lost_its_leader(self) -> None:
+        follower = self.cluster.followers()[0]
+        number = self.cluster.servers.index(follower)
+        others = [n for n in range(3) if n != number]
+        watcher = self.build(number)
+        self.until(lambda: watcher.watch(5))
+        self.assertFalse(watcher.watch(1))
+        self.cluster.isolate(follower)
+        self.joined('host1', *others)
+        self.until(lambda: watcher.watch(5))
+        self.assertEqual({'host1'}, self.until_answered(watcher.view).hosts)
+
+    def test_loss_of_the_majority_loses_no_member(self) -> None:
+        member, watcher = self.joined('host1'), self.build()
+        lost = self.cluster.servers[:2]
+        for server in lost:
+            server.freeze()
+        try:
+            for call in (member.beat, watcher.view):
+                with self.assertRaises(exceptions.BackendUnavailableError):
+                    call()
+        finally:
+            for server in lost:
+                server.thaw()
+        self.until_answered(member.beat)
+        self.assertEqual({'host1'}, self.until_answered(watcher.view).hosts)
+
+    def test_client_that_reaches_one_server_only(self) -> None:
+        member = self.joined('host1', 0)
+        for reached in range(3):
+            names = [s.name for s in self.cluster.servers]
+            self.cluster.network.partition(
+                {''}, {n for i, n in enumerate(names) if i != reached}
+            )
+            self.until_answered(member.beat)
+            self.assertEqual({'host1'}, self.until_answered(member.view).hosts)
+
+    def test_slow_disks_delay_and_lose_nothing(self) -> None:
+        directory = databases.temporary_directory('strace')
+        member, watcher = self.joined('host1'), self.build()
+        server = self.cluster.leader()
+        server.keeps_data = True
+        server.restart()
+        self.until_answered(member.beat)
+        assert server.pid is not None
+        with slow_disk.SlowDisk(server.pid, 0.3, directory / 'log'):
+            self.until_answered(member.beat)
+            self.joined('host2')
+            self.assertEqual(
+                {'host1', 'host2'}, self.until_answered(watcher.view).hosts
+            )
+
+    def test_compaction_and_defragmentation_are_not_noticed(self) -> None:
+        watcher = self.build()
+        self.until(lambda: watcher.watch(5))
+        self.assertEqual(frozenset(), watcher.view().hosts)
+        for number in range(3):
+            member = self.joined(f'host{number}')
+            for server in self.cluster.servers:
+                self.compact(server)
+            member.beat()
+            self.until(lambda: watcher.watch(5))
+            self.assertEqual(number + 1, len(watcher.view().members))
+
+    def compact(self, server: etcd.Etcd) -> None:
+        """Compact all revisions, and defragment one server."""
+        url = f'http://127.0.0.1:{server.port}/v3'
+        newest = requests.post(
+            f'{url}/kv/range', json={'key': 'AA=='}, timeout=10
+        ).json()['header']['revision']
+        requests.post(
+            f'{url}/kv/compaction',
+            json={'revision': newest, 'physical': True},
+            timeout=10,
+        )
+        answer = requests.post(
+            f'{url}/maintenance/defragment', json={}, timeout=30
+        )
+        answer.raise_for_status()
