@@ -1,0 +1,120 @@
+"""Command line of the nemesis."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import random
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from benchmarks.nemesis import members, records, report
+from benchmarks.nemesis.cluster import Cluster
+from benchmarks.nemesis.faults import FAULTS
+from benchmarks.nemesis.operators import COMMANDS
+from benchmarks.nemesis.run import Run
+from benchmarks.nemesis.settings import Settings
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run, and print the report.
+
+    :returns: an exit code: 0 without a violation, 1 with one, 2 if the run
+        itself had a trouble.
+    """
+    parser = _parser()
+    options = parser.parse_args(argv)
+    # An end by SIGTERM cleans up as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
+    settings = Settings(
+        **{
+            name: value
+            for name, value in vars(options).items()
+            if name not in ('json', 'directory') and value is not None
+        }
+    )
+    directory = options.directory or pathlib.Path(
+        tempfile.mkdtemp(prefix='nemesis-')
+    )
+    directory.mkdir(parents=True, exist_ok=True)
+    directory.chmod(0o755)
+    _say(
+        f'seed {settings.seed}: {settings.records} and {settings.members}, '
+        f'{settings.minutes:g} minutes, files in {directory}'
+    )
+    with Cluster(directory, settings) as cluster:
+        run = Run(cluster)
+        run.run(_say)
+        found = report.figures(run)
+    (directory / 'report.json').write_text(report.as_json(found))
+    if options.json:
+        options.json.write_text(report.as_json(found))
+    _say(report.text(found))
+    if found['violations']:
+        return 1
+    if found['troubles']:
+        return 2
+    if not options.directory:
+        shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='python -m benchmarks.nemesis',
+        description='Random faults against real host processes, and a check '
+        'of the laws. The same seed gives the same schedule.',
+    )
+    parser.add_argument(
+        '--seed', type=int, default=random.SystemRandom().getrandbits(31)
+    )
+    parser.add_argument('--minutes', type=float, default=10)
+    parser.add_argument(
+        '--records', choices=sorted(records.RECORDS), default='postgresql'
+    )
+    parser.add_argument('--members', choices=members.NAMES, default='db')
+    parser.add_argument('--nodes', type=int)
+    parser.add_argument('--ttl', type=float, help='seconds')
+    parser.add_argument(
+        '--storm', type=float, help='seconds of faults in each round'
+    )
+    parser.add_argument(
+        '--pause', type=float, help='mean seconds between two faults'
+    )
+    parser.add_argument(
+        '--ask-interval',
+        type=float,
+        help='seconds between two questions to one guard',
+    )
+    parser.add_argument(
+        '--kinds',
+        type=lambda text: tuple(text.split(',')),
+        help='only these kinds of faults, separated by commas: '
+        + ', '.join(kind.name for kind in (*FAULTS, *COMMANDS)),
+    )
+    parser.add_argument(
+        '--broken',
+        choices=('fence', 'guard'),
+        help='break every host on purpose: there have to be violations',
+    )
+    parser.add_argument(
+        '--json', type=pathlib.Path, help='write the report to this file'
+    )
+    parser.add_argument(
+        '--directory',
+        type=pathlib.Path,
+        help='keep all files here; otherwise they are deleted after a run '
+        'without a violation',
+    )
+    return parser
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

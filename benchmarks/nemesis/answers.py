@@ -1,0 +1,88 @@
+"""Answers of the guards, read from the files of the drivers."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import pathlib
+
+from benchmarks.nemesis.hosts import HostProcess
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """A guard allowed to act on a node.
+
+    :param process: whose guard, with the number of its life.
+    :param begin: just before the question.
+    :param end: just after the answer.
+    """
+
+    process: str
+    name: str
+    host: str
+    begin: float
+    end: float
+    node: str
+
+    def text(self, origin: float) -> str:
+        """Return one line; times are relative to ``origin``."""
+        return (
+            f'{self.end - origin:9.2f} yes of {self.process} for {self.node}, '
+            f'asked {self.end - self.begin:.2f} s before'
+        )
+
+
+class Reader:
+    """Reads the files of all lives of all processes, as they grow.
+
+    :ivar outcomes: number of answers by outcome.
+    :ivar threads: threads of each process in its present life, and when.
+    :ivar errors: exceptions of the guards that are no refusals.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes: collections.Counter[str] = collections.Counter()
+        self.threads: dict[str, tuple[float, frozenset[str]]] = {}
+        self.errors: list[str] = []
+        self._offsets: dict[pathlib.Path, int] = {}
+
+    def read(self, one: HostProcess) -> list[Answer]:
+        """Return the permissions since the last call, oldest first."""
+        found = []
+        for path in list(one.answers):
+            for line in self._lines(path):
+                answer = self._take(one, path.stem, line)
+                if answer is not None:
+                    found.append(answer)
+            if path != one.answers[-1]:
+                one.answers.remove(path)
+        return sorted(found, key=lambda answer: answer.end)
+
+    def _lines(self, path: pathlib.Path) -> list[str]:
+        if not path.exists():
+            return []
+        with path.open('rb') as file:
+            file.seek(self._offsets.get(path, 0))
+            data = file.read()
+        # The last line may be unfinished.
+        data = data[: data.rfind(b'\n') + 1]
+        self._offsets[path] = self._offsets.get(path, 0) + len(data)
+        return data.decode(errors='replace').splitlines()
+
+    def _take(
+        self, one: HostProcess, process: str, line: str
+    ) -> Answer | None:
+        kind, _, rest = line.partition(' ')
+        words = rest.split()
+        if kind == 'yes':
+            self.outcomes['yes'] += 1
+            begin, end, node = float(words[0]), float(words[1]), words[2]
+            return Answer(process, one.name, one.host, begin, end, node)
+        if kind == 'count':
+            self.outcomes[words[0]] += int(words[1])
+        elif kind == 'threads' and process == one.login:
+            self.threads[one.name] = float(words[0]), frozenset(words[1:])
+        elif kind == 'error':
+            self.errors.append(f'{process}: {rest}')
+        return None

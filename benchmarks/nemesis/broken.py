@@ -1,0 +1,56 @@
+"""Guards that are broken on purpose, to prove that the checker notices.
+
+Applied inside a host process, before its program starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ironic_ownership.contracts import model
+from ironic_ownership.db import transaction
+from ironic_ownership.engine.host import action_guard, refresh
+from ironic_ownership.engine.membership import fence, local_member
+
+
+def break_fence() -> None:
+    """Never let the right to act end, and ignore all epochs."""
+    extend = fence.Fence.extend
+
+    def extend_forever(
+        self: fence.Fence, beat_started: float, epoch: int
+    ) -> None:
+        if not self.may_act:
+            extend(self, beat_started + 1e9, epoch)
+
+    _replace(fence.Fence, 'extend', extend_forever)
+    _replace(fence.Fence, 'drop', _nothing)
+    _replace(local_member.LocalMember, 'lose_epoch', _nothing)
+    _replace(transaction, 'check_right', _nothing)
+    _replace(refresh, '_check_epoch', _nothing)
+
+
+def break_guard() -> None:
+    """Allow to act on every node that Ironic has."""
+
+    def allow(self: action_guard.Guard, uuid: str) -> model.Node | None:
+        return self.context.ports.source.get(uuid)
+
+    _replace(action_guard.Guard, 'check', allow)
+
+
+BREAKAGES: Mapping[str, Callable[[], None]] = {
+    'fence': break_fence,
+    'guard': break_guard,
+}
+"""Each breakage by its name."""
+
+
+def _replace(owner: object, name: str, value: object) -> None:
+    if not hasattr(owner, name):
+        raise AttributeError(f'{owner} has no {name} to break')
+    setattr(owner, name, value)
+
+
+def _nothing(*args: object, **options: object) -> None:
+    pass

@@ -1,0 +1,245 @@
+"""A deployment on real servers: Ironic, records, members and services."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import subprocess
+import sys
+import threading
+import types
+from typing import Self
+
+from benchmarks.nemesis import members, records
+from benchmarks.nemesis.hosts import PATHS, HostProcess
+from benchmarks.nemesis.settings import Settings
+from lab import enrolment, ironic, proxy
+
+HOSTS = ('ha', 'hb', 'hc', 'hd')
+"""The services, which share all nodes on a ring."""
+
+STANDBYS = ('ha', 'hb')
+"""The services with two processes."""
+
+_COMMAND_TIMEOUT = 150
+
+
+class Cluster:
+    """Everything that runs, started and ended as a context.
+
+    :param directory: an existing directory for all files.
+    :ivar processes: the host processes, by name.
+    :ivar nodes: uuids of the nodes in Ironic that the run knows of.
+    """
+
+    def __init__(self, directory: pathlib.Path, settings: Settings) -> None:
+        self.directory = directory
+        self.settings = settings
+        self.ironic = ironic.Ironic(directory / 'ironic')
+        self.enrolment = enrolment.Enrolment(self.ironic, repeatable=True)
+        (directory / 'records').mkdir()
+        (directory / 'records').chmod(0o755)
+        self.records = records.RECORDS[settings.records](directory / 'records')
+        self.members = members.build(
+            settings.members, directory / 'members', self.records
+        )
+        self.processes: dict[str, HostProcess] = {}
+        self._stack = contextlib.ExitStack()
+        self._nodes_file = directory / 'nodes'
+        self._nodes_lock = threading.Lock()
+        self._hot: list[str] = []
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: types.TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def _start(self) -> None:
+        stack = self._stack
+        stack.callback(self.ironic.stop)
+        self.ironic.start()
+        self.enrolment.enrol(
+            self.settings.nodes, instance_share=self.settings.deployed
+        )
+        stack.callback(self.records.stop)
+        self.records.start()
+        stack.callback(self.members.stop)
+        self.members.start()
+        self.operator_file.write_text(self._operator_text())
+        self._upgrade_schema()
+        self.records.note_writers()
+        for host in HOSTS:
+            self._add(host, host)
+        for host in STANDBYS:
+            self._add(f'{host}2', host)
+        self.ask_for([])
+        for one in self.processes.values():
+            one.start()
+
+    def _add(self, name: str, host: str) -> None:
+        number = len(self.processes)
+        paths = {
+            'records': self._proxies(self.records.ports, number),
+            'members': self._proxies(self.members.ports),
+            'ironic': [proxy.Proxy(self.ironic.port)],
+        }
+        settings = self.settings
+        one = HostProcess(
+            name,
+            host,
+            self.directory,
+            paths,
+            self._text,
+            [
+                f'--nodes={self._nodes_file}',
+                f'--interval={settings.ask_interval}',
+                f'--broken={settings.broken}',
+            ],
+        )
+        self.processes[name] = one
+        self._stack.callback(one.close)
+
+    @staticmethod
+    def _proxies(
+        ports: members.Sequence[int], first: int | None = None
+    ) -> list[proxy.Proxy]:
+        """Make the proxies of one path.
+
+        :param first: number of the only server that is used, of several.
+        """
+        if ports and first is not None:
+            ports = [ports[first % len(ports)]]
+        return [proxy.Proxy(port) for port in ports]
+
+    @property
+    def operator_file(self) -> pathlib.Path:
+        """The configuration of the operator's commands."""
+        return self.directory / 'operator.conf'
+
+    def _text(self, one: HostProcess) -> str:
+        settings = self.settings
+        ports = {path: [p.port for p in one.paths[path]] for path in PATHS}
+        records_port = ports['records'][0] if ports['records'] else None
+        parts: list[members.Sections] = [
+            {
+                'DEFAULT': {'host': one.host, 'log_file': one.log},
+                'ownership': {
+                    'policies': 'peer_list',
+                    'refresh_interval': settings.refresh_interval,
+                    'recheck_interval': 5,
+                },
+                'membership': {
+                    'heartbeat_interval': settings.heartbeat_interval,
+                    'member_ttl': settings.ttl,
+                    'fence_margin': 1,
+                },
+                'database': {
+                    'connection': self.records.url(one.login, records_port)
+                },
+                'ironic': {
+                    'peer_list': ','.join(HOSTS),
+                    'auth_type': 'none',
+                    'endpoint_override': (
+                        f'http://127.0.0.1:{ports["ironic"][0]}'
+                    ),
+                },
+            },
+            self.members.sections(one.login, ports['members']),
+            one.changed,
+        ]
+        return _text_of(parts)
+
+    def _operator_text(self) -> str:
+        parts: list[members.Sections] = [
+            {
+                'DEFAULT': {'host': 'operator'},
+                'ownership': {'policies': 'peer_list'},
+                'membership': {
+                    'heartbeat_interval': self.settings.heartbeat_interval,
+                    'member_ttl': self.settings.ttl,
+                    'fence_margin': 1,
+                },
+                'database': {'connection': self.records.url('operator')},
+                'ironic': {
+                    'peer_list': ','.join(HOSTS),
+                    'auth_type': 'none',
+                    'endpoint_override': self.ironic.endpoint,
+                },
+            },
+            self.members.sections('operator', self.members.ports),
+        ]
+        return _text_of(parts)
+
+    def _upgrade_schema(self) -> None:
+        self._run(
+            'from ironic_ownership.cmd.dbsync import main', 'upgrade'
+        ).check_returncode()
+
+    def operate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of the operator's command line.
+
+        :raises subprocess.TimeoutExpired: if it does not end.
+        """
+        return self._run(
+            'from ironic_ownership.cmd.cli import main', *arguments
+        )
+
+    def _run(
+        self, imported: str, *arguments: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [
+                *(sys.executable, '-c'),
+                f'import sys; {imported}; sys.exit(main())',
+                *('--config-file', str(self.operator_file), *arguments),
+            ],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_COMMAND_TIMEOUT,
+            check=False,
+        )
+
+    def uuids(self) -> list[str]:
+        """Return the uuids of all nodes in Ironic, in a stable order."""
+        with self.ironic.sql() as database:
+            return [
+                row['uuid']
+                for row in database.execute(
+                    'SELECT uuid FROM nodes ORDER BY uuid'
+                )
+            ]
+
+    def ask_for(self, hot: list[str]) -> None:
+        """Let all drivers ask for some nodes more often than for others."""
+        with self._nodes_lock:
+            self._hot = [*hot, *(u for u in self._hot if u not in hot)][:6]
+            uuids = self.uuids()
+            first = [uuid for uuid in self._hot if uuid in uuids]
+            rest = [uuid for uuid in uuids if uuid not in first]
+            new = self._nodes_file.with_suffix('.new')
+            new.write_text('\n'.join([*first, *rest]) + '\n')
+            new.rename(self._nodes_file)
+
+
+def _text_of(parts: list[members.Sections]) -> str:
+    merged: dict[str, dict[str, object]] = {}
+    for part in parts:
+        for group, options in part.items():
+            merged.setdefault(group, {}).update(options)
+    lines = []
+    for group, options in merged.items():
+        lines.append(f'[{group}]')
+        lines += [f'{name} = {value}' for name, value in options.items()]
+    return '\n'.join([*lines, ''])

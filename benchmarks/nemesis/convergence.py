@@ -1,0 +1,112 @@
+"""State of the deployment after the faults: all that has to be true then."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Mapping, Sequence
+
+from tooz import hashring
+
+from benchmarks.nemesis import clock
+from benchmarks.nemesis.answers import Reader
+from benchmarks.nemesis.cluster import HOSTS, Cluster
+from benchmarks.nemesis.hosts import LIVING
+from benchmarks.nemesis.observer import Observer, Snapshot
+
+_MICROVERSION = {'X-OpenStack-Ironic-API-Version': '1.82'}
+_PARTITIONS = 2**5
+_FRESH = 15.0
+"""Seconds after which a list of threads is too old."""
+
+
+class Convergence:
+    """Compares records, Ironic and processes with what has to be."""
+
+    def __init__(
+        self, cluster: Cluster, observer: Observer, reader: Reader
+    ) -> None:
+        self._cluster = cluster
+        self._observer = observer
+        self._reader = reader
+
+    def problems(self) -> list[str]:
+        """Return what is not yet as it has to be."""
+        nodes = self._nodes()
+        snapshot = self._observer.read()
+        return [
+            *self._processes(),
+            *self._services(snapshot),
+            *self._ownership(nodes, snapshot),
+        ]
+
+    def _nodes(self) -> Mapping[str, str | None]:
+        """Return the instance of each node, as Ironic's API has them."""
+        request = urllib.request.Request(
+            f'{self._cluster.ironic.endpoint}/v1/nodes'
+            '?fields=uuid,instance_uuid&limit=1000',
+            headers=_MICROVERSION,
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            nodes = json.load(answer)['nodes']
+        return {node['uuid']: node['instance_uuid'] for node in nodes}
+
+    def _processes(self) -> list[str]:
+        found = []
+        active = set()
+        for one in self._cluster.processes.values():
+            at, names = self._reader.threads.get(one.name, (0.0, frozenset()))
+            if not one.is_running:
+                found.append(f'process {one.name} has ended')
+            elif clock.now() - at > _FRESH:
+                found.append(f'process {one.name} does not answer')
+            elif names >= LIVING:
+                active.add(one.host)
+            else:
+                missing = ', '.join(sorted(LIVING - names))
+                found.append(f'process {one.name} has no thread {missing}')
+        return found
+
+    def _services(self, snapshot: Snapshot) -> list[str]:
+        found = []
+        for host in HOSTS:
+            row = snapshot.services.get(host)
+            if row is None or row.fenced or row.forced_down or row.disabled:
+                found.append(f'service {host} may not act: {row}')
+        return found
+
+    def _ownership(
+        self, nodes: Mapping[str, str | None], snapshot: Snapshot
+    ) -> list[str]:
+        found = []
+        ring = hashring.HashRing(HOSTS, partitions=_PARTITIONS)
+        for uuid, instance in nodes.items():
+            owner = snapshot.owners.get(uuid)
+            expected = sorted(ring.get_nodes(uuid.encode('utf-8')))
+            if instance is not None:
+                expected = list(HOSTS)
+            if owner not in expected:
+                found.append(f'node {uuid} belongs to {owner}: {expected}')
+            kept = snapshot.instances.get(uuid, (None, None))
+            if kept != (instance, owner if instance else None):
+                found.append(f'node {uuid} has {instance}, on record {kept}')
+        for uuid in snapshot.owners.keys() - nodes.keys():
+            found.append(
+                f'node {uuid} has a record of {snapshot.owners[uuid]}, and '
+                'does not exist'
+            )
+        return found
+
+
+def changes(before: Snapshot, after: Snapshot) -> Sequence[str]:
+    """Return what changed although nothing happened."""
+    found = [
+        f'node {uuid}: {owner} became {after.owners.get(uuid)}'
+        for uuid, owner in before.owners.items()
+        if after.owners.get(uuid) != owner
+    ]
+    for host, row in before.services.items():
+        now = after.services.get(host)
+        if now is None or now.epoch != row.epoch:
+            found.append(f'service {host}: {row} became {now}')
+    return found

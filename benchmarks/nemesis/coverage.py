@@ -1,0 +1,58 @@
+"""Time for which nodes were without a service that may act on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from benchmarks.nemesis.observer import Snapshot
+
+
+class Coverage:
+    """Follows each node from snapshot to snapshot.
+
+    :param present: returns the nodes that Ironic has.
+    :param serving: returns the services with a process that can work.
+    :ivar longest: seconds for which a free node was unserved, at most.
+    :ivar longest_deployed: the same of a node with an instance, which waits
+        for its own service or for an operator.
+    """
+
+    def __init__(
+        self,
+        present: Callable[[], Collection[str]],
+        serving: Callable[[], Collection[str]],
+    ) -> None:
+        self._present = present
+        self._serving = serving
+        self._since: dict[str, float] = {}
+        self.longest = 0.0
+        self.longest_deployed = 0.0
+        self.longest_node = ''
+        self.longest_at = 0.0
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Take a snapshot into account."""
+        present = set(self._present())
+        serving = {
+            host
+            for host in self._serving()
+            if (row := snapshot.services.get(host)) is not None
+            and not (row.fenced or row.forced_down)
+        }
+        for node in present:
+            if snapshot.owners.get(node) in serving:
+                self._since.pop(node, None)
+            else:
+                self._note(node, snapshot)
+        for node in self._since.keys() - present:
+            del self._since[node]
+
+    def _note(self, node: str, snapshot: Snapshot) -> None:
+        since = self._since.setdefault(node, snapshot.at)
+        length = snapshot.at - since
+        if node in snapshot.instances:
+            self.longest_deployed = max(self.longest_deployed, length)
+        elif length > self.longest:
+            self.longest = length
+            self.longest_node = node
+            self.longest_at = since

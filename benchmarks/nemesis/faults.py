@@ -1,0 +1,264 @@
+"""Faults of processes, networks and servers; reloads."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+
+from benchmarks.nemesis.cluster import HOSTS
+from benchmarks.nemesis.schedule import Kind, Planned
+from benchmarks.nemesis.storm import Fault, Storm
+from lab import process, proxy, server
+
+
+@contextlib.contextmanager
+def kill(storm: Storm, planned: Planned) -> Iterator[None]:
+    """SIGKILL a process, and start it again later."""
+    one = planned.choose(0, storm.running())
+    with storm.taken(one.name), storm.noted('kill', one.name):
+        one.kill()
+        yield
+        one.start()
+
+
+@contextlib.contextmanager
+def stop(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Stop a process with SIGTERM, and start it again later."""
+    one = planned.choose(0, storm.running())
+    with storm.taken(one.name), storm.noted('stop', one.name):
+        one.stop()
+        yield
+        one.start()
+
+
+@contextlib.contextmanager
+def freeze(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Freeze a process with SIGSTOP, shorter or longer than its lease."""
+    one = planned.choose(0, storm.running())
+    with storm.taken(one.name), storm.noted('freeze', one.name):
+        one.freeze()
+        try:
+            yield
+        finally:
+            one.thaw()
+
+
+@contextlib.contextmanager
+def cut(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Reset the connections of one path, and refuse new ones."""
+    with _path(storm, planned, 'cut') as proxies:
+        for one in proxies:
+            one.cut()
+        yield
+
+
+@contextlib.contextmanager
+def silence(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Swallow all data of one path."""
+    with _path(storm, planned, 'silence') as proxies:
+        for one in proxies:
+            one.silence()
+        yield
+
+
+@contextlib.contextmanager
+def slow(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Delay everything that a process sends to records or members."""
+    with _path(storm, planned, 'slow') as proxies:
+        for one in proxies:
+            one.delay(0.05 + planned.draws[2] % 20 / 10)
+        yield
+
+
+@contextlib.contextmanager
+def slow_ironic(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Let one service wait for Ironic, up to half a minute a request."""
+    one = planned.choose(0, storm.running())
+    target = f'{one.name}/ironic'
+    with storm.taken(target), storm.noted('slow', target):
+        for path in one.paths['ironic']:
+            path.delay(1 + planned.draws[1] % 30)
+        try:
+            yield
+        finally:
+            for path in one.paths['ironic']:
+                path.forward()
+
+
+@contextlib.contextmanager
+def records_restart(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Stop a server of the records for a while."""
+    target = planned.choose(0, storm.cluster.records.servers)
+    with (
+        storm.taken('records'),
+        storm.noted('server-stop', 'records', target.title),
+    ):
+        target.stop()
+        yield
+        _start(target)
+
+
+@contextlib.contextmanager
+def records_kill(storm: Storm, planned: Planned) -> Iterator[None]:
+    """SIGKILL a server of the records, and start it again."""
+    target = planned.choose(0, storm.cluster.records.servers)
+    with (
+        storm.taken('records'),
+        storm.noted('server-kill', 'records', target.title),
+    ):
+        target.kill()
+        yield
+        _start(target)
+
+
+@contextlib.contextmanager
+def records_freeze(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Freeze a server of the records; connections stay open."""
+    target = planned.choose(0, storm.cluster.records.servers)
+    with (
+        storm.taken('records'),
+        storm.noted('server-freeze', 'records', target.title),
+        _frozen(target),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def members_restart(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Stop a server of the members for a while."""
+    target = planned.choose(0, storm.cluster.members.servers)
+    with (
+        storm.taken('members'),
+        storm.noted('server-stop', 'members', target.title),
+    ):
+        target.stop()
+        yield
+        _start(target)
+
+
+@contextlib.contextmanager
+def members_kill(storm: Storm, planned: Planned) -> Iterator[None]:
+    """SIGKILL a server of the members, and start it again."""
+    target = planned.choose(0, storm.cluster.members.servers)
+    with (
+        storm.taken('members'),
+        storm.noted('server-kill', 'members', target.title),
+    ):
+        target.kill()
+        yield
+        _start(target)
+
+
+@contextlib.contextmanager
+def members_freeze(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Freeze a server of the members; connections stay open."""
+    target = planned.choose(0, storm.cluster.members.servers)
+    with (
+        storm.taken('members'),
+        storm.noted('server-freeze', 'members', target.title),
+        _frozen(target),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def reload_intervals(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Change the intervals of one process by SIGHUP."""
+    settings = storm.cluster.settings
+    faster = settings.heartbeat_interval * (0.6, 1.3)[planned.draws[1] % 2]
+    changes: tuple[tuple[str, str, object], ...] = (
+        ('membership', 'heartbeat_interval', max(0.5, faster)),
+        ('ownership', 'refresh_interval', 1 + planned.draws[3] % 5),
+    )
+    group, name, value = planned.choose(2, changes)
+    with _changed(storm, planned, {group: {name: value}}):
+        yield
+
+
+@contextlib.contextmanager
+def reload_peers(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Take one service out of the peer list of one process by SIGHUP."""
+    left = planned.choose(1, HOSTS)
+    peers = ','.join(host for host in HOSTS if host != left)
+    with _changed(storm, planned, {'ironic': {'peer_list': peers}}):
+        yield
+
+
+@contextlib.contextmanager
+def _changed(
+    storm: Storm,
+    planned: Planned,
+    options: Mapping[str, Mapping[str, object]],
+) -> Iterator[None]:
+    one = planned.choose(0, storm.running())
+    with (
+        storm.taken(f'{one.name}/options'),
+        storm.noted('reload', one.name, str(dict(options))),
+    ):
+        life = one.life
+        one.changed.update({k: dict(v) for k, v in options.items()})
+        one.reload()
+        yield
+        if one.life == life:
+            one.changed.clear()
+            one.reload()
+
+
+@contextlib.contextmanager
+def _path(
+    storm: Storm, planned: Planned, kind: str
+) -> Iterator[list[proxy.Proxy]]:
+    one = planned.choose(0, storm.running())
+    paths = sorted(name for name, proxies in one.paths.items() if proxies)
+    if kind == 'slow':
+        paths.remove('ironic')  # which has a fault of its own
+    path = planned.choose(1, paths)
+    target = f'{one.name}/{path}'
+    with storm.taken(target), storm.noted(kind, target):
+        try:
+            yield list(one.paths[path])
+        finally:
+            for each in one.paths[path]:
+                each.forward()
+
+
+@contextlib.contextmanager
+def _frozen(target: server.Server) -> Iterator[None]:
+    target.freeze()
+    try:
+        yield
+    finally:
+        target.thaw()
+
+
+def _start(target: server.Server) -> None:
+    # After a SIGKILL the children of a server may block its return.
+    for attempt in range(5):
+        try:
+            target.start()
+        except process.LabError:
+            if attempt == 4:
+                raise
+        else:
+            return
+
+
+FAULTS: Mapping[Kind, Fault] = {
+    Kind('kill', 3, 0.1, 15): kill,
+    Kind('stop', 2, 0.1, 10): stop,
+    Kind('freeze-short', 2, 0.5, 5): freeze,
+    Kind('freeze-long', 3, 9, 20): freeze,
+    Kind('cut', 3, 1, 20): cut,
+    Kind('silence', 3, 1, 20): silence,
+    Kind('slow', 2, 2, 20): slow,
+    Kind('slow-ironic', 2, 5, 40): slow_ironic,
+    Kind('records-stop', 1, 0.1, 8): records_restart,
+    Kind('records-kill', 0.5, 0.1, 5): records_kill,
+    Kind('records-freeze', 1, 1, 12): records_freeze,
+    Kind('members-stop', 1, 0.1, 8): members_restart,
+    Kind('members-kill', 0.5, 0.1, 5): members_kill,
+    Kind('members-freeze', 1, 1, 12): members_freeze,
+    Kind('reload-intervals', 2, 1, 20): reload_intervals,
+    Kind('reload-peers', 2, 1, 20): reload_peers,
+}
+"""Each kind of fault, and what it does."""

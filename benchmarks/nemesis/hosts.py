@@ -1,0 +1,126 @@
+"""Host processes of the run, each with network paths of its own."""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from lab import process, proxy
+
+Sections = Mapping[str, Mapping[str, object]]
+
+PATHS = ('records', 'members', 'ironic')
+"""The network paths of a process that may fail one by one."""
+
+LIVING = frozenset(('heartbeat', 'take-over', 'refresh'))
+"""Threads without which an active process does nothing."""
+
+
+class HostProcess:
+    """One process of a service, in one life after the other.
+
+    :param name: of this process; several may serve one host.
+    :param directory: for its files.
+    :param paths: proxies by the name of the path.
+    :param text: of its configuration, for one life.
+    :param driver: arguments of the driver, besides those of the answers.
+    :ivar changed: options that a reload has changed, by group.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        host: str,
+        directory: pathlib.Path,
+        paths: Mapping[str, Sequence[proxy.Proxy]],
+        text: Callable[[HostProcess], str],
+        driver: Sequence[str],
+    ) -> None:
+        self.name, self.host = name, host
+        self.paths = paths
+        self.changed: dict[str, dict[str, object]] = {}
+        self.life = 0
+        self.answers: list[pathlib.Path] = []
+        self.wanted = False
+        """Whether it is to run, when no fault prevents it."""
+        self._directory = directory
+        self._text = text
+        self._driver = driver
+        self._process: process.Process | None = None
+
+    @property
+    def login(self) -> str:
+        """The name of this life, under which it writes records."""
+        return f'{self.name}_{self.life}'
+
+    @property
+    def is_running(self) -> bool:
+        """True if its present life has not ended."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def log(self) -> pathlib.Path:
+        """The log of all its lives."""
+        return self._directory / f'{self.name}.log'
+
+    def start(self) -> None:
+        """Begin a new life."""
+        self.life += 1
+        self.wanted = True
+        self.changed.clear()
+        answers = self._directory / f'{self.login}.answers'
+        self.answers.append(answers)
+        self.write_configuration()
+        self._process = process.Process(
+            [
+                *(sys.executable, '-m', 'benchmarks.nemesis.driver'),
+                *(f'--answers={answers}', *self._driver),
+                f'--config-file={self._directory / self.name}.conf',
+            ],
+            self._directory / f'{self.name}.out',
+            cwd=pathlib.Path(__file__).resolve().parents[2],
+        ).start()
+
+    def write_configuration(self) -> None:
+        """Write the configuration file, without the process noticing."""
+        path = self._directory / f'{self.name}.conf'
+        new = path.with_suffix('.new')
+        new.write_text(self._text(self))
+        new.rename(path)
+
+    def reload(self) -> None:
+        """Write the configuration file and send SIGHUP."""
+        self.write_configuration()
+        self._signal(signal.SIGHUP)
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        if self._process is not None:
+            self._process.kill()
+
+    def stop(self) -> None:
+        """End it with SIGTERM, and with SIGKILL if that does nothing."""
+        if self._process is not None:
+            self._process.stop(timeout=40)
+
+    def freeze(self) -> None:
+        """Stop all its threads with SIGSTOP."""
+        if self._process is not None:
+            self._process.freeze()
+
+    def thaw(self) -> None:
+        """Let it continue."""
+        self._signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        """End it, and its paths."""
+        self.kill()
+        for proxies in self.paths.values():
+            for one in proxies:
+                one.close()
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None:
+            self._process.signal(number)

@@ -1,0 +1,123 @@
+"""Stores of the members: servers, and the options of a host."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from benchmarks.nemesis import records
+from lab import etcd, memcached, redis, server, zookeeper
+
+Sections = Mapping[str, Mapping[str, object]]
+
+
+class Store(Protocol):
+    """One store, and how hosts reach it."""
+
+    @property
+    def servers(self) -> Sequence[server.Server]:
+        """The servers that may fail, besides those of the records."""
+
+    @property
+    def ports(self) -> Sequence[int]:
+        """The ports of its servers; none if there is no network."""
+
+    def start(self) -> None:
+        """Start the servers."""
+
+    def stop(self) -> None:
+        """Stop the servers."""
+
+    def sections(self, process: str, ports: Sequence[int]) -> Sections:
+        """Return the options of a host.
+
+        :param ports: where it reaches the servers, in their order.
+        """
+
+
+class InRecords:
+    """Heartbeats in the database of the records, on a path of their own."""
+
+    servers: Sequence[server.Server] = ()
+
+    def __init__(self, database: records.Records) -> None:
+        self._database = database
+
+    @property
+    def ports(self) -> Sequence[int]:
+        """The ports of the records' servers."""
+        return self._database.ports
+
+    def start(self) -> None:
+        """Do nothing: the records run."""
+
+    def stop(self) -> None:
+        """Do nothing: the records are stopped by themselves."""
+
+    def sections(self, process: str, ports: Sequence[int]) -> Sections:
+        """Name the backend, and its path to the records."""
+        found: dict[str, dict[str, object]] = {'ownership': {'backend': 'db'}}
+        if ports:
+            url = self._database.url(process, ports[0])
+            found['backend_db'] = {'connection': url}
+        return found
+
+
+class Coordination:
+    """A coordination service, through tooz."""
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        build: Callable[[pathlib.Path], CoordinationServer],
+    ) -> None:
+        directory.mkdir()
+        directory.chmod(0o755)
+        self._server = build(directory)
+        self.servers: Sequence[server.Server] = [self._server]
+
+    @property
+    def ports(self) -> Sequence[int]:
+        """The port of the server."""
+        return [self._server.port]
+
+    def start(self) -> None:
+        """Start the server."""
+        self._server.start()
+
+    def stop(self) -> None:
+        """Stop the server."""
+        self._server.stop()
+
+    def sections(self, process: str, ports: Sequence[int]) -> Sections:
+        """Name the backend and the path to the server."""
+        url = self._server.url.replace(f':{self._server.port}', f':{ports[0]}')
+        return {
+            'ownership': {'backend': 'tooz'},
+            'backend_tooz': {'backend_url': url},
+        }
+
+
+CoordinationServer = (
+    etcd.Etcd | zookeeper.ZooKeeper | redis.Redis | memcached.Memcached
+)
+
+_SERVERS: Mapping[str, Callable[[pathlib.Path], CoordinationServer]] = {
+    'etcd': etcd.Etcd,
+    'zookeeper': zookeeper.ZooKeeper,
+    'redis': redis.Redis,
+    'memcached': memcached.Memcached,
+}
+
+NAMES = ('db', *_SERVERS)
+"""Each store by its name on the command line."""
+
+
+def build(
+    name: str, directory: pathlib.Path, database: records.Records
+) -> Store:
+    """Return the store, not started."""
+    if name == 'db':
+        return InRecords(database)
+    return Coordination(directory, _SERVERS[name])

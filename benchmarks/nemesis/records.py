@@ -1,0 +1,170 @@
+"""Databases of the records: servers, URLs and a plain connection."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import pathlib
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import psycopg2
+import psycopg2.extensions
+import pymysql
+
+from lab import mariadb, postgresql, server
+
+Row = tuple[Any, ...]
+_NAME = 'ownership'
+_TIMEOUT = 5
+
+
+class Records(abc.ABC):
+    """The database of one run.
+
+    :param directory: an existing directory for its files.
+    :cvar writer: SQL of the name under which a process is connected.
+    """
+
+    writer: str | None = None
+    ordered_by = 'id'
+    """Order of the events in which one follows from the others."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        self.servers: Sequence[server.Server] = ()
+
+    @property
+    def ports(self) -> Sequence[int]:
+        """The ports of its servers; none if it is a file."""
+        return [one.port for one in self.servers]
+
+    @abc.abstractmethod
+    def start(self) -> None:
+        """Start the servers, and create an empty database."""
+
+    @abc.abstractmethod
+    def url(self, process: str, port: int | None = None) -> str:
+        """Return SQLAlchemy's URL for one process.
+
+        :param port: where it connects to; the first server if not given.
+        """
+
+    @abc.abstractmethod
+    def connect(self) -> Any:
+        """Return a new DB-API connection to the first server."""
+
+    def note_writers(self) -> None:
+        """Let the server note who writes each event, if it knows."""
+        if self.writer:
+            with self.reading() as read:
+                read(
+                    'ALTER TABLE events ADD COLUMN written_by VARCHAR(128) '
+                    f'DEFAULT ({self.writer})'
+                )
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Callable[[str], list[Row]]]:
+        """Open one transaction; what it yields runs a statement."""
+        with contextlib.closing(self.connect()) as connection:
+
+            def run(statement: str) -> list[Row]:
+                cursor = connection.cursor()
+                cursor.execute(statement)
+                return list(cursor.fetchall()) if cursor.description else []
+
+            yield run
+            connection.commit()
+
+    def stop(self) -> None:
+        """Stop the servers."""
+        for one in self.servers:
+            one.stop()
+
+
+class SQLite(Records):
+    """A file, without a server that could fail."""
+
+    def start(self) -> None:
+        """Do nothing: the schema's creation makes the file."""
+
+    def url(self, process: str, port: int | None = None) -> str:
+        """Return the same URL for all processes."""
+        return f'sqlite:///{self.directory}/records.sqlite'
+
+    def connect(self) -> Any:
+        """Open the file."""
+        path = self.directory / 'records.sqlite'
+        return sqlite3.connect(path, timeout=_TIMEOUT)
+
+
+class PostgreSQL(Records):
+    """One PostgreSQL server."""
+
+    writer = "current_setting('application_name')"
+
+    def start(self) -> None:
+        """Start the server."""
+        started = postgresql.PostgreSQL(self.directory)
+        self.servers = [started.start()]
+        started.create_database(_NAME)
+
+    def url(self, process: str, port: int | None = None) -> str:
+        """Name the process as the application."""
+        return (
+            f'postgresql+psycopg2://postgres@127.0.0.1:'
+            f'{port or self.ports[0]}/{_NAME}?application_name={process}'
+        )
+
+    def connect(self) -> Any:
+        """Connect; each transaction sees one snapshot."""
+        connection = psycopg2.connect(
+            host='127.0.0.1',
+            port=self.ports[0],
+            user='postgres',
+            dbname=_NAME,
+            connect_timeout=_TIMEOUT,
+        )
+        connection.set_session(
+            psycopg2.extensions.ISOLATION_LEVEL_REPEATABLE_READ
+        )
+        return connection
+
+
+class MariaDB(Records):
+    """One MariaDB server."""
+
+    writer = "substring_index(user(), '@', 1)"
+
+    def start(self) -> None:
+        """Start the server."""
+        started = mariadb.MariaDB(self.directory)
+        self.servers = [started.start()]
+        started.create_database(_NAME)
+
+    def url(self, process: str, port: int | None = None) -> str:
+        """Name the process as the user; the server asks for no password."""
+        return (
+            f'mysql+pymysql://{process}@127.0.0.1:{port or self.ports[0]}/'
+            f'{_NAME}?charset=utf8mb4'
+        )
+
+    def connect(self) -> Any:
+        """Connect; each transaction sees one snapshot."""
+        return pymysql.connect(
+            host='127.0.0.1',
+            port=self.ports[0],
+            user='checker',
+            database=_NAME,
+            connect_timeout=_TIMEOUT,
+            read_timeout=_TIMEOUT,
+        )
+
+
+RECORDS: Mapping[str, Callable[[pathlib.Path], Records]] = {
+    'sqlite': SQLite,
+    'postgresql': PostgreSQL,
+    'mariadb': MariaDB,
+}
+"""Each database by its name on the command line."""

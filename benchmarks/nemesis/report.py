@@ -1,0 +1,95 @@
+"""Report of a run, as text and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from benchmarks.nemesis import clock
+from benchmarks.nemesis.run import Run
+
+_SHOWN = 20
+
+
+def figures(run: Run) -> dict[str, Any]:
+    """Return everything that the report shows; see the documentation."""
+    journal, origin = run.journal, run.journal.origin
+    return {
+        'settings': dataclasses.asdict(run.settings),
+        'seconds': round(clock.now() - origin, 1),
+        'rounds': run.rounds,
+        'faults': dict(sorted(journal.counts.items())),
+        'skipped': dict(sorted(journal.skipped.items())),
+        'answers': dict(sorted(run.reader.outcomes.items())),
+        'permissions_checked': run.permissions.checked,
+        'events': run.history.count,
+        'registrations': dict(sorted(run.history.registrations.items())),
+        'snapshots': run.observer.snapshots,
+        'longest': {
+            'free_node_unserved': round(run.coverage.longest, 2),
+            'deployed_node_unserved': round(run.coverage.longest_deployed, 2),
+            'permission_after_loss': round(run.permissions.longest_overrun, 2),
+            'convergence': round(run.longest_convergence, 2),
+            'without_snapshot': round(run.observer.longest_gap, 2),
+        },
+        'longest_unserved': {
+            'node': run.coverage.longest_node,
+            'since': round(run.coverage.longest_at - origin, 2),
+        },
+        'troubles': run.storm.troubles,
+        'violations': [
+            {
+                'at': round(one.at - origin, 2),
+                'law': one.law,
+                'text': one.text,
+                'node': one.node,
+                'time_line': list(one.context),
+            }
+            for one in run.findings.all
+        ],
+        'violations_not_listed': run.findings.dropped,
+    }
+
+
+def text(found: dict[str, Any]) -> str:
+    """Return the report for people."""
+    settings = found['settings']
+    lines = [
+        f'nemesis: records in {settings["records"]}, members in '
+        f'{settings["members"]}, seed {settings["seed"]}'
+        + (f', BROKEN {settings["broken"]}' if settings['broken'] else ''),
+        f'{found["rounds"]} rounds in {found["seconds"] / 60:.1f} minutes',
+        '',
+        *_table('faults', found['faults']),
+        *_table('skipped', found['skipped']),
+        *_table('answers of guards', found['answers']),
+        *_table('registrations', found['registrations']),
+        *_table('longest, in seconds', found['longest']),
+        f'permissions checked: {found["permissions_checked"]}',
+        f'events replayed: {found["events"]}',
+        f'snapshots: {found["snapshots"]}',
+        f'troubles of the run itself: {len(found["troubles"])}',
+        *(f'  {one}' for one in found['troubles'][:_SHOWN]),
+        f'violations: {len(found["violations"])}',
+    ]
+    for one in found['violations'][:_SHOWN]:
+        lines += ['', f'{one["at"]:9.2f} {one["law"]}: {one["text"]}']
+        lines += [f'    {line}' for line in one['time_line']]
+    return '\n'.join(lines)
+
+
+def as_json(found: dict[str, Any]) -> str:
+    """Return the report for programs."""
+    return json.dumps(found, indent=1)
+
+
+def _table(title: str, counts: dict[str, Any]) -> list[str]:
+    if not counts:
+        return []
+    width = max(map(len, counts))
+    return [
+        f'{title}:',
+        *(f'  {name:<{width}}  {count}' for name, count in counts.items()),
+        '',
+    ]

@@ -1,0 +1,240 @@
+"""One run: rounds of faults and quiet, and the check of each round."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+
+from benchmarks.nemesis import clock, convergence, schedule
+from benchmarks.nemesis.answers import Answer, Reader
+from benchmarks.nemesis.cluster import HOSTS, Cluster
+from benchmarks.nemesis.convergence import Convergence
+from benchmarks.nemesis.coverage import Coverage
+from benchmarks.nemesis.faults import FAULTS
+from benchmarks.nemesis.findings import Findings
+from benchmarks.nemesis.history import History
+from benchmarks.nemesis.journal import Journal
+from benchmarks.nemesis.observer import ERRORS, Event, Observer
+from benchmarks.nemesis.operators import COMMANDS
+from benchmarks.nemesis.permissions import Permissions
+from benchmarks.nemesis.schedule import Kind
+from benchmarks.nemesis.storm import Fault, Storm
+
+_AROUND = 25.0
+"""Seconds of the time line before a violation."""
+
+_MOST_LINES = 120
+_REGISTRATIONS = 1.0
+"""Registrations of one service a second, on average of a round."""
+
+
+class Run:
+    """A cluster, its faults, and all that was observed.
+
+    :ivar rounds: rounds that are complete.
+    :ivar longest_convergence: seconds from the end of the faults until
+        everything was as expected, at most.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.settings = cluster.settings
+        self.findings = Findings()
+        self.journal = Journal(cluster.directory / 'faults.log')
+        self.observer = Observer(cluster.records, self.findings)
+        self.storm = Storm(cluster, self.journal, self.observer)
+        self.history = History(HOSTS, self.storm.deleted, self._unlawful)
+        self.permissions = Permissions(self.history, self.journal)
+        self.coverage = Coverage(cluster.uuids, self._serving)
+        self.reader = Reader()
+        self.rounds = 0
+        self.longest_convergence = 0.0
+        self._convergence = Convergence(cluster, self.observer, self.reader)
+        self._faults = self._chosen({**FAULTS, **COMMANDS})
+        self._events: list[Event] = []
+        self._answers: list[Answer] = []
+
+    def _chosen(self, all_kinds: Mapping[Kind, Fault]) -> Mapping[Kind, Fault]:
+        """Leave out the kinds that are not wanted or not possible."""
+        wanted = self.settings.kinds
+        return {
+            kind: fault
+            for kind, fault in all_kinds.items()
+            if (not wanted or kind.name in wanted)
+            and (self.cluster.records.servers or 'records' not in kind.name)
+            and (self.cluster.members.servers or 'members' not in kind.name)
+        }
+
+    def run(self, say: Callable[[str], None]) -> None:
+        """Run all rounds that begin within the time.
+
+        :param say: receives progress, about a line a minute.
+        """
+        deadline = clock.now() + 60 * self.settings.minutes
+        self.observer.start()
+        try:
+            self._settle('start')
+            self.observer.watch(self.coverage.take)
+            while clock.now() < deadline:
+                self._round(min(deadline - clock.now(), self.settings.storm))
+                say(self.progress())
+        finally:
+            self.observer.stop()
+
+    def progress(self) -> str:
+        """Return one line about what happened so far."""
+        minutes = (clock.now() - self.journal.origin) / 60
+        return (
+            f'{minutes:6.1f} min  round {self.rounds}  '
+            f'{self.journal.counts.total()} faults  '
+            f'{self.history.count} events  '
+            f'{self.reader.outcomes.total()} answers  '
+            f'{len(self.findings.all)} violations  '
+            f'{len(self.storm.troubles)} troubles'
+        )
+
+    def _round(self, longest: float) -> None:
+        before = dict(self.history.registrations)
+        kinds = list(self._faults)
+        planned = [
+            p
+            for p in schedule.of_round(self.settings, self.rounds, kinds)
+            if p.at < longest
+        ]
+        by_name = {kind.name: fault for kind, fault in self._faults.items()}
+        began = clock.now()
+        self.storm.blow(planned, by_name, longest)
+        self._settle(f'round {self.rounds}')
+        self._evaluate()
+        for host, number in self.history.registrations.items():
+            rate = (number - before.get(host, 0)) / (clock.now() - began)
+            if rate > _REGISTRATIONS:
+                self._violation(
+                    'registrations', f'{host} registers {rate:.1f} times a s'
+                )
+        self.rounds += 1
+
+    def _settle(self, name: str) -> None:
+        """Wait until all is well, and see that it stays so."""
+        began = clock.now()
+        problems: list[str] = ['not evaluated']
+        restored = False
+        while problems and clock.now() - began < self.settings.patience:
+            time.sleep(0.5)
+            self._read_answers()
+            try:
+                if not restored:
+                    self.storm.restore()
+                    restored = True
+                problems = self._convergence.problems()
+            except ERRORS as exc:
+                problems = [f'no answer: {exc!r}']
+        took = clock.now() - began
+        self.longest_convergence = max(self.longest_convergence, took)
+        for problem in problems[:10]:
+            self._violation(
+                'convergence', f'{name}: after {took:.0f} s: {problem}'
+            )
+        if not problems:
+            self._stay(name)
+
+    def _stay(self, name: str) -> None:
+        before = self.observer.read()
+        time.sleep(2 * self.settings.refresh_interval)
+        for change in convergence.changes(before, self.observer.read()):
+            self._violation('quiet', f'{name}: {change}')
+
+    def _evaluate(self) -> None:
+        """Check events and answers of one round."""
+        self._read_answers()
+        self._events = self.observer.events(self.history.last_id)
+        for event in self._events:
+            self.history.follow(event)
+        snapshot = self.observer.read()
+        if snapshot.last_event == self.history.last_id:
+            for difference in self.history.compare(snapshot):
+                self._violation('history', difference)
+        for answer, reason in self.permissions.wrong(self._answers):
+            self._violation(
+                'law 1 (guard)',
+                f'{answer.process} may act on {answer.node} at '
+                f'{answer.end - self.journal.origin:.2f}: {reason}',
+                at=answer.end,
+                node=answer.node,
+                host=answer.host,
+            )
+        for error in self.reader.errors:
+            self._violation('guard', error)
+        self.reader.errors.clear()
+        self._answers.clear()
+        self.observer.forget(self.history.last_id)
+
+    def _read_answers(self) -> None:
+        for one in self.cluster.processes.values():
+            self._answers += self.reader.read(one)
+
+    def _serving(self) -> Collection[str]:
+        frozen = {
+            entry.target
+            for entry in self.journal.overlapping(clock.now(), clock.now())
+            if entry.kind == 'freeze'
+        }
+        return {
+            one.host
+            for one in self.cluster.processes.values()
+            if one.is_running and one.name not in frozen
+        }
+
+    def _unlawful(self, law: str, text: str, event: Event) -> None:
+        self._violation(
+            law,
+            f'{text}: {event.text(self.journal.origin).strip()}',
+            at=event.at,
+            node=event.node,
+            host=event.actor,
+        )
+
+    def _violation(
+        self,
+        law: str,
+        text: str,
+        *,
+        at: float | None = None,
+        node: str | None = None,
+        host: str | None = None,
+    ) -> None:
+        when = clock.now() if at is None else at
+        self.findings.add(
+            law,
+            text,
+            at=when,
+            node=node,
+            context=self._time_line(when, node, host),
+        )
+
+    def _time_line(
+        self, at: float, node: str | None, host: str | None
+    ) -> list[str]:
+        """Return faults, events and answers around a violation, in order."""
+        begin, end = at - _AROUND, at + 5
+        origin = self.journal.origin
+        lines = [
+            (entry.begin, entry.text(origin))
+            for entry in self.journal.overlapping(begin, end)
+        ]
+        lines += [
+            (event.at, event.text(origin))
+            for event in self._events
+            if begin <= event.at <= end
+            and (
+                event.node == node
+                or (event.node is None and host in (None, event.actor))
+                or (event.node is None and event.source == host)
+            )
+        ]
+        lines += [
+            (answer.end, answer.text(origin))
+            for answer in self._answers
+            if node == answer.node and begin <= answer.end <= end
+        ]
+        return [line for _, line in sorted(lines)][-_MOST_LINES:]

@@ -1,0 +1,174 @@
+"""Run the faults of one round, each in a thread of its own, and end them."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from benchmarks.nemesis import clock
+from benchmarks.nemesis.cluster import HOSTS, Cluster
+from benchmarks.nemesis.hosts import HostProcess
+from benchmarks.nemesis.journal import Journal
+from benchmarks.nemesis.observer import Observer
+from benchmarks.nemesis.schedule import Planned
+from lab import process
+
+Fault = Callable[['Storm', Planned], contextlib.AbstractContextManager[None]]
+
+
+class Busy(Exception):
+    """Another fault affects the same target."""
+
+
+class Storm:
+    """The faults of one round.
+
+    :ivar deleted: when the run asked Ironic to delete a node, by its uuid.
+    :ivar troubles: errors of the run itself.
+    """
+
+    def __init__(
+        self, cluster: Cluster, journal: Journal, observer: Observer
+    ) -> None:
+        self.cluster = cluster
+        self.journal = journal
+        self.observer = observer
+        self.deleted: dict[str, float] = {}
+        self.troubles: list[str] = []
+        self._healing = threading.Event()
+        self._slots = threading.Semaphore(cluster.settings.together)
+        self._lock = threading.Lock()
+        self._busy: set[str] = set()
+
+    def blow(
+        self,
+        schedule: Sequence[Planned],
+        faults: Mapping[str, Fault],
+        seconds: float,
+    ) -> None:
+        """Run a schedule; return when each of its faults has ended.
+
+        :param seconds: after which the remaining ones end.
+        """
+        self._healing.clear()
+        began = clock.now()
+        threads = []
+        for planned in schedule:
+            time.sleep(max(0.0, began + planned.at - clock.now()))
+            thread = threading.Thread(
+                target=self._run,
+                args=(planned, faults[planned.kind]),
+                name=planned.kind,
+                daemon=True,
+            )
+            thread.start()
+            threads.append(thread)
+        time.sleep(max(0.0, began + seconds - clock.now()))
+        self._healing.set()
+        for thread in threads:
+            thread.join(300)
+            if thread.is_alive():
+                self.troubles.append(f'{thread.name} does not end')
+
+    def _run(self, planned: Planned, fault: Fault) -> None:
+        lasting = planned.duration > 0
+        if lasting and not self._slots.acquire(blocking=False):
+            self.journal.skip(planned.kind)
+            return
+        try:
+            with fault(self, planned):
+                self._healing.wait(planned.duration)
+        except (Busy, LookupError):
+            self.journal.skip(planned.kind)
+        except (process.LabError, subprocess.SubprocessError, OSError):
+            self.troubles.append(f'{planned.kind}: {traceback.format_exc()}')
+        finally:
+            if lasting:
+                self._slots.release()
+
+    def restore(self) -> None:
+        """Undo what faults may have left: processes, options, services."""
+        for one in self.cluster.processes.values():
+            if one.wanted and not one.is_running:
+                self.journal.end(self.journal.begin('restart', one.name))
+                one.start()
+            elif one.changed:
+                one.changed.clear()
+                one.reload()
+        for host in HOSTS:
+            self._restore_service(host)
+
+    def _restore_service(self, host: str) -> None:
+        for _ in range(10):
+            row = self.observer.read().services.get(host)
+            if row is None or not (row.forced_down or row.disabled):
+                return
+            self.command('service', 'set', host, '--up', '--enable', '--yes')
+        self.troubles.append(f'{host} can not be taken up')
+
+    @contextlib.contextmanager
+    def taken(self, *targets: str) -> Iterator[None]:
+        """Reserve targets for one fault.
+
+        :raises Busy: if one of them has a fault already.
+        """
+        with self._lock:
+            if self._busy.intersection(targets):
+                raise Busy
+            self._busy.update(targets)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy.difference_update(targets)
+
+    @contextlib.contextmanager
+    def noted(
+        self, kind: str, target: str, detail: str = ''
+    ) -> Iterator[None]:
+        """Keep an entry of the journal for as long as a fault lasts."""
+        entry = self.journal.begin(kind, target, detail)
+        try:
+            yield
+        finally:
+            self.journal.end(entry)
+
+    def command(self, *arguments: str) -> int:
+        """Run a command of an operator, and note its exit code.
+
+        A traceback is a trouble.
+        """
+        kind = ' '.join(arguments[:2])
+        entry = self.journal.begin('operator', ' '.join(arguments))
+        done = self.cluster.operate(*arguments)
+        error = ' '.join(done.stderr.split())[-300:]
+        self.journal.end(entry, f'exit {done.returncode} {error}')
+        if 'Traceback' in done.stderr or done.returncode not in (0, 1, 3, 4):
+            self.observer.findings.add(
+                'operator', f'{kind}: exit {done.returncode}: {error}'
+            )
+        return done.returncode
+
+    def running(self) -> list[HostProcess]:
+        """Return the processes that run."""
+        return [p for p in self.cluster.processes.values() if p.is_running]
+
+    def owned(self, host: str) -> list[str]:
+        """Return the nodes of a service, as last seen."""
+        seen = self.observer.latest
+        return sorted(u for u, owner in seen.owners.items() if owner == host)
+
+    def free(self) -> list[str]:
+        """Return the nodes without an instance in Ironic."""
+        with self.cluster.ironic.sql() as database:
+            return [
+                row['uuid']
+                for row in database.execute(
+                    'SELECT uuid FROM nodes WHERE instance_uuid IS NULL '
+                    'ORDER BY uuid'
+                )
+            ]
