@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import threading
 import types
+from collections.abc import Sequence
 from typing import Self
 
 from benchmarks.nemesis import members, records
@@ -48,6 +50,7 @@ class Cluster:
         self._nodes_file = directory / 'nodes'
         self._nodes_lock = threading.Lock()
         self._hot: list[str] = []
+        self._operator_files: list[pathlib.Path] = []
 
     def __enter__(self) -> Self:
         try:
@@ -76,7 +79,7 @@ class Cluster:
         self.records.start()
         stack.callback(self.members.stop)
         self.members.start()
-        self.operator_file.write_text(self._operator_text())
+        self._write_operator_files()
         self._upgrade_schema()
         self.records.note_writers()
         for host in HOSTS:
@@ -91,7 +94,10 @@ class Cluster:
         number = len(self.processes)
         paths = {
             'records': self._proxies(self.records.ports, number),
-            'members': self._proxies(self.members.ports),
+            'members': self._proxies(
+                self.members.ports,
+                number if self.members.ports == self.records.ports else None,
+            ),
             'ironic': [proxy.Proxy(self.ironic.port)],
         }
         settings = self.settings
@@ -112,7 +118,7 @@ class Cluster:
 
     @staticmethod
     def _proxies(
-        ports: members.Sequence[int], first: int | None = None
+        ports: Sequence[int], first: int | None = None
     ) -> list[proxy.Proxy]:
         """Make the proxies of one path.
 
@@ -121,11 +127,6 @@ class Cluster:
         if ports and first is not None:
             ports = [ports[first % len(ports)]]
         return [proxy.Proxy(port) for port in ports]
-
-    @property
-    def operator_file(self) -> pathlib.Path:
-        """The configuration of the operator's commands."""
-        return self.directory / 'operator.conf'
 
     def _text(self, one: HostProcess) -> str:
         settings = self.settings
@@ -160,7 +161,17 @@ class Cluster:
         ]
         return _text_of(parts)
 
-    def _operator_text(self) -> str:
+    def _write_operator_files(self) -> None:
+        """Write a configuration for each server of the records."""
+        for number, port in enumerate(self.records.ports or [None]):
+            file = self.directory / f'operator{number}.conf'
+            file.write_text(self._operator_text(port))
+            self._operator_files.append(file)
+
+    def _operator_text(self, port: int | None) -> str:
+        members_ports = self.members.ports
+        if port is not None and self.members.ports == self.records.ports:
+            members_ports = [port]
         parts: list[members.Sections] = [
             {
                 'DEFAULT': {'host': 'operator'},
@@ -170,14 +181,14 @@ class Cluster:
                     'member_ttl': self.settings.ttl,
                     'fence_margin': 1,
                 },
-                'database': {'connection': self.records.url('operator')},
+                'database': {'connection': self.records.url('operator', port)},
                 'ironic': {
                     'peer_list': ','.join(HOSTS),
                     'auth_type': 'none',
                     'endpoint_override': self.ironic.endpoint,
                 },
             },
-            self.members.sections('operator', self.members.ports),
+            self.members.sections('operator', members_ports),
         ]
         return _text_of(parts)
 
@@ -189,8 +200,11 @@ class Cluster:
     def operate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of the operator's command line.
 
+        Each command uses the next server of the records.
+
         :raises subprocess.TimeoutExpired: if it does not end.
         """
+        self._operator_files.append(self._operator_files.pop(0))
         return self._run(
             'from ironic_ownership.cmd.cli import main', *arguments
         )
@@ -202,7 +216,7 @@ class Cluster:
             [
                 *(sys.executable, '-c'),
                 f'import sys; {imported}; sys.exit(main())',
-                *('--config-file', str(self.operator_file), *arguments),
+                *('--config-file', str(self._operator_files[0]), *arguments),
             ],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -213,13 +227,21 @@ class Cluster:
 
     def uuids(self) -> list[str]:
         """Return the uuids of all nodes in Ironic, in a stable order."""
-        with self.ironic.sql() as database:
-            return [
-                row['uuid']
-                for row in database.execute(
-                    'SELECT uuid FROM nodes ORDER BY uuid'
-                )
-            ]
+        return [uuid for uuid, _ in self._ironic_nodes()]
+
+    def free(self) -> list[str]:
+        """Return the nodes without an instance in Ironic."""
+        return [uuid for uuid, used in self._ironic_nodes() if not used]
+
+    def _ironic_nodes(self) -> list[tuple[str, str | None]]:
+        # Without the lock that a writer holds.
+        url = f'file:{self.ironic.database}?mode=ro'
+        with contextlib.closing(
+            sqlite3.connect(url, uri=True, timeout=30)
+        ) as database:
+            return database.execute(
+                'SELECT uuid, instance_uuid FROM nodes ORDER BY uuid'
+            ).fetchall()
 
     def ask_for(self, hot: list[str]) -> None:
         """Let all drivers ask for some nodes more often than for others."""

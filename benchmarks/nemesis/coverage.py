@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection
 
 from benchmarks.nemesis.observer import Snapshot
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Gap:
+    """A time without a service that may act on a node."""
+
+    seconds: float = 0.0
+    since: float = 0.0
+    node: str = ''
+    owner: str | None = dataclasses.field(default=None, compare=False)
 
 
 class Coverage:
@@ -12,7 +23,7 @@ class Coverage:
 
     :param present: returns the nodes that Ironic has.
     :param serving: returns the services with a process that can work.
-    :ivar longest: seconds for which a free node was unserved, at most.
+    :ivar longest: the longest time of a free node.
     :ivar longest_deployed: the same of a node with an instance, which waits
         for its own service or for an operator.
     """
@@ -25,10 +36,8 @@ class Coverage:
         self._present = present
         self._serving = serving
         self._since: dict[str, float] = {}
-        self.longest = 0.0
-        self.longest_deployed = 0.0
-        self.longest_node = ''
-        self.longest_at = 0.0
+        self.longest = Gap()
+        self.longest_deployed = Gap()
 
     def take(self, snapshot: Snapshot) -> None:
         """Take a snapshot into account."""
@@ -49,10 +58,9 @@ class Coverage:
 
     def _note(self, node: str, snapshot: Snapshot) -> None:
         since = self._since.setdefault(node, snapshot.at)
-        length = snapshot.at - since
+        owner = snapshot.owners.get(node)
+        gap = Gap(snapshot.at - since, since, node, owner)
         if node in snapshot.instances:
-            self.longest_deployed = max(self.longest_deployed, length)
-        elif length > self.longest:
-            self.longest = length
-            self.longest_node = node
-            self.longest_at = since
+            self.longest_deployed = max(self.longest_deployed, gap)
+        else:
+            self.longest = max(self.longest, gap)

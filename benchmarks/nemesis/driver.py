@@ -33,6 +33,9 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.process import Host
 
 _REPORT_INTERVAL = 2.0
+_FENCED_PAUSE = 4
+"""A standby refuses at once, and would ask more than all others."""
+
 _HOT = 6
 """The first nodes of the list are those of the present faults."""
 
@@ -66,21 +69,26 @@ class Asker:
                 due = clock.now() + _REPORT_INTERVAL
                 uuids = self._nodes.read_text().split()
                 self._report()
+            pause = self._interval
             if uuids:
                 few = uuids[:_HOT] if random.random() < 0.5 else uuids
-                self._ask(random.choice(few))
-            time.sleep(self._interval)
+                if self._ask(random.choice(few)) is exceptions.FencedError:
+                    pause *= _FENCED_PAUSE
+            time.sleep(pause)
 
-    def _ask(self, uuid: str) -> None:
+    def _ask(self, uuid: str) -> type[Exception] | None:
+        """Ask for one node, and return the class of the refusal."""
         begin = clock.now()
         try:
             self._host.guard(uuid)
         except exceptions.OwnershipError as exc:
             self._outcomes[type(exc).__name__] += 1
+            return type(exc)
         except Exception as exc:  # noqa: BLE001 - a finding of the run
             self._write(f'error guard: {exc!r}')
-        else:
-            self._write(f'yes {begin:.4f} {clock.now():.4f} {uuid}')
+            return type(exc)
+        self._write(f'yes {begin:.4f} {clock.now():.4f} {uuid}')
+        return None
 
     def _report(self) -> None:
         for outcome, number in self._outcomes.items():

@@ -35,8 +35,8 @@ class History:
         )
         """Changes of the right to act, by host."""
         self.registrations: collections.Counter[str] = collections.Counter()
-        self.last_id = 0
-        self.count = 0
+        self.known: set[int] = set()
+        """Ids of the events so far."""
         self._hosts = frozenset(hosts)
         self._deleted = deleted
         self._report = report
@@ -60,8 +60,7 @@ class History:
 
     def follow(self, event: Event) -> None:
         """Take the next event into account."""
-        self.last_id = max(self.last_id, event.id)
-        self.count += 1
+        self.known.add(event.id)
         action = self._follow.get(event.kind)
         if action is None:
             self._report('history', f'unknown kind {event.kind}', event)

@@ -29,7 +29,7 @@ class Store(Protocol):
     def stop(self) -> None:
         """Stop the servers."""
 
-    def sections(self, process: str, ports: Sequence[int]) -> Sections:
+    def sections(self, login: str, ports: Sequence[int]) -> Sections:
         """Return the options of a host.
 
         :param ports: where it reaches the servers, in their order.
@@ -55,11 +55,11 @@ class InRecords:
     def stop(self) -> None:
         """Do nothing: the records are stopped by themselves."""
 
-    def sections(self, process: str, ports: Sequence[int]) -> Sections:
+    def sections(self, login: str, ports: Sequence[int]) -> Sections:
         """Name the backend, and its path to the records."""
         found: dict[str, dict[str, object]] = {'ownership': {'backend': 'db'}}
         if ports:
-            url = self._database.url(process, ports[0])
+            url = self._database.url(login, ports[0])
             found['backend_db'] = {'connection': url}
         return found
 
@@ -90,12 +90,43 @@ class Coordination:
         """Stop the server."""
         self._server.stop()
 
-    def sections(self, process: str, ports: Sequence[int]) -> Sections:
+    def sections(self, login: str, ports: Sequence[int]) -> Sections:
         """Name the backend and the path to the server."""
         url = self._server.url.replace(f':{self._server.port}', f':{ports[0]}')
         return {
             'ownership': {'backend': 'tooz'},
             'backend_tooz': {'backend_url': url},
+        }
+
+
+class EtcdCluster:
+    """Three servers of etcd; each service knows all of them."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        directory.mkdir()
+        directory.chmod(0o755)
+        self._cluster = etcd.Cluster(directory)
+        self.servers: Sequence[server.Server] = self._cluster.servers
+
+    @property
+    def ports(self) -> Sequence[int]:
+        """The ports of the servers."""
+        return [one.port for one in self.servers]
+
+    def start(self) -> None:
+        """Start the servers."""
+        self._cluster.start()
+
+    def stop(self) -> None:
+        """Stop the servers."""
+        self._cluster.stop()
+
+    def sections(self, login: str, ports: Sequence[int]) -> Sections:
+        """Name the backend and the paths to all servers."""
+        addresses = ','.join(f'127.0.0.1:{port}' for port in ports)
+        return {
+            'ownership': {'backend': 'tooz'},
+            'backend_tooz': {'backend_url': f'etcd3+http://{addresses}'},
         }
 
 
@@ -110,7 +141,7 @@ _SERVERS: Mapping[str, Callable[[pathlib.Path], CoordinationServer]] = {
     'memcached': memcached.Memcached,
 }
 
-NAMES = ('db', *_SERVERS)
+NAMES = ('db', *_SERVERS, 'etcd-cluster')
 """Each store by its name on the command line."""
 
 
@@ -120,4 +151,6 @@ def build(
     """Return the store, not started."""
     if name == 'db':
         return InRecords(database)
+    if name == 'etcd-cluster':
+        return EtcdCluster(directory)
     return Coordination(directory, _SERVERS[name])

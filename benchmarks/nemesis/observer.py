@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import psycopg2
 import pymysql
@@ -21,6 +21,9 @@ from benchmarks.nemesis.records import Records, Row
 
 ERRORS = (psycopg2.Error, pymysql.Error, sqlite3.Error, OSError)
 _PAUSE = 0.4
+_OUT_OF_ORDER = 300
+"""Ids before the highest one that may still appear."""
+
 _COLUMNS = (
     'id, at, actor, kind, node_uuid, from_host, to_host, instance_uuid, reason'
 )
@@ -132,8 +135,13 @@ class Observer:
         with self._records.reading() as run:
             return _snapshot(run)
 
-    def events(self, after: int) -> list[Event]:
-        """Return the events after an id, in the order of their effects."""
+    def events(self, known: Collection[int]) -> list[Event]:
+        """Return all events but some, in the order of their effects.
+
+        :param known: ids of those that are not wanted.
+        """
+        # Servers of a cluster do not count in order.
+        after = max(known, default=0) - _OUT_OF_ORDER
         writer = 'written_by' if self._records.writer else 'NULL'
         with self._records.reading() as run:
             rows = run(
@@ -141,7 +149,9 @@ class Observer:
                 f'ORDER BY {self._records.ordered_by}'
             )
         offset = clock.wall_offset()
-        return [self._event(row, offset) for row in rows]
+        return [
+            self._event(row, offset) for row in rows if row[0] not in known
+        ]
 
     def _event(self, row: Row, offset: float) -> Event:
         at = max(row[1] - offset, self._unseen_at.get(row[0], 0.0))
@@ -172,7 +182,7 @@ class Observer:
                 snapshot = _snapshot(run)
                 seen = run(
                     'SELECT id FROM events WHERE id > '
-                    f'{self.latest.last_event - 200}'
+                    f'{self.latest.last_event - _OUT_OF_ORDER}'
                 )
                 connection.commit()
                 self._note_events(seen)
@@ -236,7 +246,7 @@ def _snapshot(run: Run) -> Snapshot:
     return Snapshot(
         at,
         {service.host: service for service in services},
-        {uuid: host for uuid, host in owners},
+        dict(owners),
         {node: (instance, host) for node, instance, host in instances},
         last[0][0] or 0,
     )

@@ -138,7 +138,7 @@ def delete_node(storm: Storm, planned: Planned) -> Iterator[None]:
     """Delete a free node from Ironic; sometimes its record as well."""
     if len(storm.cluster.uuids()) < _FEWEST * storm.cluster.settings.nodes:
         raise LookupError('few nodes are left')
-    node = planned.choose(0, storm.free())
+    node = planned.choose(0, storm.cluster.free())
     with storm.taken(f'node {node}'):
         storm.deleted[node] = clock.now()
         entry = storm.journal.begin('node-deleted', node)
@@ -153,7 +153,7 @@ def delete_node(storm: Storm, planned: Planned) -> Iterator[None]:
 @contextlib.contextmanager
 def deploy_node(storm: Storm, planned: Planned) -> Iterator[None]:
     """Put an instance on a free node, or take one off."""
-    free = storm.free()
+    free = storm.cluster.free()
     deployed = sorted(set(storm.cluster.uuids()).difference(free))
     takes = planned.draws[1] % 2 and deployed
     node = planned.choose(0, deployed if takes else free)

@@ -13,7 +13,7 @@ import psycopg2
 import psycopg2.extensions
 import pymysql
 
-from lab import mariadb, postgresql, server
+from lab import galera, mariadb, postgresql, process, server
 
 Row = tuple[Any, ...]
 _NAME = 'ownership'
@@ -31,6 +31,9 @@ class Records(abc.ABC):
     ordered_by = 'id'
     """Order of the events in which one follows from the others."""
 
+    serving = 0
+    """Number of the server that answered last."""
+
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
         self.servers: Sequence[server.Server] = ()
@@ -45,7 +48,7 @@ class Records(abc.ABC):
         """Start the servers, and create an empty database."""
 
     @abc.abstractmethod
-    def url(self, process: str, port: int | None = None) -> str:
+    def url(self, login: str, port: int | None = None) -> str:
         """Return SQLAlchemy's URL for one process.
 
         :param port: where it connects to; the first server if not given.
@@ -89,7 +92,7 @@ class SQLite(Records):
     def start(self) -> None:
         """Do nothing: the schema's creation makes the file."""
 
-    def url(self, process: str, port: int | None = None) -> str:
+    def url(self, login: str, port: int | None = None) -> str:
         """Return the same URL for all processes."""
         return f'sqlite:///{self.directory}/records.sqlite'
 
@@ -110,11 +113,11 @@ class PostgreSQL(Records):
         self.servers = [started.start()]
         started.create_database(_NAME)
 
-    def url(self, process: str, port: int | None = None) -> str:
-        """Name the process as the application."""
+    def url(self, login: str, port: int | None = None) -> str:
+        """Name the login as the application."""
         return (
             f'postgresql+psycopg2://postgres@127.0.0.1:'
-            f'{port or self.ports[0]}/{_NAME}?application_name={process}'
+            f'{port or self.ports[0]}/{_NAME}?application_name={login}'
         )
 
     def connect(self) -> Any:
@@ -135,6 +138,9 @@ class PostgreSQL(Records):
 class MariaDB(Records):
     """One MariaDB server."""
 
+    session = ''
+    """A statement for each connection of the checker."""
+
     writer = "substring_index(user(), '@', 1)"
 
     def start(self) -> None:
@@ -143,28 +149,68 @@ class MariaDB(Records):
         self.servers = [started.start()]
         started.create_database(_NAME)
 
-    def url(self, process: str, port: int | None = None) -> str:
-        """Name the process as the user; the server asks for no password."""
+    def url(self, login: str, port: int | None = None) -> str:
+        """Name the login as the user; the server asks for no password."""
         return (
-            f'mysql+pymysql://{process}@127.0.0.1:{port or self.ports[0]}/'
+            f'mysql+pymysql://{login}@127.0.0.1:{port or self.ports[0]}/'
             f'{_NAME}?charset=utf8mb4'
         )
 
     def connect(self) -> Any:
-        """Connect; each transaction sees one snapshot."""
-        return pymysql.connect(
+        """Connect to a server that answers; it shows one snapshot each."""
+        for attempt in range(len(self.ports)):
+            self.serving = (self.serving + min(attempt, 1)) % len(self.ports)
+            try:
+                return self._connect(self.ports[self.serving])
+            except pymysql.Error:
+                if attempt + 1 == len(self.ports):
+                    raise
+        raise OSError('no server')
+
+    def _connect(self, port: int) -> Any:
+        connection = pymysql.connect(
             host='127.0.0.1',
-            port=self.ports[0],
+            port=port,
             user='checker',
             database=_NAME,
             connect_timeout=_TIMEOUT,
             read_timeout=_TIMEOUT,
+            init_command=self.session or None,
         )
+        # A server may accept connections and nothing else.
+        connection.cursor().execute('SELECT 1 FROM information_schema.tables')
+        connection.rollback()
+        return connection
+
+
+class Galera(MariaDB):
+    """Three servers that replicate each other, with writes on all of them.
+
+    Each process uses one of them. The ids of events are given by each server
+    for itself, so only the clock, which all three share, orders them.
+    """
+
+    ordered_by = 'at, id'
+    session = 'SET SESSION wsrep_sync_wait = 15'
+
+    def start(self) -> None:
+        """Start the cluster."""
+        started = galera.Galera(self.directory)
+        self.servers = started.nodes
+        started.start()
+        started.create_database(_NAME)
+
+    def stop(self) -> None:
+        """End every server; a clean stop of all takes long."""
+        for one in self.servers:
+            with contextlib.suppress(process.LabError):
+                one.kill()
 
 
 RECORDS: Mapping[str, Callable[[pathlib.Path], Records]] = {
     'sqlite': SQLite,
     'postgresql': PostgreSQL,
     'mariadb': MariaDB,
+    'galera': Galera,
 }
 """Each database by its name on the command line."""

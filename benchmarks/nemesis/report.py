@@ -15,6 +15,7 @@ _SHOWN = 20
 def figures(run: Run) -> dict[str, Any]:
     """Return everything that the report shows; see the documentation."""
     journal, origin = run.journal, run.journal.origin
+    gaps = (run.coverage.longest, run.coverage.longest_deployed)
     return {
         'settings': dataclasses.asdict(run.settings),
         'seconds': round(clock.now() - origin, 1),
@@ -23,20 +24,26 @@ def figures(run: Run) -> dict[str, Any]:
         'skipped': dict(sorted(journal.skipped.items())),
         'answers': dict(sorted(run.reader.outcomes.items())),
         'permissions_checked': run.permissions.checked,
-        'events': run.history.count,
+        'events': len(run.history.known),
         'registrations': dict(sorted(run.history.registrations.items())),
         'snapshots': run.observer.snapshots,
         'longest': {
-            'free_node_unserved': round(run.coverage.longest, 2),
-            'deployed_node_unserved': round(run.coverage.longest_deployed, 2),
+            'free_node_unserved': round(gaps[0].seconds, 2),
+            'deployed_node_unserved': round(gaps[1].seconds, 2),
             'permission_after_loss': round(run.permissions.longest_overrun, 2),
             'convergence': round(run.longest_convergence, 2),
             'without_snapshot': round(run.observer.longest_gap, 2),
         },
-        'longest_unserved': {
-            'node': run.coverage.longest_node,
-            'since': round(run.coverage.longest_at - origin, 2),
-        },
+        'longest_unserved': [
+            {
+                'node': gap.node,
+                'owner': gap.owner,
+                'since': round(gap.since - origin, 2),
+                'seconds': round(gap.seconds, 2),
+            }
+            for gap in gaps
+            if gap.seconds
+        ],
         'troubles': run.storm.troubles,
         'violations': [
             {
@@ -66,6 +73,11 @@ def text(found: dict[str, Any]) -> str:
         *_table('answers of guards', found['answers']),
         *_table('registrations', found['registrations']),
         *_table('longest, in seconds', found['longest']),
+        *(
+            f'unserved: node {gap["node"]} of {gap["owner"]} for '
+            f'{gap["seconds"]} s since {gap["since"]}'
+            for gap in found['longest_unserved']
+        ),
         f'permissions checked: {found["permissions_checked"]}',
         f'events replayed: {found["events"]}',
         f'snapshots: {found["snapshots"]}',

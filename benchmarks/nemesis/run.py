@@ -87,7 +87,7 @@ class Run:
         return (
             f'{minutes:6.1f} min  round {self.rounds}  '
             f'{self.journal.counts.total()} faults  '
-            f'{self.history.count} events  '
+            f'{len(self.history.known)} events  '
             f'{self.reader.outcomes.total()} answers  '
             f'{len(self.findings.all)} violations  '
             f'{len(self.storm.troubles)} troubles'
@@ -147,11 +147,11 @@ class Run:
     def _evaluate(self) -> None:
         """Check events and answers of one round."""
         self._read_answers()
-        self._events = self.observer.events(self.history.last_id)
+        self._events = self.observer.events(self.history.known)
         for event in self._events:
             self.history.follow(event)
         snapshot = self.observer.read()
-        if snapshot.last_event == self.history.last_id:
+        if snapshot.last_event == max(self.history.known, default=0):
             for difference in self.history.compare(snapshot):
                 self._violation('history', difference)
         for answer, reason in self.permissions.wrong(self._answers):
@@ -167,7 +167,7 @@ class Run:
             self._violation('guard', error)
         self.reader.errors.clear()
         self._answers.clear()
-        self.observer.forget(self.history.last_id)
+        self.observer.forget(max(self.history.known, default=0) - 1000)
 
     def _read_answers(self) -> None:
         for one in self.cluster.processes.values():

@@ -58,7 +58,7 @@ def of_round(
     """Return the faults of one round, in the order of their times."""
     chance = random.Random(f'{settings.seed}/{number}')
     weights = [kind.weight for kind in kinds]
-    planned = []
+    planned: list[Planned] = []
     at = 0.0
     while True:
         at += chance.expovariate(1 / settings.pause)

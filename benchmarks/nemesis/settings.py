@@ -30,8 +30,8 @@ class Settings:
     heartbeat_interval: float = 1
     refresh_interval: float = 3
     storm: float = 60
-    pause: float = 4
-    together: int = 3
+    pause: float = 2.5
+    together: int = 4
     patience: float = 120
     ask_interval: float = 0.05
     broken: str = ''

@@ -20,7 +20,7 @@ from lab import process
 Fault = Callable[['Storm', Planned], contextlib.AbstractContextManager[None]]
 
 
-class Busy(Exception):
+class BusyError(Exception):
     """Another fault affects the same target."""
 
 
@@ -82,7 +82,7 @@ class Storm:
         try:
             with fault(self, planned):
                 self._healing.wait(planned.duration)
-        except (Busy, LookupError):
+        except (BusyError, LookupError):
             self.journal.skip(planned.kind)
         except (process.LabError, subprocess.SubprocessError, OSError):
             self.troubles.append(f'{planned.kind}: {traceback.format_exc()}')
@@ -114,11 +114,11 @@ class Storm:
     def taken(self, *targets: str) -> Iterator[None]:
         """Reserve targets for one fault.
 
-        :raises Busy: if one of them has a fault already.
+        :raises BusyError: if one of them has a fault already.
         """
         with self._lock:
             if self._busy.intersection(targets):
-                raise Busy
+                raise BusyError
             self._busy.update(targets)
         try:
             yield
@@ -161,14 +161,3 @@ class Storm:
         """Return the nodes of a service, as last seen."""
         seen = self.observer.latest
         return sorted(u for u, owner in seen.owners.items() if owner == host)
-
-    def free(self) -> list[str]:
-        """Return the nodes without an instance in Ironic."""
-        with self.cluster.ironic.sql() as database:
-            return [
-                row['uuid']
-                for row in database.execute(
-                    'SELECT uuid FROM nodes WHERE instance_uuid IS NULL '
-                    'ORDER BY uuid'
-                )
-            ]

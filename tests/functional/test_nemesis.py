@@ -1,0 +1,79 @@
+"""A short run of the nemesis, whole and with a guard that is broken."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import testtools
+
+from tests.functional.support import databases
+
+_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+_SHORT = (
+    *('--minutes', '0.3', '--storm', '18', '--pause', '1.5'),
+    *('--nodes', '24', '--ask-interval', '0.1'),
+)
+_TIMEOUT = 600
+
+
+class Started:
+    """A run that was started, and its report."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._directory = databases.temporary_directory('nemesis')
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, '-m', 'benchmarks.nemesis', *_SHORT),
+                *('--directory', str(self._directory / 'run'), *arguments),
+            ],
+            cwd=_CHECKOUT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def end(self) -> tuple[int, str]:
+        """Return the exit code and the output."""
+        output, _ = self._process.communicate(timeout=_TIMEOUT)
+        return self._process.returncode, output
+
+    def report(self) -> dict[str, Any]:
+        """Return the report after the end."""
+        text = (self._directory / 'run' / 'report.json').read_text()
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def stop(self) -> None:
+        """End the run early; it ends its processes."""
+        self._process.terminate()
+        self._process.wait()
+
+
+class TestNemesis(testtools.TestCase):
+    def start(self, *arguments: str) -> Started:
+        started = Started(*arguments)
+        self.addCleanup(started.stop)
+        return started
+
+    def test_laws_hold_and_the_checker_can_fail(self) -> None:
+        # At the same time, because most of it is waiting.
+        whole = self.start('--seed', '3')
+        broken = self.start(
+            *('--seed', '3', '--records', 'sqlite', '--broken', 'guard'),
+            *('--kinds', 'read'),
+        )
+        code, output = whole.end()
+        self.assertEqual(0, code, output)
+        report = whole.report()
+        self.assertEqual([], report['violations'])
+        self.assertGreater(sum(report['faults'].values()), 5)
+        self.assertGreater(report['permissions_checked'], 20)
+        code, output = broken.end()
+        self.assertEqual(1, code, output)
+        laws = {one['law'] for one in broken.report()['violations']}
+        self.assertIn('law 1 (guard)', laws)
