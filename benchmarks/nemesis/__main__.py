@@ -17,13 +17,14 @@ from benchmarks.nemesis.faults import FAULTS
 from benchmarks.nemesis.operators import COMMANDS
 from benchmarks.nemesis.run import Run
 from benchmarks.nemesis.settings import Settings
+from lab import process
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run, and print the report.
 
     :returns: an exit code: 0 without a violation, 1 with one, 2 if the run
-        itself had a trouble.
+        itself had a trouble, or did not notice a broken guard.
     """
     parser = _parser()
     options = parser.parse_args(argv)
@@ -45,17 +46,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         f'seed {settings.seed}: {settings.records} and {settings.members}, '
         f'{settings.minutes:g} minutes, files in {directory}'
     )
-    with Cluster(directory, settings) as cluster:
-        run = Run(cluster)
-        run.run(_say)
-        found = report.figures(run)
+    try:
+        with Cluster(directory, settings) as cluster:
+            run = Run(cluster)
+            run.run(_say)
+            found = report.figures(run)
+    except (process.LabError, OSError) as exc:
+        _say(f'the run itself failed: {exc}')
+        return 2
     (directory / 'report.json').write_text(report.as_json(found))
     if options.json:
         options.json.write_text(report.as_json(found))
     _say(report.text(found))
     if found['violations']:
         return 1
-    if found['troubles']:
+    if found['troubles'] or found['proof'] == 0:
         return 2
     if not options.directory:
         shutil.rmtree(directory, ignore_errors=True)

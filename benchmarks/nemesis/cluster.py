@@ -110,9 +110,9 @@ class Cluster:
             [
                 f'--nodes={self._nodes_file}',
                 f'--interval={settings.ask_interval}',
-                f'--broken={settings.broken}',
             ],
         )
+        one.broken = settings.broken
         self.processes[name] = one
         self._stack.callback(one.close)
 

@@ -45,6 +45,8 @@ class HostProcess:
         self.answers: list[pathlib.Path] = []
         self.wanted = False
         """Whether it is to run, when no fault prevents it."""
+        self.broken = ''
+        """Name of what is broken on purpose in its next life."""
         self._directory = directory
         self._text = text
         self._driver = driver
@@ -77,6 +79,7 @@ class HostProcess:
             [
                 *(sys.executable, '-m', 'benchmarks.nemesis.driver'),
                 *(f'--answers={answers}', *self._driver),
+                f'--broken={self.broken}',
                 f'--config-file={self._directory / self.name}.conf',
             ],
             self._directory / f'{self.name}.out',

@@ -24,6 +24,7 @@ def figures(run: Run) -> dict[str, Any]:
         'skipped': dict(sorted(journal.skipped.items())),
         'answers': dict(sorted(run.reader.outcomes.items())),
         'permissions_checked': run.permissions.checked,
+        'proof': run.proof,
         'events': len(run.history.known),
         'registrations': dict(sorted(run.history.registrations.items())),
         'snapshots': run.observer.snapshots,
@@ -79,6 +80,7 @@ def text(found: dict[str, Any]) -> str:
             for gap in found['longest_unserved']
         ),
         f'permissions checked: {found["permissions_checked"]}',
+        f'wrong permissions of a broken guard: {found["proof"]}',
         f'events replayed: {found["events"]}',
         f'snapshots: {found["snapshots"]}',
         f'troubles of the run itself: {len(found["troubles"])}',

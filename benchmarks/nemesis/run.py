@@ -23,6 +23,9 @@ from benchmarks.nemesis.storm import Fault, Storm
 _AROUND = 25.0
 """Seconds of the time line before a violation."""
 
+_PROOF = 60.0
+"""Seconds in which a broken guard has to be noticed."""
+
 _MOST_LINES = 120
 _REGISTRATIONS = 1.0
 """Registrations of one service a second, on average of a round."""
@@ -49,6 +52,9 @@ class Run:
         self.reader = Reader()
         self.rounds = 0
         self.longest_convergence = 0.0
+        self.proof: int | None = None
+        """Wrong permissions of a guard that was broken on purpose, in the
+        end: the check can fail."""
         self._convergence = Convergence(cluster, self.observer, self.reader)
         self._faults = self._chosen({**FAULTS, **COMMANDS})
         self._events: list[Event] = []
@@ -70,14 +76,16 @@ class Run:
 
         :param say: receives progress, about a line a minute.
         """
-        deadline = clock.now() + 60 * self.settings.minutes
         self.observer.start()
         try:
             self._settle('start')
             self.observer.watch(self.coverage.take)
+            deadline = clock.now() + 60 * self.settings.minutes
             while clock.now() < deadline:
                 self._round(min(deadline - clock.now(), self.settings.storm))
                 say(self.progress())
+            if not self.settings.broken:
+                self.proof = self._prove()
         finally:
             self.observer.stop()
 
@@ -113,6 +121,20 @@ class Run:
                     'registrations', f'{host} registers {rate:.1f} times a s'
                 )
         self.rounds += 1
+
+    def _prove(self) -> int:
+        """Break the guard of one process, and count what is found then."""
+        one = self.cluster.processes[HOSTS[-1]]
+        one.kill()
+        one.broken = 'guard'
+        one.start()
+        deadline = clock.now() + _PROOF
+        check = Permissions(self.history, self.journal)
+        wrong = 0
+        while not wrong and clock.now() < deadline:
+            time.sleep(0.5)
+            wrong = len(check.wrong(self.reader.read(one)))
+        return wrong
 
     def _settle(self, name: str) -> None:
         """Wait until all is well, and see that it stays so."""
