@@ -116,7 +116,8 @@ class Node(mariadb.MariaDB):
         shown = subprocess.run(
             [
                 server.program('mysqlbinlog', 'mariadb-server'),
-                *('-v', '-v', '--base64-output=DECODE-ROWS'),
+                '-v',
+                '--base64-output=DECODE-ROWS',
                 *map(str, files),
             ],
             capture_output=True,

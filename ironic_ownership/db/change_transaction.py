@@ -28,11 +28,13 @@ def apply(
     refused: list[records.Change] = []
     for batch in _without_repeats(changes):
         owners = {c.seen_host for c in batch if isinstance(c, records.Claim)}
-        services = transaction.lock_services(
-            conn, {host, *filter(None, owners)}
-        )
+        hosts = {host, *filter(None, owners)}
+        services = transaction.lock_services(conn, hosts, write=False)
         transaction.check_right(host, epoch, services.get(host))
         decided = _lock(conn, host, services, batch)
+        if absent := hosts - services.keys():
+            # One that registers now writes its nodes, which are locked here.
+            services |= transaction.lock_services(conn, absent, write=False)
         for change in batch:
             (applied if decided.accept(change) else refused).append(change)
         _write(conn, decided)
@@ -76,11 +78,17 @@ def _lock(
 
 
 def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
-    writes = decided.writes
+    writes, updates = decided.writes, list(decided.node_updates())
+    if not (
+        updates or writes.new_nodes or writes.closed_on or writes.new_instances
+    ):
+        # Nothing was decided that could be wrong.
+        return
+    transaction.raise_revisions(conn, decided.services)
     transaction.fence(conn, writes.fenced)
     if writes.new_nodes:
         conn.execute(sa.insert(tables.compute_nodes), writes.new_nodes)
-    for values, uuids in decided.node_updates():
+    for values, uuids in updates:
         transaction.update_rows(conn, _nodes.uuid, uuids, **values)
     transaction.close_instances(conn, writes.closed_on, decided.now)
     transaction.update_rows(

@@ -52,12 +52,25 @@ def register(
                 host=host, disabled=False, forced_down=False, **values
             )
         )
+        _touch_nodes(conn, host, now)
     else:
         service_admin.update(conn, host, **values)
     transaction.add_event(
         conn, now, host, event_log.SERVICE_REGISTERED, to_host=host
     )
     return epoch
+
+
+def _touch_nodes(conn: sa.Connection, host: str, now: float) -> None:
+    """Write the nodes of a service that had no row.
+
+    Other services take such nodes without a fence. There is no row of a
+    service that they and this transaction both write, so it is the nodes'.
+    """
+    nodes = tables.compute_nodes.c
+    transaction.update_rows(
+        conn, nodes.host, [host], nodes.deleted_at.is_(None), updated_at=now
+    )
 
 
 def retire(

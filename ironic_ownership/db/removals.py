@@ -29,6 +29,7 @@ class SqlRemovals(connection.Port, removals.Removals):
         reason: reasons.Reason = reasons.Reason.NODE_GONE,
     ) -> bool:
         # Services are locked first, as every writer does.
+        owner = None
         if seen_host is not None:
             owner = transaction.lock_service(conn, seen_host)
             if (owner.epoch if owner else None) != seen_epoch:
@@ -39,6 +40,13 @@ class SqlRemovals(connection.Port, removals.Removals):
             .with_for_update()
         ).first()
         if found is None or found.host != seen_host:
+            return False
+        if (
+            seen_host is not None
+            and owner is None
+            # One that registers now writes its nodes, which are locked here.
+            and transaction.lock_service(conn, seen_host) is not None
+        ):
             return False
         if transaction.open_instances(conn, [uuid]):
             return False

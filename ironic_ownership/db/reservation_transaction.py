@@ -109,8 +109,7 @@ def close(
     It may have another owner by now: an operator may have moved it.
     """
     uuid = before.node_uuid
-    # Read without a lock, because services are locked first; if the owner
-    # changes until then, the transaction is repeated.
+    # Read without a lock, because services are locked first.
     owner = (
         None
         if uuid is None
@@ -119,6 +118,9 @@ def close(
     for host in sorted({before.host, *filter(None, [owner])}):
         check_writer(conn, host, epoch if host == before.host else None)
     record = None if uuid is None else transaction.lock_node(conn, uuid)
+    if record is not None and record['host'] not in (None, owner):
+        # The owner has changed in between.
+        transaction.lock_service(conn, record['host'])
     now = locked(conn, before.id)
     if now.state is CLOSED:
         return

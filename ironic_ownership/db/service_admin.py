@@ -47,7 +47,7 @@ def update(conn: sa.Connection, host: str, **values: Any) -> None:
     conn.execute(
         sa.update(tables.services)
         .where(_services.host == host)
-        .values(**values)
+        .values(revision=_services.revision + 1, **values)
     )
 
 

@@ -2,6 +2,12 @@
 
 Every transaction locks in the same order, so that two of them rarely
 deadlock: services by host, compute nodes by uuid, then all other rows.
+
+A lock of a row is one server's. Where several servers accept writes, two
+transactions exclude each other only if both *write* a row. So a transaction
+writes each service from whose row it decides, and with it what belongs to the
+service: the owner of a node changes only together with the row of its old
+and of its new owner, and what happens to an unowned node writes the node's.
 """
 
 from __future__ import annotations
@@ -25,9 +31,13 @@ def now_of(conn: sa.Connection) -> float:
 
 
 def lock_services(
-    conn: sa.Connection, hosts: Collection[str]
+    conn: sa.Connection, hosts: Collection[str], *, write: bool = True
 ) -> dict[str, change_set.ServiceState]:
-    """Lock the rows of services until the end of the transaction."""
+    """Lock the rows of services until the end of the transaction.
+
+    :param write: raise their revisions as well; a caller that may end
+        without a write does it when it writes.
+    """
     found = conn.execute(
         sa.select(
             _services.host,
@@ -40,7 +50,9 @@ def lock_services(
         .where(_services.host.in_(sorted(hosts)))
         .order_by(_services.host)
         .with_for_update()
-    )
+    ).all()
+    if write:
+        raise_revisions(conn, [row.host for row in found])
     return {
         row.host: change_set.ServiceState(
             row.epoch,
@@ -53,10 +65,15 @@ def lock_services(
     }
 
 
+def raise_revisions(conn: sa.Connection, hosts: Collection[str]) -> None:
+    """Write the rows of services from which the transaction decides."""
+    update_rows(conn, _services.host, hosts, revision=_services.revision + 1)
+
+
 def lock_service(
     conn: sa.Connection, host: str
 ) -> change_set.ServiceState | None:
-    """Lock the row of one service until the end of the transaction."""
+    """Lock and write the row of one service."""
     return lock_services(conn, {host}).get(host)
 
 
