@@ -339,6 +339,7 @@ class ComputeNode:
     written, in seconds since the epoch by the database's clock; both are
     ``None`` for an available node. ``placement_digest`` identifies what
     Placement accepted for the node; ``None`` if that is nothing or unknown.
+    ``released_by`` is the service that released an unowned node for another.
     """
 
     uuid: str
@@ -353,6 +354,7 @@ class ComputeNode:
     unavailable: str | None = None
     unavailable_since: float | None = None
     placement_digest: str | None = None
+    released_by: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

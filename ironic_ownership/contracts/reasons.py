@@ -15,6 +15,10 @@ class Reason(DescribedEnum):
     EXCLUSIVE = 'exclusive', 'the only live service that admits it'
     ASSIGNED = 'assigned', "chosen by the services' assigner"
     ADOPTED = 'adopted', 'first seen with an instance, adopted'
+    RETURNED = (
+        'returned',
+        'got an instance while it was released: back to that service',
+    )
     INSTANCE_STAYS = (
         'instance_stays',
         'has an instance: stays until it is moved',

@@ -78,7 +78,9 @@ class ChangeSet:
             case records.Update():
                 return self._update(change)
             case records.Release():
-                return self._give_up(change, event_log.OWNER_CHANGED)
+                return self._give_up(
+                    change, event_log.OWNER_CHANGED, released_by=self.host
+                )
             case records.Forget():
                 # Its provider was deleted before.
                 return self._give_up(
@@ -86,6 +88,7 @@ class ChangeSet:
                     event_log.NODE_FORGOTTEN,
                     deleted_at=self.now,
                     placement_digest=None,
+                    released_by=None,
                 )
             case records.Report():
                 return self._report(change)
@@ -136,6 +139,7 @@ class ChangeSet:
             **attributes(node),
             **availability_columns.columns(row, claim.availability, self.now),
             'placement_digest': row['placement_digest'] if row else None,
+            'released_by': None,
         }
         (self.writes.new_nodes if row is None else self.writes.nodes).append(
             written

@@ -31,6 +31,7 @@ COMPUTE_NODES = (
         _nodes.unavailable,
         _nodes.unavailable_since,
         _nodes.placement_digest,
+        _nodes.released_by,
     )
     .select_from(
         tables.compute_nodes.outerjoin(

@@ -240,6 +240,7 @@ def _give_back(
         uuid,
         host=None,
         reason=reasons.Reason.RELEASED.value,
+        released_by=None,
         updated_at=now,
     )
     transaction.add_event(

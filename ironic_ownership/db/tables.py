@@ -67,6 +67,8 @@ compute_nodes = sa.Table(
     sa.Column('unavailable_since', sa.Double),
     # Of what Placement accepted.
     sa.Column('placement_digest', _SHORT),
+    # Only meaningful while the node is unowned.
+    sa.Column('released_by', _HOST),
     sa.Index('ix_compute_nodes_host', 'host'),
     sa.Index('ix_compute_nodes_scope', 'shard', 'conductor_group'),
     **_EXACT,

@@ -56,6 +56,24 @@ def unclaimed(facts: Facts) -> Iterator[Problem]:
     )
 
 
+def unreturned(facts: Facts) -> Iterator[Problem]:
+    """Find deployed nodes that only a service which does not serve claims."""
+    former = {r.uuid: r.released_by or '' for r in facts.records}
+    yield from _by_hosts(
+        facts,
+        lambda s: (
+            s.owner is None
+            and _decision(s).owner is None
+            and _decision(s).reason is reasons.Reason.RETURNED
+        ),
+        lambda s: (former[s.uuid],),
+        'released_with_instance',
+        Severity.ERROR,
+        '{nodes} with an instance released by {0}, which does not serve',
+        f'Bring {{0}} back: it claims them; or move the nodes: {_MOVE} HOST',
+    )
+
+
 def misplaced(facts: Facts) -> Iterator[Problem]:
     """Find free nodes that their live owner is about to release."""
     yield from _by_hosts(

@@ -55,6 +55,7 @@ _CHECKS = (
     ),
     _Check('case of shards', _PLACES, scopes.shard_case),
     _Check('unclaimed nodes', _ALL, nodes.unclaimed),
+    _Check('released nodes', _ALL, nodes.unreturned),
     _Check('misplaced nodes', _ALL, nodes.misplaced),
     _Check('nodes kept by a record', _ALL, nodes.kept_from),
     _Check('filtered nodes', _ALL, nodes.filtered),

@@ -143,6 +143,9 @@ def _with_record(
     deployed = bool(node.instance_uuid or recorded_instance)
     if owner is None:
         if deployed and desired.owner is not None:
+            former = record.released_by if record else None
+            if former is not None and peer_groups.admits(former, node):
+                return _returned(former, desired, peer_groups)
             return dataclasses.replace(desired, reason=reasons.Reason.ADOPTED)
         return desired
     if desired.owner == owner:
@@ -155,6 +158,21 @@ def _with_record(
         desired.contenders,
         desired.contest,
         filtered=peer_groups.admits(owner, node) is False,
+        wanted_by=desired.owner,
+    )
+
+
+def _returned(
+    former: str, desired: Decision, peer_groups: PeerGroups
+) -> Decision:
+    # Only the service that owned the node can have created the instance,
+    # just before its release. While it does not serve, no other claims it.
+    serves = former in peer_groups.group_of
+    return Decision(
+        former if serves else None,
+        reasons.Reason.RETURNED,
+        desired.contenders,
+        desired.contest,
         wanted_by=desired.owner,
     )
 

@@ -24,6 +24,7 @@ from ironic_ownership.engine.host.refresh_result import (
     Scan,
     Summary,
 )
+from ironic_ownership.engine.host.release_check import confirm_releases
 from ironic_ownership.engine.host.status_report import (
     PolicyMonitor,
     StatusReport,
@@ -169,7 +170,16 @@ class Refresher:
             others <= self._planned_with.present
         )
         self.operator_log.planned(plan)
-        self._write(plan.changes, summary)
+        self._write(
+            confirm_releases(
+                plan.changes,
+                listed.nodes,
+                found.elsewhere,
+                self.scope,
+                self.context.ports.source,
+            ),
+            summary,
+        )
         self._notify(seen.nodes)
         # After all other changes, so that nothing waits for Placement.
         summary.applied += self._cleanup.delete(self.scope, listed, found)

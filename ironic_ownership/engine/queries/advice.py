@@ -21,6 +21,8 @@ _RULES: Mapping[Reason, str] = {
     '{live_peers}',
     Reason.ADOPTED: 'the node had an instance when it was first seen and no '
     'service owned it: {preferred}, chosen by the policies, adopts it',
+    Reason.RETURNED: 'the node got an instance while {former} released it for '
+    '{wanted}: only {former} may claim it, until an operator moves it',
     Reason.INSTANCE_STAYS: 'the node has an instance and stays with {owner} '
     'until an operator moves it; the policies alone want {preferred}',
     Reason.RECORD_KEEPS: 'the policies want {preferred}, but the record names '
@@ -49,8 +51,15 @@ def rule(explanation: Explanation) -> str:
         preferred=explanation.preferred_owner or 'no service',
         assigner=explanation.assigner,
         live_peers=', '.join(explanation.live_peers),
+        former=_former(explanation),
+        wanted=explanation.decision.wanted_by or 'another service',
         contenders=', '.join(explanation.decision.contenders),
     )
+
+
+def _former(explanation: Explanation) -> str:
+    record = explanation.status.record
+    return (record.released_by if record else None) or 'its service'
 
 
 def advise(explanation: Explanation) -> Iterator[str]:
@@ -238,11 +247,18 @@ def _gone(explanation: Explanation) -> Iterator[str]:
         yield f'{_PROGRAM} compute node delete {status.uuid}'
 
 
+def _returned(explanation: Explanation) -> Iterator[str]:
+    if explanation.decision.owner is None:
+        yield f'Bring {_former(explanation)} back: it claims the node'
+        yield _move(explanation, explanation.decision.wanted_by)
+
+
 def _none(explanation: Explanation) -> Iterator[str]:
     return iter(())
 
 
 _ADVICE: Mapping[Reason, Callable[[Explanation], Iterator[str]]] = {
+    Reason.RETURNED: _returned,
     Reason.INSTANCE_STAYS: _stays,
     Reason.RECORD_KEEPS: _keeps,
     Reason.CONFLICT_FIRST: _conflict,

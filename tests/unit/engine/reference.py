@@ -153,6 +153,18 @@ class Moment:
             record is not None and record.instance_uuid is not None
         )
         if owner is None:
+            former = (
+                self.known.get(record.released_by or '') if record else None
+            )
+            back = former and former.readable and former.admits(node)
+            if deployed and wish.owner and former and back:
+                return Decision(
+                    former.host if former in self.able else None,
+                    Reason.RETURNED,
+                    wish.contenders,
+                    wish.contest,
+                    wanted_by=wish.owner,
+                )
             if deployed and wish.owner:
                 return Decision(
                     wish.owner, Reason.ADOPTED, wish.contenders, wish.contest

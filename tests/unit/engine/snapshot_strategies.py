@@ -51,6 +51,12 @@ _OWNERS = st.sampled_from((None, *HOSTS, 'stranger'))
 _SELDOM = st.sampled_from((False, False, False, True))
 
 
+def _record(
+    number: int, host: str | None, instance: str | None, former: str | None
+) -> model.ComputeNode:
+    return world.record(number, host, instance, released_by=former)
+
+
 @st.composite
 def moments(draw, settings=SETTINGS) -> Moment:
     """Draw a moment; few settings at a time, so that services meet."""
@@ -65,7 +71,7 @@ def moments(draw, settings=SETTINGS) -> Moment:
                 st.sampled_from(('', 'g')),
                 st.sampled_from(('ipmi', 'redfish')),
                 _INSTANCES,
-                st.none() | st.tuples(_OWNERS, _INSTANCES),
+                st.none() | st.tuples(_OWNERS, _INSTANCES, _OWNERS),
             ),
             min_size=1,
             max_size=NODES,
@@ -83,7 +89,7 @@ def moments(draw, settings=SETTINGS) -> Moment:
             for number, (shard, group, driver, instance, _) in enumerate(drawn)
         ],
         records={
-            world.uuid(number): world.record(number, *on_record)
+            world.uuid(number): _record(number, *on_record)
             for number, (*_, on_record) in enumerate(drawn)
             if on_record is not None
         },

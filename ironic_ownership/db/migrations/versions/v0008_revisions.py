@@ -22,3 +22,5 @@ def upgrade() -> None:
             'revision', sa.BigInteger(), nullable=False, server_default='0'
         ),
     )
+    # The service that released an unowned node.
+    op.add_column('compute_nodes', sa.Column('released_by', sa.String(255)))

@@ -115,6 +115,14 @@ class TestRules(ExplainCase):
                 ['host1 claims it'],
             ),
             (
+                Reason.RETURNED,
+                self.explain(
+                    deployed, [a], world.record(1, None, released_by='host1')
+                ),
+                ['only host1 may claim it'],
+                ['host1 claims it'],
+            ),
+            (
                 Reason.INSTANCE_STAYS,
                 self.explain(deployed, [a, b], world.record(1, 'host2', 'i')),
                 ['stays with host2', 'want host1'],
@@ -176,6 +184,20 @@ class TestRules(ExplainCase):
                 self.assert_advises(said, *advised)
                 untold.remove(reason)
         self.assertEqual(set(), untold)
+
+    def test_node_released_by_a_service_that_is_down_needs_an_operator(
+        self,
+    ) -> None:
+        a, b = world.members(RING, 'host1', 'host2')
+        said = self.explain(
+            world.node(1, instance_uuid='i'),
+            [b],
+            world.record(1, None, released_by='host1'),
+            [model.Service('host1', settings=a.settings)],
+        )
+        self.assertIsNone(said.decision.owner)
+        self.assert_rule(Reason.RETURNED, said, 'only host1 may claim it')
+        self.assert_advises(said, 'Bring host1 back', MOVE + 'host2')
 
     def test_free_node_on_its_way_is_to_be_waited_for(self) -> None:
         ring = world.members(RING, 'host1', 'host2')
