@@ -133,7 +133,8 @@ class Records(abc.ABC):
         :param alive: incarnations of the host that may be alive. Another
             one of them that is active keeps its place, unless the row was
             fenced for this incarnation by :meth:`fail_over`.
-        :returns: the new epoch, at least 1.
+        :returns: the new epoch: greater than each earlier one, also than those
+            of commits that the database has lost.
         :raises StandbyError: if another process, perhaps alive, is active;
             nothing is changed.
         """

@@ -113,6 +113,7 @@ class Database:
 
         def attempt() -> T:
             with self._writer.connect() as conn:
+                # Now, not with the first statement: on SQLite it locks.
                 conn.begin()
                 result = work(conn)
                 with errors.committing(self.where):

@@ -17,6 +17,7 @@ from ironic_ownership.db import (
     event_log,
     queries,
     rows,
+    service_admin,
     tables,
     transaction,
 )
@@ -65,6 +66,8 @@ def _lock(
 ) -> _Locked:
     hosts = {move.destination, *(n.source for n in nodes if n.source)}
     services = transaction.lock_services(conn, hosts)
+    for host in sorted(hosts - services.keys()):
+        service_admin.keep_unregistered(conn, host)
     owners: dict[str, str | None] = {}
     instances: dict[str, str] = {}
     results: dict[str, moves.NodeMove] = {}
@@ -151,9 +154,7 @@ def _source(node: moves.NodeMove, locked: _Locked) -> str | None:
     if node.source is None:
         return None
     service = locked.services.get(node.source)
-    if service is None:
-        return f'source_stopped: {node.source} is not registered'
-    if service.forced_down:
+    if service is None or service.forced_down:
         return None
     if not service.disabled:
         return (
@@ -225,7 +226,8 @@ def _fence(
     locked: _Locked,
 ) -> None:
     for host in sorted(filter(None, sources)):
-        if not locked.services[host].fenced:
+        service = locked.services.get(host)
+        if service is not None and not service.fenced:
             transaction.fence(conn, [host])
             transaction.add_event(
                 conn,

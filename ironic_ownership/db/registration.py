@@ -26,18 +26,17 @@ def register(
 ) -> int:
     """Create or renew the row of a service and raise its epoch.
 
-    Being forced down outlives a registration, and so does its fence.
+    Being forced down outlives a registration, and so does its fence. The
+    database may have lost commits, by a promotion or a restore: an epoch that
+    contains the time does not repeat a lost one, which a process may hold.
     """
     before = service_admin.lock(conn, host)
     active = before.incarnation if before else None
     if active is not None and active != incarnation and active in alive:
         raise exceptions.StandbyError(host, active)
     now = transaction.now_of(conn)
-    epoch = 1 + (
-        service_admin.last_epoch(conn, host)
-        if before is None
-        else before.epoch
-    )
+    last = before.epoch if before else service_admin.last_epoch(conn, host)
+    epoch = max(last + 1, int(now * 1000))
     values = {
         'epoch': epoch,
         'fenced': before is not None and before.forced_down,

@@ -108,6 +108,25 @@ def delete(conn: sa.Connection, host: str, *, actor: str) -> None:
     )
 
 
+def keep_unregistered(conn: sa.Connection, host: str) -> None:
+    """Let a registration of a host without a row wait for this transaction.
+
+    A row that does not exist cannot be locked, but that of the same key
+    cannot be inserted twice.
+    """
+    conn.execute(
+        sa.insert(tables.services).values(
+            host=host,
+            epoch=0,
+            disabled=True,
+            forced_down=False,
+            fenced=True,
+            settings='',
+        )
+    )
+    conn.execute(sa.delete(tables.services).where(_services.host == host))
+
+
 def _count(conn: sa.Connection, which: sa.ColumnElement[bool]) -> int:
     return conn.execute(sa.select(sa.func.count()).where(which)).scalar_one()
 

@@ -106,3 +106,9 @@ class MovesOnDatabase(RecordsOnDatabase):
 
     def make_moves(self) -> moves.SqlMoves:
         return moves.SqlMoves(self.database)
+
+    def lose_service(self, host: str) -> None:
+        statement = sa.delete(tables.services).where(
+            tables.services.c.host == host
+        )
+        self.database.write(lambda conn: conn.execute(statement))

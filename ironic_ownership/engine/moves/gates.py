@@ -22,7 +22,7 @@ class Gate(DescribedEnum):
     RECORD_EXISTS = 'record_exists', 'the node has a compute node on record'
     SOURCE_STOPPED = (
         'source_stopped',
-        'its owner is forced down, or disabled and not alive',
+        'its owner is forced down, or disabled and not alive, or no service',
     )
     NOT_SAME_SERVICE = 'not_same_service', 'its owner is not the destination'
     DESTINATION_EXISTS = (
@@ -169,14 +169,16 @@ class Gates:
 
     def _is_stopped(self, source: str) -> str | None:
         service = self._snapshot.services.get(source)
-        if service is None:
-            return _unknown(f'{source} is not registered')
-        if service.forced_down:
+        if service is not None and service.forced_down:
             return None
         view = self._snapshot.view
         if isinstance(view, str):
             return _unknown(f'{source} is not forced down: {view}')
         alive = view.get(source) is not None
+        if service is None:
+            # Without a row no process of it may act or write.
+            what = f'{source} is not registered, and alive: it will register'
+            return what if alive else None
         if not alive and service.disabled:
             return None
         return (

@@ -31,6 +31,10 @@ class MoveContract(records.RecordsContract):
         """Return an access to the moves of this test's records."""
         raise NotImplementedError
 
+    def lose_service(self, host: str) -> None:
+        """Delete the row of a service, as the restore of a backup does."""
+        raise NotImplementedError
+
     def set_service(self, host: str, **values: Any) -> None:
         """Let an operator disable a service or force it down."""
         self.records.set_service(host, actor='operator', **values)
@@ -260,6 +264,18 @@ class MoveContract(records.RecordsContract):
         node = self.seen(1)
         self.register('host1')
         self.assert_refused_node(node, 'source_stopped')
+
+    def test_source_that_lost_its_row_is_stopped_until_it_registers(
+        self,
+    ) -> None:
+        nodes = [self.seen(1), self.seen(2)]
+        self.lose_service('host1')
+        self.assertEqual([MOVED], [n.state for n in self.move(nodes[0])])
+        self.assertEqual(
+            {'host2', 'host3'}, {s.host for s in self.records.services()}
+        )
+        self.register('host1')
+        self.assert_refused_node(nodes[1], 'source_stopped')
 
     def test_source_that_is_forced_down_may_register_meanwhile(self) -> None:
         self.set_service('host1', forced_down=True)

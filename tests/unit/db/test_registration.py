@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.db import records, tables
+from tests.unit.db import sqlite
+
+
+class TestLostCommits(sqlite.SqliteCase):
+    """The database is restored from before a registration."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.database = self.open_with_schema()
+        self.records = records.SqlRecords(self.database)
+
+    def register(self) -> int:
+        return self.records.register('host1', model.MemberSettings())
+
+    def lose(self, statement: sa.Delete | sa.Update) -> None:
+        self.database.write(lambda conn: conn.execute(statement))
+
+    def test_lost_epoch_is_not_given_to_another_process(self) -> None:
+        before = self.register()
+        lost = {self.register() for _ in range(3)}
+        self.lose(sa.update(tables.services).values(epoch=before))
+        again = {self.register() for _ in range(3)}
+        self.assertEqual(set(), lost & again)
+        for epoch in lost:
+            with self.assertRaises(exceptions.FencedError):
+                self.records.apply('host1', epoch, [])
+
+    def test_epoch_is_not_repeated_when_the_row_is_lost(self) -> None:
+        lost = self.register()
+        self.lose(sa.delete(tables.events))
+        self.lose(sa.delete(tables.services))
+        self.assertNotEqual(lost, self.register())
