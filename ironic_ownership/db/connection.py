@@ -205,6 +205,9 @@ def open_database(
         url, sqlite_fk=True, max_retries=0, **options
     )
     connection_setup.prepare(
-        engine, statement=statement_timeout, idle=idle_timeout
+        engine,
+        statement=statement_timeout,
+        idle=idle_timeout,
+        sync_wait='mysql_wsrep_sync_wait' not in options,
     )
     return Database(engine, timeout=statement_timeout)

@@ -15,6 +15,9 @@ from ironic_ownership.db.url import MYSQL, POSTGRESQL, SQLITE
 WRITES = 'ironic_ownership_writes'
 """Execution option of connections whose transactions write."""
 
+_SYNC_READS = 1
+"""Value of ``wsrep_sync_wait``: statements that read."""
+
 
 def _longest_call(statement: float) -> float:
     """Return the bound of the client for one call, in seconds.
@@ -58,9 +61,15 @@ def _whole(seconds: float) -> str:
 
 
 def prepare(
-    engine: sqlalchemy.Engine, *, statement: float, idle: float
+    engine: sqlalchemy.Engine,
+    *,
+    statement: float,
+    idle: float,
+    sync_wait: bool = True,
 ) -> None:
     """Set up every new connection of an engine; the time-outs are in seconds.
+
+    :param sync_wait: on a Galera cluster, read what other nodes committed.
 
     A process that is stopped, or cut off, within a transaction keeps its
     locks, and the service that takes over has to wait for them. So the
@@ -92,6 +101,35 @@ def prepare(
             f'SET SESSION innodb_lock_wait_timeout = {_whole(statement)} '
             f'/*M!100300, idle_transaction_timeout = {_whole(idle)} */',
         )
+        if sync_wait:
+            _wait_for_other_nodes(engine)
+
+
+def is_galera(cursor: Any) -> bool:
+    """Tell whether a MariaDB or MySQL server is a node of a Galera cluster.
+
+    :param cursor: one of the driver's.
+    """
+    cursor.execute("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
+    row = cursor.fetchone()
+    return row is not None and row[1] == 'ON'
+
+
+def _wait_for_other_nodes(engine: sqlalchemy.Engine) -> None:
+    """Let each transaction that begins with a read see all earlier commits.
+
+    A node applies the commits of the others a moment after these were
+    answered. A statement that only writes does not wait, so that no heartbeat
+    is late: certification refuses it if it missed something.
+    """
+
+    @event.listens_for(engine, 'connect')
+    def set_up(dbapi: Any, record: Any) -> None:
+        cursor = dbapi.cursor()
+        if is_galera(cursor):
+            cursor.execute(f'SET SESSION wsrep_sync_wait = {_SYNC_READS}')
+        cursor.close()
+        dbapi.commit()
 
 
 def _bound_calls(engine: sqlalchemy.Engine, longest: float) -> None:

@@ -7,17 +7,13 @@ work: every start of a command calls :func:`ensure`.
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
-import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection
-from ironic_ownership.db.url import MYSQL, POSTGRESQL
+from ironic_ownership.db import connection, schema_lock
 
 if TYPE_CHECKING:
     import alembic.config
@@ -27,14 +23,6 @@ HEAD = '0008'
 
 _VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))
 _MIGRATIONS = pathlib.Path(__file__).parent / 'migrations'
-# MariaDB's locks have names that the whole server knows; PostgreSQL's have
-# numbers, and each database its own.
-_LOCK_NAME = sa.func.md5(
-    sa.func.concat('ironic_ownership_schema.', sa.func.database())
-)
-_LOCK_NUMBER = 0x69726F6E
-_LOCK_TIMEOUT = 600.0
-_LOCK_PAUSE = 0.1
 
 
 def version(database: connection.Database) -> str | None:
@@ -108,45 +96,12 @@ def _change(
     work: connection.Work[None],
 ) -> str | None:
     def locked(conn: sa.Connection) -> None:
-        with _locked(conn):
+        with schema_lock.held(conn):
             work(conn)
 
     _check_target(revision)
     database.write(locked)
     return version(database)
-
-
-@contextlib.contextmanager
-def _locked(conn: sa.Connection) -> Iterator[None]:
-    # SQLite needs no lock: it has one writer at a time. Where servers
-    # replicate to each other, MariaDB's lock is that of one server.
-    if conn.dialect.name == POSTGRESQL:
-        _take_lock(conn, sa.func.pg_try_advisory_xact_lock(_LOCK_NUMBER))
-        # It ends with the transaction.
-        yield
-    elif conn.dialect.name in MYSQL:
-        # Changing a table ends the transaction there, so this lock belongs
-        # to the connection.
-        _take_lock(conn, sa.func.get_lock(_LOCK_NAME, 0))
-        try:
-            yield
-        finally:
-            conn.execute(sa.select(sa.func.release_lock(_LOCK_NAME)))
-    else:
-        yield
-
-
-def _take_lock(conn: sa.Connection, lock: sa.ColumnElement[bool]) -> None:
-    # Polled: a wait inside the server would end with the time-out of the
-    # statement, and an upgrade may take longer.
-    deadline = time.monotonic() + _LOCK_TIMEOUT
-    while not conn.execute(sa.select(lock)).scalar():
-        if time.monotonic() > deadline:
-            raise exceptions.RecordsUnavailableError(
-                'another process is changing the schema',
-                hint='Wait until it is done, and try again',
-            )
-        time.sleep(_LOCK_PAUSE)
 
 
 def _config(conn: sa.Connection | None = None) -> alembic.config.Config:
@@ -187,7 +142,8 @@ def _check_known(database: connection.Database, found: str | None) -> None:
 
 
 def _check_empty(database: connection.Database, conn: sa.Connection) -> None:
-    foreign = set(sa.inspect(conn).get_table_names()) - {_VERSIONS.name}
+    foreign = set(sa.inspect(conn).get_table_names())
+    foreign -= {_VERSIONS.name, schema_lock.TABLE.name}
     if foreign:
         raise exceptions.SchemaError(
             f'database {database.where} has tables of another program, such '

@@ -137,13 +137,12 @@ def last_epoch(conn: sa.Connection, host: str) -> int:
     A process from before the deletion may still run, and must not find its
     epoch current again.
     """
-    reason = conn.execute(
-        sa.select(_events.reason)
-        .where(
+    # The ids of events are not in the order of commits where several servers
+    # accept writes, so the greatest epoch counts.
+    reasons = conn.scalars(
+        sa.select(_events.reason).where(
             _events.kind == event_log.SERVICE_DELETED,
             _events.from_host == host,
         )
-        .order_by(_events.id.desc())
-        .limit(1)
-    ).scalar()
-    return int(reason.removeprefix(_EPOCH)) if reason else 0
+    )
+    return max((int(r.removeprefix(_EPOCH)) for r in reasons), default=0)

@@ -12,7 +12,14 @@ import sqlalchemy as sa
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim, Outcome, Release
-from ironic_ownership.db import clock, connection, records, schema, tables
+from ironic_ownership.db import (
+    clock,
+    connection,
+    records,
+    registration,
+    schema,
+    tables,
+)
 from tests.functional.support import databases
 
 NODES = 200
@@ -220,6 +227,30 @@ class _Races:
         self.assertEqual((claim,), outcome.refused)
         (node,) = self.records.compute_nodes()
         self.assertEqual('host2', node.host)
+
+    def test_service_that_registers_keeps_no_node_that_is_taken(self) -> None:
+        epoch = self.records.register('host1', model.MemberSettings())
+        node = model.Node(uuid(1))
+        self.records.apply(
+            'host1', epoch, [Claim(node, reasons.Reason.ASSIGNED)]
+        )
+        table = tables.compute_nodes
+        self.database.write(
+            lambda conn: conn.execute(sa.update(table).values(host='unknown'))
+        )
+        late = _open(self.url)
+        self.addCleanup(late.close)
+        claim = Claim(node, reasons.Reason.ASSIGNED, 'unknown', None)
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+
+            def work(conn: sa.Connection) -> concurrent.futures.Future:
+                registration.register(conn, 'unknown', model.MemberSettings())
+                writing = threads.submit(late.apply, 'host1', epoch, [claim])
+                concurrent.futures.wait([writing], timeout=0.5)
+                return writing
+
+            outcome = self.database.write(work).result(timeout=60)
+        self.assertEqual((claim,), outcome.refused)
 
     def test_no_write_and_no_beat_is_lost_under_load(self) -> None:
         rounds = 20
