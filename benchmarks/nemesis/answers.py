@@ -11,11 +11,12 @@ from benchmarks.nemesis.hosts import HostProcess
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """A guard allowed to act on a node.
+    """A process acted on a node, under a valid permission.
 
-    :param process: whose guard, with the number of its life.
-    :param begin: just before the question.
-    :param end: just after the answer.
+    :param process: which one, with the number of its life.
+    :param begin: just before the question, if there was one.
+    :param end: the moment of the act.
+    :param how: see the driver.
     """
 
     process: str
@@ -24,12 +25,13 @@ class Answer:
     begin: float
     end: float
     node: str
+    how: str
 
     def text(self, origin: float) -> str:
         """Return one line; times are relative to ``origin``."""
         return (
-            f'{self.end - origin:9.2f} yes of {self.process} for {self.node}, '
-            f'asked {self.end - self.begin:.2f} s before'
+            f'{self.end - origin:9.2f} act of {self.process} on {self.node}: '
+            f'{self.how}, asked {self.end - self.begin:.2f} s before'
         )
 
 
@@ -75,10 +77,18 @@ class Reader:
     ) -> Answer | None:
         kind, _, rest = line.partition(' ')
         words = rest.split()
-        if kind == 'yes':
-            self.outcomes['yes'] += 1
-            begin, end, node = float(words[0]), float(words[1]), words[2]
-            return Answer(process, one.name, one.host, begin, end, node)
+        if kind == 'act':
+            end, begin, node, how = words
+            self.outcomes[f'permission {how}'] += 1
+            return Answer(
+                process,
+                one.name,
+                one.host,
+                float(begin),
+                float(end),
+                node,
+                how,
+            )
         if kind == 'count':
             self.outcomes[words[0]] += int(words[1])
         elif kind == 'threads' and process == one.login:

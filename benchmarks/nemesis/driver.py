@@ -1,13 +1,16 @@
 """A real host process that is asked for permissions all the time.
 
 Runs the program of the host in this process, and asks its guard about random
-nodes in a thread of its own. Each answer is a line of a file:
+nodes in a thread of its own. It keeps some of the permissions, and acts under
+them until they end. Each act is a line of a file:
 
-``yes BEGIN END NODE``
-    the guard allowed to act on the node;
+``act AT BEGIN NODE HOW``
+    it had a valid permission for the node: a new one (``guard``), a renewed
+    one (``confirmed``), or one that is valid as far as the process knows
+    (``held``). The question, if there was one, began at ``BEGIN``;
 ``count OUTCOME NUMBER``
-    how often it refused since the last such line, by the class of the error;
-``threads NAME ...``
+    refusals since the last such line, by the class of the error;
+``threads AT NAME ...``
     the threads that live;
 ``error TEXT``
     an exception that is no refusal.
@@ -24,7 +27,10 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import TextIO
+
+from ironic_ownership.engine.host.permission import Permission
 
 from benchmarks.nemesis import broken, clock
 from ironic_ownership import wiring
@@ -39,12 +45,15 @@ _FENCED_PAUSE = 4
 _HOT = 6
 """The first nodes of the list are those of the present faults."""
 
+_MOST_HELD = 5
+
 
 class Asker:
     """Asks the guard of one host, until the process ends.
 
     :param nodes: file with the uuids to ask for, one a line; the first ones
         are asked for as often as all others.
+    :param interval: seconds between two questions.
     """
 
     def __init__(
@@ -59,9 +68,10 @@ class Asker:
         self._nodes = nodes
         self._interval = interval
         self._outcomes: collections.Counter[str] = collections.Counter()
+        self._held: list[tuple[str, Permission]] = []
 
     def run(self) -> None:
-        """Ask, and report."""
+        """Ask, act, and report."""
         uuids: list[str] = []
         due = 0.0
         while True:
@@ -74,21 +84,55 @@ class Asker:
                 few = uuids[:_HOT] if random.random() < 0.5 else uuids
                 if self._ask(random.choice(few)) is exceptions.FencedError:
                     pause *= _FENCED_PAUSE
+            if self._held:
+                self._use()
             time.sleep(pause)
 
     def _ask(self, uuid: str) -> type[Exception] | None:
         """Ask for one node, and return the class of the refusal."""
         begin = clock.now()
+        refusal, permission = self._refusal(lambda: self._host.guard(uuid))
+        if permission is not None:
+            self._act(uuid, permission, begin, 'guard')
+            self._held.append((uuid, permission))
+            if len(self._held) > _MOST_HELD:
+                del self._held[0]
+        return refusal
+
+    def _use(self) -> None:
+        """Act under a permission that is held, or renew it first."""
+        number = random.randrange(len(self._held))
+        uuid, permission = self._held[number]
+        begin = clock.now()
+        if random.random() < 0.6:
+            self._act(uuid, permission, begin, 'held')
+            return
+        refusal, _ = self._refusal(permission.confirm)
+        if refusal is None:
+            self._act(uuid, permission, begin, 'confirmed')
+        else:
+            del self._held[number]
+
+    def _act(
+        self, uuid: str, permission: Permission, begin: float, how: str
+    ) -> None:
+        """Act on a node, if the permission is valid at this moment."""
+        # The time before the check: the process may be frozen after it.
+        now = clock.now()
+        if permission.is_valid:
+            self._write(f'act {now:.4f} {begin:.4f} {uuid} {how}')
+
+    def _refusal(
+        self, question: Callable[[], Permission | None]
+    ) -> tuple[type[Exception] | None, Permission | None]:
         try:
-            self._host.guard(uuid)
+            return None, question()
         except exceptions.OwnershipError as exc:
             self._outcomes[type(exc).__name__] += 1
-            return type(exc)
+            return type(exc), None
         except Exception as exc:  # noqa: BLE001 - a finding of the run
             self._write(f'error guard: {exc!r}')
-            return type(exc)
-        self._write(f'yes {begin:.4f} {clock.now():.4f} {uuid}')
-        return None
+            return type(exc), None
 
     def _report(self) -> None:
         for outcome, number in self._outcomes.items():

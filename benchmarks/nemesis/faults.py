@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from benchmarks.nemesis.cluster import HOSTS
 from benchmarks.nemesis.schedule import Kind, Planned
+from benchmarks.nemesis.settings import SLOWER_HEARTBEAT
 from benchmarks.nemesis.storm import Fault, Storm
 from lab import process, proxy, server
 
@@ -165,7 +166,10 @@ def members_freeze(storm: Storm, planned: Planned) -> Iterator[None]:
 def reload_intervals(storm: Storm, planned: Planned) -> Iterator[None]:
     """Change the intervals of one process by SIGHUP."""
     settings = storm.cluster.settings
-    faster = settings.heartbeat_interval * (0.6, 1.3)[planned.draws[1] % 2]
+    faster = (
+        settings.heartbeat_interval
+        * (0.6, SLOWER_HEARTBEAT)[planned.draws[1] % 2]
+    )
     changes: tuple[tuple[str, str, object], ...] = (
         ('membership', 'heartbeat_interval', max(0.5, faster)),
         ('ownership', 'refresh_interval', 1 + planned.draws[3] % 5),

@@ -55,7 +55,7 @@ class History:
             'service_failed_over': self._fenced,
             'service_forced_down': self._forced_down,
             'service_changed': self._changed,
-            'service_deleted': self._fenced,
+            'service_deleted': self._service_deleted,
         }
 
     def follow(self, event: Event) -> None:
@@ -224,6 +224,16 @@ class History:
         self._set_right(event, host, False)
 
     def _fenced(self, event: Event) -> None:
+        self._set_right(event, str(event.source), False)
+
+    def _service_deleted(self, event: Event) -> None:
+        self._check(
+            event.source not in self.owner.values(),
+            'law 1',
+            'a service was deleted that owns nodes',
+            event,
+        )
+        self._down.discard(str(event.source))
         self._set_right(event, str(event.source), False)
 
     def _forced_down(self, event: Event) -> None:

@@ -109,6 +109,15 @@ def fail_over(storm: Storm, planned: Planned) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def delete_service(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Try to delete a service; it is refused unless it has gone."""
+    host = planned.choose(0, HOSTS)
+    with storm.taken(f'service {host}'):
+        storm.command('service', 'delete', host, '--yes')
+        yield
+
+
+@contextlib.contextmanager
 def read(storm: Storm, planned: Planned) -> Iterator[None]:
     """Run one of the commands that only read."""
     nodes = sorted(storm.observer.latest.owners)
@@ -193,7 +202,8 @@ COMMANDS: Mapping[Kind, Fault] = {
     Kind('drain', 1, 0.1, 10): drain,
     Kind('disable', 1, 1, 15): disable,
     Kind('fail-over', 2): fail_over,
-    Kind('read', 2): read,
+    Kind('delete-service', 0.7): delete_service,
+    Kind('read', 1.5): read,
     Kind('create-node', 1.5): create_node,
     Kind('delete-node', 1.5): delete_node,
     Kind('deploy-node', 3): deploy_node,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from benchmarks.nemesis import clock, convergence, schedule
+from benchmarks.nemesis import clock, convergence, lapses, schedule
 from benchmarks.nemesis.answers import Answer, Reader
 from benchmarks.nemesis.cluster import HOSTS, Cluster
 from benchmarks.nemesis.convergence import Convergence
@@ -47,7 +47,9 @@ class Run:
         self.observer = Observer(cluster.records, self.findings)
         self.storm = Storm(cluster, self.journal, self.observer)
         self.history = History(HOSTS, self.storm.deleted, self._unlawful)
-        self.permissions = Permissions(self.history, self.journal)
+        self.permissions = Permissions(
+            self.history, self.settings.longest_permission
+        )
         self.coverage = Coverage(cluster.uuids, self._serving)
         self.reader = Reader()
         self.rounds = 0
@@ -111,7 +113,7 @@ class Run:
         ]
         by_name = {kind.name: fault for kind, fault in self._faults.items()}
         began = clock.now()
-        self.storm.blow(planned, by_name, longest)
+        self.storm.blow(planned, by_name, COMMANDS.values(), longest)
         self._settle(f'round {self.rounds}')
         self._evaluate()
         for host, number in self.history.registrations.items():
@@ -129,7 +131,7 @@ class Run:
         one.broken = 'guard'
         one.start()
         deadline = clock.now() + _PROOF
-        check = Permissions(self.history, self.journal)
+        check = Permissions(self.history, self.settings.longest_permission)
         wrong = 0
         while not wrong and clock.now() < deadline:
             time.sleep(0.5)
@@ -172,6 +174,10 @@ class Run:
         self._events = self.observer.events(self.history.known)
         for event in self._events:
             self.history.follow(event)
+        for event, text in lapses.unlawful(
+            self._events, self.journal, self.settings.ttl
+        ):
+            self._unlawful('law 1', text, event)
         snapshot = self.observer.read()
         if snapshot.last_event == max(self.history.known, default=0):
             for difference in self.history.compare(snapshot):
@@ -179,7 +185,7 @@ class Run:
         for answer, reason in self.permissions.wrong(self._answers):
             self._violation(
                 'law 1 (guard)',
-                f'{answer.process} may act on {answer.node} at '
+                f'{answer.process} acts on {answer.node} ({answer.how}) at '
                 f'{answer.end - self.journal.origin:.2f}: {reason}',
                 at=answer.end,
                 node=answer.node,

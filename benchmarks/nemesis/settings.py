@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+SLOWER_HEARTBEAT = 1.3
+"""Factor of the interval of heartbeats after some reloads."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -36,3 +39,8 @@ class Settings:
     ask_interval: float = 0.05
     broken: str = ''
     kinds: tuple[str, ...] = ()
+
+    @property
+    def longest_permission(self) -> float:
+        """Seconds for which a permission counts without a new question."""
+        return self.heartbeat_interval * SLOWER_HEARTBEAT

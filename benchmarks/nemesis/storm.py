@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from benchmarks.nemesis import clock
 from benchmarks.nemesis.cluster import HOSTS, Cluster
@@ -18,6 +18,10 @@ from benchmarks.nemesis.schedule import Planned
 from lab import process
 
 Fault = Callable[['Storm', Planned], contextlib.AbstractContextManager[None]]
+
+
+_OPERATORS = 3
+"""Commands and changes of nodes at the same time."""
 
 
 class BusyError(Exception):
@@ -40,7 +44,10 @@ class Storm:
         self.deleted: dict[str, float] = {}
         self.troubles: list[str] = []
         self._healing = threading.Event()
-        self._slots = threading.Semaphore(cluster.settings.together)
+        together = cluster.settings.together
+        self._slots = threading.Semaphore(together)
+        self._operators = threading.Semaphore(_OPERATORS)
+        self._commands: Collection[Fault] = ()
         self._lock = threading.Lock()
         self._busy: set[str] = set()
 
@@ -48,13 +55,16 @@ class Storm:
         self,
         schedule: Sequence[Planned],
         faults: Mapping[str, Fault],
+        commands: Collection[Fault],
         seconds: float,
     ) -> None:
         """Run a schedule; return when each of its faults has ended.
 
+        :param commands: those of the faults that are commands and changes.
         :param seconds: after which the remaining ones end.
         """
         self._healing.clear()
+        self._commands = commands
         began = clock.now()
         threads = []
         for planned in schedule:
@@ -75,8 +85,8 @@ class Storm:
                 self.troubles.append(f'{thread.name} does not end')
 
     def _run(self, planned: Planned, fault: Fault) -> None:
-        lasting = planned.duration > 0
-        if lasting and not self._slots.acquire(blocking=False):
+        slots = self._operators if fault in self._commands else self._slots
+        if not slots.acquire(blocking=False):
             self.journal.skip(planned.kind)
             return
         try:
@@ -87,8 +97,7 @@ class Storm:
         except (process.LabError, subprocess.SubprocessError, OSError):
             self.troubles.append(f'{planned.kind}: {traceback.format_exc()}')
         finally:
-            if lasting:
-                self._slots.release()
+            slots.release()
 
     def restore(self) -> None:
         """Undo what faults may have left: processes, options, services."""
