@@ -12,7 +12,7 @@ import types
 from collections.abc import Sequence
 from typing import Self
 
-from benchmarks.nemesis import members, records
+from benchmarks.nemesis import members, records, shell
 from benchmarks.nemesis.hosts import PATHS, HostProcess
 from benchmarks.nemesis.settings import Settings
 from lab import enrolment, ironic, proxy
@@ -24,6 +24,10 @@ STANDBYS = ('ha', 'hb')
 """The services with two processes."""
 
 _COMMAND_TIMEOUT = 150
+_DBSYNC = (
+    'import sys; from ironic_ownership.cmd import dbsync; '
+    'sys.exit(dbsync.main())'
+)
 
 
 class Cluster:
@@ -51,6 +55,7 @@ class Cluster:
         self._nodes_lock = threading.Lock()
         self._hot: list[str] = []
         self._operator_files: list[pathlib.Path] = []
+        self._operator_lock = threading.Lock()
 
     def __enter__(self) -> Self:
         try:
@@ -80,6 +85,8 @@ class Cluster:
         stack.callback(self.members.stop)
         self.members.start()
         self._write_operator_files()
+        self._shell = shell.Shell(self.directory)
+        stack.callback(self._shell.close)
         self._upgrade_schema()
         self.records.note_writers()
         for host in HOSTS:
@@ -193,36 +200,29 @@ class Cluster:
         return _text_of(parts)
 
     def _upgrade_schema(self) -> None:
-        self._run(
-            'from ironic_ownership.cmd.dbsync import main', 'upgrade'
-        ).check_returncode()
+        subprocess.run(
+            [
+                *(sys.executable, '-c', _DBSYNC),
+                *('--config-file', str(self._operator_files[0]), 'upgrade'),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            timeout=_COMMAND_TIMEOUT,
+            check=True,
+        )
 
-    def operate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def operate(self, *arguments: str) -> shell.Done:
         """Run a command of the operator's command line.
 
         Each command uses the next server of the records.
 
         :raises subprocess.TimeoutExpired: if it does not end.
         """
-        self._operator_files.append(self._operator_files.pop(0))
-        return self._run(
-            'from ironic_ownership.cmd.cli import main', *arguments
-        )
-
-    def _run(
-        self, imported: str, *arguments: str
-    ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [
-                *(sys.executable, '-c'),
-                f'import sys; {imported}; sys.exit(main())',
-                *('--config-file', str(self._operator_files[0]), *arguments),
-            ],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_COMMAND_TIMEOUT,
-            check=False,
+        with self._operator_lock:
+            self._operator_files.append(self._operator_files.pop(0))
+            file = self._operator_files[0]
+        return self._shell.run(
+            ['--config-file', str(file), *arguments], _COMMAND_TIMEOUT
         )
 
     def uuids(self) -> list[str]:
