@@ -73,6 +73,15 @@ class Proxy:
         """Reset all connections and refuse new ones."""
         self._become(_Mode.CUT, 0.0)
 
+    def retarget(self, target: int) -> None:
+        """Reset all connections, and lead new ones to another server.
+
+        As an address that moves to the machine that took over.
+        """
+        self.cut()
+        self._target = target
+        self.forward()
+
     def close(self) -> None:
         """End all connections and stop listening. Idempotent."""
         self._become(_Mode.CLOSED, 0.0)

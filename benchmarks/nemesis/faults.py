@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 
+from benchmarks.nemesis import members
 from benchmarks.nemesis.cluster import HOSTS
 from benchmarks.nemesis.schedule import Kind, Planned
 from benchmarks.nemesis.settings import SLOWER_HEARTBEAT
@@ -125,6 +126,21 @@ def records_freeze(storm: Storm, planned: Planned) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def records_promote(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Lose the primary server of the records; its standby takes over."""
+    records = storm.cluster.records
+    if not records.can_fail_over:
+        raise LookupError('no standby')
+    with (
+        storm.taken('records'),
+        storm.noted('server-kill', 'records', 'standby promoted'),
+    ):
+        records.lose_primary()
+        yield
+        records.promote()
+
+
+@contextlib.contextmanager
 def members_restart(storm: Storm, planned: Planned) -> Iterator[None]:
     """Stop a server of the members for a while."""
     target = planned.choose(0, storm.cluster.members.servers)
@@ -160,6 +176,23 @@ def members_freeze(storm: Storm, planned: Planned) -> Iterator[None]:
         _frozen(target),
     ):
         yield
+
+
+@contextlib.contextmanager
+def members_isolate(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Cut one server of the members off from the others."""
+    store = storm.cluster.members
+    if not isinstance(store, members.Cluster):
+        raise LookupError('no cluster')
+    with (
+        storm.taken('members'),
+        storm.noted('server-isolated', 'members'),
+    ):
+        store.isolate(planned.draws[0])
+        try:
+            yield
+        finally:
+            store.heal()
 
 
 @contextlib.contextmanager
@@ -259,9 +292,11 @@ FAULTS: Mapping[Kind, Fault] = {
     Kind('records-stop', 1, 0.1, 8): records_restart,
     Kind('records-kill', 0.5, 0.1, 5): records_kill,
     Kind('records-freeze', 1, 1, 12): records_freeze,
+    Kind('records-promote', 1, 0.1, 8): records_promote,
     Kind('members-stop', 1, 0.1, 8): members_restart,
     Kind('members-kill', 0.5, 0.1, 5): members_kill,
     Kind('members-freeze', 1, 1, 12): members_freeze,
+    Kind('members-isolate', 2, 1, 15): members_isolate,
     Kind('reload-intervals', 2, 1, 20): reload_intervals,
     Kind('reload-peers', 2, 1, 20): reload_peers,
 }

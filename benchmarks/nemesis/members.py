@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from benchmarks.nemesis import records
-from lab import etcd, memcached, redis, server, zookeeper
+from lab import cluster, etcd, memcached, redis, server, zookeeper
 
 Sections = Mapping[str, Mapping[str, object]]
 
@@ -99,19 +99,34 @@ class Coordination:
         }
 
 
-class EtcdCluster:
-    """Three servers of etcd; each service knows all of them."""
+class Cluster:
+    """Three servers, of which each service knows all.
 
-    def __init__(self, directory: pathlib.Path) -> None:
+    :param path: whether network paths of a service can fail one by one; a
+        client of sentinels connects to servers that it learns from them.
+    """
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        build: Callable[[pathlib.Path], cluster.Cluster[Any]],
+        *,
+        path: bool = True,
+    ) -> None:
         directory.mkdir()
         directory.chmod(0o755)
-        self._cluster = etcd.Cluster(directory)
-        self.servers: Sequence[server.Server] = self._cluster.servers
+        self._cluster = build(directory)
+        self._path = path
+
+    @property
+    def servers(self) -> Sequence[server.Server]:
+        """The servers."""
+        return self._cluster.servers
 
     @property
     def ports(self) -> Sequence[int]:
-        """The ports of the servers."""
-        return [one.port for one in self.servers]
+        """The ports of the servers, for clients."""
+        return self._cluster.ports if self._path else ()
 
     def start(self) -> None:
         """Start the servers."""
@@ -119,14 +134,25 @@ class EtcdCluster:
 
     def stop(self) -> None:
         """Stop the servers."""
-        self._cluster.stop()
+        self._cluster.close()
+
+    def isolate(self, number: int) -> None:
+        """Cut one server off from the others; clients reach all."""
+        members = self._cluster.servers
+        self._cluster.isolate(members[number % len(members)])
+
+    def heal(self) -> None:
+        """End :meth:`isolate`."""
+        self._cluster.network.heal()
 
     def sections(self, login: str, ports: Sequence[int]) -> Sections:
         """Name the backend and the paths to all servers."""
-        addresses = ','.join(f'127.0.0.1:{port}' for port in ports)
+        url = self._cluster.url
+        for before, after in zip(self.ports, ports, strict=False):
+            url = url.replace(f':{before}', f':{after}')
         return {
             'ownership': {'backend': 'tooz'},
-            'backend_tooz': {'backend_url': f'etcd3+http://{addresses}'},
+            'backend_tooz': {'backend_url': url},
         }
 
 
@@ -141,7 +167,11 @@ _SERVERS: Mapping[str, Callable[[pathlib.Path], CoordinationServer]] = {
     'memcached': memcached.Memcached,
 }
 
-NAMES = ('db', *_SERVERS, 'etcd-cluster')
+_CLUSTERS: Mapping[str, Callable[[pathlib.Path], Cluster]] = {
+    'etcd-cluster': lambda path: Cluster(path, etcd.Cluster),
+}
+
+NAMES = ('db', *_SERVERS, *_CLUSTERS)
 """Each store by its name on the command line."""
 
 
@@ -151,6 +181,6 @@ def build(
     """Return the store, not started."""
     if name == 'db':
         return InRecords(database)
-    if name == 'etcd-cluster':
-        return EtcdCluster(directory)
+    if name in _CLUSTERS:
+        return _CLUSTERS[name](directory)
     return Coordination(directory, _SERVERS[name])

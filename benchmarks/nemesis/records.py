@@ -13,7 +13,15 @@ import psycopg2
 import psycopg2.extensions
 import pymysql
 
-from lab import galera, mariadb, postgresql, process, server
+from lab import (
+    galera,
+    mariadb,
+    postgresql,
+    process,
+    proxy,
+    replication,
+    server,
+)
 
 Row = tuple[Any, ...]
 _NAME = 'ownership'
@@ -57,6 +65,22 @@ class Records(abc.ABC):
     @abc.abstractmethod
     def connect(self) -> Any:
         """Return a new DB-API connection to the first server."""
+
+    @property
+    def can_fail_over(self) -> bool:
+        """True if a standby may take over."""
+        return False
+
+    def lose_primary(self) -> None:
+        """End the primary server with SIGKILL.
+
+        :raises NotImplementedError: if there is only one.
+        """
+        raise NotImplementedError
+
+    def promote(self) -> None:
+        """Let the standby take over, and start another standby."""
+        raise NotImplementedError
 
     def note_writers(self) -> None:
         """Let the server note who writes each event, if it knows."""
@@ -135,6 +159,50 @@ class PostgreSQL(Records):
         return connection
 
 
+class Replicated(PostgreSQL):
+    """A primary with a synchronous standby that takes over.
+
+    All clients use one address, which leads to the primary.
+    """
+
+    def start(self) -> None:
+        """Start both servers."""
+        self._pair = replication.Replication(self.directory)
+        self._pair.start()
+        self._pair.primary.create_database(_NAME)
+        self._pair.wait_until_streaming()
+        self._pair.set_synchronous(synchronous=True)
+        self._address = proxy.Proxy(self._pair.primary.port)
+        self.servers = [self._pair.primary]
+
+    @property
+    def ports(self) -> Sequence[int]:
+        """The port of the address."""
+        return [self._address.port]
+
+    @property
+    def can_fail_over(self) -> bool:
+        """True: that is what it is for."""
+        return True
+
+    def lose_primary(self) -> None:
+        """Kill the primary; its address leads nowhere."""
+        self._pair.primary.kill()
+
+    def promote(self) -> None:
+        """Promote the standby, move the address, copy a new standby."""
+        self._pair.promote()
+        self.servers = [self._pair.primary]
+        self._address.retarget(self._pair.primary.port)
+        self._pair.add_standby()
+        self._pair.set_synchronous(synchronous=True)
+
+    def stop(self) -> None:
+        """Stop both servers."""
+        self._pair.stop()
+        self._address.close()
+
+
 class MariaDB(Records):
     """One MariaDB server."""
 
@@ -210,6 +278,7 @@ class Galera(MariaDB):
 RECORDS: Mapping[str, Callable[[pathlib.Path], Records]] = {
     'sqlite': SQLite,
     'postgresql': PostgreSQL,
+    'postgresql-standby': Replicated,
     'mariadb': MariaDB,
     'galera': Galera,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from benchmarks.nemesis import clock, convergence, lapses, schedule
+from benchmarks.nemesis import clock, convergence, lapses, members, schedule
 from benchmarks.nemesis.answers import Answer, Reader
 from benchmarks.nemesis.cluster import HOSTS, Cluster
 from benchmarks.nemesis.convergence import Convergence
@@ -65,12 +65,20 @@ class Run:
     def _chosen(self, all_kinds: Mapping[Kind, Fault]) -> Mapping[Kind, Fault]:
         """Leave out the kinds that are not wanted or not possible."""
         wanted = self.settings.kinds
+        impossible = []
+        if not self.cluster.records.servers:
+            impossible.append('records')
+        if not self.cluster.records.can_fail_over:
+            impossible.append('promote')
+        if not self.cluster.members.servers:
+            impossible.append('members')
+        if not isinstance(self.cluster.members, members.Cluster):
+            impossible.append('isolate')
         return {
             kind: fault
             for kind, fault in all_kinds.items()
             if (not wanted or kind.name in wanted)
-            and (self.cluster.records.servers or 'records' not in kind.name)
-            and (self.cluster.members.servers or 'members' not in kind.name)
+            and not any(word in kind.name for word in impossible)
         }
 
     def run(self, say: Callable[[str], None]) -> None:
