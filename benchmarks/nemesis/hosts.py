@@ -48,6 +48,7 @@ class HostProcess:
         self.broken = ''
         """Name of what is broken on purpose in its next life."""
         self._directory = directory
+        self._read: dict[pathlib.Path, int] = {}
         self._text = text
         self._driver = driver
         self._process: process.Process | None = None
@@ -85,6 +86,23 @@ class HostProcess:
             self._directory / f'{self.name}.out',
             cwd=pathlib.Path(__file__).resolve().parents[2],
         ).start()
+
+    def last_words(self) -> str:
+        """Return its exit status and the end of its output."""
+        if self._process is None:
+            return 'not started'
+        return f'exit {self._process.returncode}: {self._process.tail(5)}'
+
+    def new_log(self) -> str:
+        """Return what it has logged since the last call."""
+        found = ''
+        for path in (self.log, self._directory / f'{self.name}.out'):
+            if path.exists():
+                with path.open(errors='replace') as file:
+                    file.seek(self._read.get(path, 0))
+                    found += file.read()
+                    self._read[path] = file.tell()
+        return found
 
     def write_configuration(self) -> None:
         """Write the configuration file, without the process noticing."""

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import sqlite3
 import threading
+import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import psycopg2
@@ -20,6 +21,8 @@ from benchmarks.nemesis.findings import Findings
 from benchmarks.nemesis.records import Records, Row
 
 ERRORS = (psycopg2.Error, pymysql.Error, sqlite3.Error, OSError)
+"""Errors of a database that does not answer."""
+
 _PAUSE = 0.4
 _OUT_OF_ORDER = 300
 """Ids before the highest one that may still appear."""
@@ -165,9 +168,13 @@ class Observer:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            with contextlib.suppress(*ERRORS):
+            try:
                 self._follow()
-            self._stopping.wait(1)
+            except ERRORS:
+                self._stopping.wait(1)
+            except Exception:  # noqa: BLE001 - the run must not go blind
+                self.findings.add('observer', traceback.format_exc())
+                self._stopping.wait(1)
 
     def _follow(self) -> None:
         with contextlib.closing(self._records.connect()) as connection:

@@ -13,12 +13,14 @@ from benchmarks.nemesis.coverage import Coverage
 from benchmarks.nemesis.faults import FAULTS
 from benchmarks.nemesis.findings import Findings
 from benchmarks.nemesis.history import History
+from benchmarks.nemesis.hosts import HostProcess
 from benchmarks.nemesis.journal import Journal
 from benchmarks.nemesis.observer import ERRORS, Event, Observer
 from benchmarks.nemesis.operators import COMMANDS
 from benchmarks.nemesis.permissions import Permissions
 from benchmarks.nemesis.schedule import Kind
 from benchmarks.nemesis.storm import Fault, Storm
+from lab import process
 
 _AROUND = 25.0
 """Seconds of the time line before a violation."""
@@ -159,7 +161,7 @@ class Run:
                     self.storm.restore()
                     restored = True
                 problems = self._convergence.problems()
-            except ERRORS as exc:
+            except (*ERRORS, process.LabError) as exc:
                 problems = [f'no answer: {exc!r}']
         took = clock.now() - began
         self.longest_convergence = max(self.longest_convergence, took)
@@ -199,11 +201,20 @@ class Run:
                 node=answer.node,
                 host=answer.host,
             )
+        for one in self.cluster.processes.values():
+            self._check_log(one)
         for error in self.reader.errors:
             self._violation('guard', error)
         self.reader.errors.clear()
         self._answers.clear()
         self.observer.forget(max(self.history.known, default=0) - 1000)
+
+    def _check_log(self, one: HostProcess) -> None:
+        text = one.new_log()
+        for word in ('Traceback (most recent call last)', ' CRITICAL '):
+            if word in text:
+                at = text.index(word)
+                self._violation('log', f'{one.name}: {text[at : at + 2000]}')
 
     def _read_answers(self) -> None:
         for one in self.cluster.processes.values():

@@ -103,7 +103,10 @@ class Storm:
         """Undo what faults may have left: processes, options, services."""
         for one in self.cluster.processes.values():
             if one.wanted and not one.is_running:
-                self.journal.end(self.journal.begin('restart', one.name))
+                # Every fault that ends a process starts it again.
+                self.observer.findings.add(
+                    'process', f'{one.login} has ended: {one.last_words()}'
+                )
                 one.start()
             elif one.changed:
                 one.changed.clear()
@@ -149,11 +152,16 @@ class Storm:
     def command(self, *arguments: str) -> int:
         """Run a command of an operator, and note its exit code.
 
-        A traceback is a trouble.
+        A traceback is a violation, and so is a command without an end.
         """
         kind = ' '.join(arguments[:2])
         entry = self.journal.begin('operator', ' '.join(arguments))
-        done = self.cluster.operate(*arguments)
+        try:
+            done = self.cluster.operate(*arguments)
+        except subprocess.TimeoutExpired as exc:
+            self.journal.end(entry, 'no end')
+            self.observer.findings.add('operator', f'{kind}: {exc}')
+            return -1
         error = ' '.join(done.stderr.split())[-300:]
         self.journal.end(entry, f'exit {done.returncode} {error}')
         if 'Traceback' in done.stderr or done.returncode not in (0, 1, 3, 4):
