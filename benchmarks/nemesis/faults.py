@@ -141,6 +141,17 @@ def records_promote(storm: Storm, planned: Planned) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def records_isolate(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Cut one server of the records off from the others."""
+    with (
+        storm.taken('records'),
+        storm.noted('server-isolated', 'records'),
+        storm.cluster.records.isolated(planned.draws[0]),
+    ):
+        yield
+
+
+@contextlib.contextmanager
 def members_restart(storm: Storm, planned: Planned) -> Iterator[None]:
     """Stop a server of the members for a while."""
     target = planned.choose(0, storm.cluster.members.servers)
@@ -293,6 +304,7 @@ FAULTS: Mapping[Kind, Fault] = {
     Kind('records-kill', 0.5, 0.1, 5): records_kill,
     Kind('records-freeze', 1, 1, 12): records_freeze,
     Kind('records-promote', 1, 0.1, 8): records_promote,
+    Kind('records-isolate', 1.5, 1, 12): records_isolate,
     Kind('members-stop', 1, 0.1, 8): members_restart,
     Kind('members-kill', 0.5, 0.1, 5): members_kill,
     Kind('members-freeze', 1, 1, 12): members_freeze,

@@ -12,7 +12,9 @@ from benchmarks.nemesis.journal import Entry, Journal
 from benchmarks.nemesis.observer import Event
 
 _CUT_OFF = frozenset(('cut', 'silence'))
-_SERVERS = frozenset(('server-freeze', 'server-stop', 'server-kill'))
+_SERVERS = frozenset(
+    ('server-freeze', 'server-stop', 'server-kill', 'server-isolated')
+)
 _COMMIT = 1.0
 """Seconds between the time of an event and its commit, at most."""
 

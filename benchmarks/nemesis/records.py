@@ -66,10 +66,20 @@ class Records(abc.ABC):
     def connect(self) -> Any:
         """Return a new DB-API connection to the first server."""
 
-    @property
-    def can_fail_over(self) -> bool:
-        """True if a standby may take over."""
-        return False
+    can_fail_over = False
+    """Whether a standby may take over."""
+
+    can_be_parted = False
+    """Whether there are several servers with a network between them."""
+
+    @contextlib.contextmanager
+    def isolated(self, number: int) -> Iterator[None]:
+        """Cut one of several servers off from the others.
+
+        :raises LookupError: if there is only one.
+        """
+        raise LookupError('one server')
+        yield
 
     def lose_primary(self) -> None:
         """End the primary server with SIGKILL.
@@ -165,6 +175,8 @@ class Replicated(PostgreSQL):
     All clients use one address, which leads to the primary.
     """
 
+    can_fail_over = can_be_parted = True
+
     def start(self) -> None:
         """Start both servers."""
         self._pair = replication.Replication(self.directory)
@@ -180,10 +192,17 @@ class Replicated(PostgreSQL):
         """The port of the address."""
         return [self._address.port]
 
-    @property
-    def can_fail_over(self) -> bool:
-        """True: that is what it is for."""
-        return True
+    @contextlib.contextmanager
+    def isolated(self, number: int) -> Iterator[None]:
+        """Cut the standby off; commits wait for it."""
+        pair = self._pair
+        assert pair.link is not None
+        pair.link.cut()
+        try:
+            yield
+        finally:
+            pair.link.forward()
+            pair.wait_until_streaming()
 
     def lose_primary(self) -> None:
         """Kill the primary; its address leads nowhere."""
@@ -259,14 +278,25 @@ class Galera(MariaDB):
     """
 
     ordered_by = 'at, id'
+    can_be_parted = True
     session = 'SET SESSION wsrep_sync_wait = 15'
 
     def start(self) -> None:
         """Start the cluster."""
         started = galera.Galera(self.directory)
-        self.servers = started.nodes
+        self.servers = self._nodes = started.nodes
         started.start()
         started.create_database(_NAME)
+
+    @contextlib.contextmanager
+    def isolated(self, number: int) -> Iterator[None]:
+        """Cut one node off; clients reach it, and it refuses them."""
+        node = self._nodes[number % len(self._nodes)]
+        node.isolate()
+        try:
+            yield
+        finally:
+            node.rejoin()
 
     def stop(self) -> None:
         """End every server; a clean stop of all takes long."""

@@ -72,10 +72,12 @@ class Run:
             impossible.append('records')
         if not self.cluster.records.can_fail_over:
             impossible.append('promote')
+        if not self.cluster.records.can_be_parted:
+            impossible.append('records-isolate')
         if not self.cluster.members.servers:
             impossible.append('members')
         if not isinstance(self.cluster.members, members.Cluster):
-            impossible.append('isolate')
+            impossible.append('members-isolate')
         return {
             kind: fault
             for kind, fault in all_kinds.items()
