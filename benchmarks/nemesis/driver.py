@@ -28,9 +28,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TextIO
-
-from ironic_ownership.engine.host.permission import Permission
+from typing import Any, Protocol, TextIO
 
 from benchmarks.nemesis import broken, clock
 from ironic_ownership import wiring
@@ -46,6 +44,39 @@ _HOT = 6
 """The first nodes of the list are those of the present faults."""
 
 _MOST_HELD = 5
+
+
+class Permission(Protocol):
+    """A permission of the guard, as far as it is used here."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the process may act, as far as it knows."""
+
+    def confirm(self) -> object:
+        """Ask again."""
+
+
+class Unlimited:
+    """The answer of a guard whose answers do not end.
+
+    It is used once after each question.
+    """
+
+    def __init__(self, ask: Callable[[], object]) -> None:
+        self._ask = ask
+        self._is_new = True
+
+    @property
+    def is_valid(self) -> bool:
+        """True just after a question."""
+        was_new, self._is_new = self._is_new, False
+        return was_new
+
+    def confirm(self) -> None:
+        """Ask the guard again."""
+        self._ask()
+        self._is_new = True
 
 
 class Asker:
@@ -91,8 +122,16 @@ class Asker:
     def _ask(self, uuid: str) -> type[Exception] | None:
         """Ask for one node, and return the class of the refusal."""
         begin = clock.now()
-        refusal, permission = self._refusal(lambda: self._host.guard(uuid))
-        if permission is not None:
+        answers: list[Any] = []
+
+        def ask() -> None:
+            answers.append(self._host.guard(uuid))
+
+        refusal = self._refusal(ask)
+        if refusal is None:
+            permission = answers[0]
+            if not hasattr(permission, 'is_valid'):
+                permission = Unlimited(ask)
             self._act(uuid, permission, begin, 'guard')
             self._held.append((uuid, permission))
             if len(self._held) > _MOST_HELD:
@@ -107,7 +146,7 @@ class Asker:
         if random.random() < 0.6:
             self._act(uuid, permission, begin, 'held')
             return
-        refusal, _ = self._refusal(permission.confirm)
+        refusal = self._refusal(permission.confirm)
         if refusal is None:
             self._act(uuid, permission, begin, 'confirmed')
         else:
@@ -123,16 +162,18 @@ class Asker:
             self._write(f'act {now:.4f} {begin:.4f} {uuid} {how}')
 
     def _refusal(
-        self, question: Callable[[], Permission | None]
-    ) -> tuple[type[Exception] | None, Permission | None]:
+        self, question: Callable[[], object]
+    ) -> type[Exception] | None:
+        """Return the class of the error with which a question ends."""
         try:
-            return None, question()
+            question()
         except exceptions.OwnershipError as exc:
             self._outcomes[type(exc).__name__] += 1
-            return type(exc), None
+            return type(exc)
         except Exception as exc:  # noqa: BLE001 - a finding of the run
             self._write(f'error guard: {exc!r}')
-            return type(exc), None
+            return type(exc)
+        return None
 
     def _report(self) -> None:
         for outcome, number in self._outcomes.items():

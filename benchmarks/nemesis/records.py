@@ -72,14 +72,12 @@ class Records(abc.ABC):
     can_be_parted = False
     """Whether there are several servers with a network between them."""
 
-    @contextlib.contextmanager
-    def isolated(self, number: int) -> Iterator[None]:
+    def isolated(self, number: int) -> contextlib.AbstractContextManager[None]:
         """Cut one of several servers off from the others.
 
         :raises LookupError: if there is only one.
         """
         raise LookupError('one server')
-        yield
 
     def lose_primary(self) -> None:
         """End the primary server with SIGKILL.
