@@ -51,7 +51,7 @@ class Permission(Protocol):
 
     @property
     def is_valid(self) -> bool:
-        """Whether the process may act, as far as it knows."""
+        """True if the process may act, as far as it knows."""
 
     def confirm(self) -> object:
         """Ask again."""
