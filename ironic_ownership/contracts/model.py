@@ -370,3 +370,4 @@ class Event:
     to_host: str | None = None
     instance_uuid: str | None = None
     reason: str | None = None
+    request_id: str | None = None

@@ -12,6 +12,11 @@ from collections.abc import Callable, Collection, Sequence
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.availability import Evaluation
+from ironic_ownership.contracts.events import (
+    EVERY_EVENT,
+    EventFilter,
+    EventPosition,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,6 +30,8 @@ class Claim:
         again; not used for an unowned node.
     :param availability: as the claimer evaluated it; ``None`` keeps what is
         on record.
+    :param cause: why that owner counts as gone, for the events of its fence
+        and of the take-over; not used for an unowned node.
     """
 
     node: model.Node
@@ -32,6 +39,7 @@ class Claim:
     seen_host: str | None = None
     seen_epoch: int | None = None
     availability: Evaluation | None = None
+    cause: str | None = dataclasses.field(default=None, compare=False)
 
     @property
     def uuid(self) -> str:
@@ -103,12 +111,15 @@ class Outcome:
     applied: tuple[Change, ...] = ()
     refused: tuple[Change, ...] = ()
     """Lost a race: the record was no longer as it had been seen."""
+    fenced: tuple[str, ...] = ()
+    """Hosts that lost their right to write, because of a claim."""
 
 
 class Records(abc.ABC):
     """Services, compute nodes, instances and events.
 
-    ``host`` is a canonical name, ``actor`` the client, for the event.
+    ``host`` is a canonical name, ``actor`` the client, for the event, and
+    ``request_id`` that of the operator's request.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
     :class:`RecordsUnavailableError` when the database does not answer.
@@ -154,7 +165,12 @@ class Records(abc.ABC):
 
     @abc.abstractmethod
     def fail_over(
-        self, host: str, *, incarnation: str, actor: str
+        self,
+        host: str,
+        *,
+        incarnation: str,
+        actor: str,
+        request_id: str | None = None,
     ) -> model.Service:
         """Make another process of a host the active one.
 
@@ -165,6 +181,25 @@ class Records(abc.ABC):
         :param incarnation: the standby that takes over.
         :returns: the service as it is now, ``fenced``.
         :raises NotFoundError: if there is no such service.
+        """
+
+    @abc.abstractmethod
+    def record_death(
+        self, host: str, epoch: int, dead: str, cause: str
+    ) -> bool:
+        """Record that a service was found dead, in one event.
+
+        Each registration has one such event at most, of its first observer.
+        A service that stopped cleanly or was fenced gets none: it has an
+        event already. Nothing else is changed.
+
+        :param host: the observer.
+        :param epoch: of the observer.
+        :param dead: the service.
+        :param cause: for the reason of the event.
+        :returns: whether an event was added.
+        :raises FencedError: if the epoch is no longer the current one of
+            the observer.
         """
 
     @abc.abstractmethod
@@ -202,6 +237,7 @@ class Records(abc.ABC):
         disabled: bool | None = None,
         disabled_reason: str | None = None,
         forced_down: bool | None = None,
+        request_id: str | None = None,
     ) -> model.Service:
         """Change an operator's settings of a service, in one event.
 
@@ -217,7 +253,9 @@ class Records(abc.ABC):
         """
 
     @abc.abstractmethod
-    def delete_service(self, host: str, *, actor: str) -> None:
+    def delete_service(
+        self, host: str, *, actor: str, request_id: str | None = None
+    ) -> None:
         """Delete a service that nothing names any more, in one transaction.
 
         Liveness is not checked here. A service of that host which registers
@@ -275,9 +313,16 @@ class Records(abc.ABC):
 
     @abc.abstractmethod
     def events(
-        self, *, node_uuid: str | None = None, limit: int = 100
+        self,
+        chosen: EventFilter = EVERY_EVENT,
+        *,
+        before: EventPosition | None = None,
+        limit: int = 100,
     ) -> Sequence[model.Event]:
-        """Return the newest events, newest first."""
+        """Return the newest events, newest first: by time, then by id.
+
+        :param before: only those that follow this place in the list.
+        """
 
     def close(self) -> None:
         """Free connections. Idempotent."""

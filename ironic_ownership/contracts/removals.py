@@ -28,6 +28,7 @@ class Removals(abc.ABC):
         seen_epoch: int | None,
         actor: str,
         reason: reasons.Reason = reasons.Reason.NODE_GONE,
+        request_id: str | None = None,
     ) -> bool:
         """Delete the record of a node without an instance.
 
@@ -37,6 +38,7 @@ class Removals(abc.ABC):
         :param seen_host: owner on record when the gates were evaluated.
         :param seen_epoch: epoch of that owner then, if it had a row.
         :param actor: user and place, for the event.
+        :param request_id: of the operator's request.
         :returns: ``False`` if there is no such record, or owner, epoch or
             instance are not as seen; then nothing was changed.
         """

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import availability, model, reasons, records
+from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import availability_columns, event_log
 
 Row = dict[str, Any]
@@ -69,6 +70,9 @@ class ChangeSet:
     nodes: Mapping[str, Row]
     open_instances: Mapping[str, str]
     writes: Writes = dataclasses.field(init=False, default_factory=Writes)
+    _taken: dict[str, tuple[int, str]] = dataclasses.field(
+        init=False, default_factory=dict
+    )
 
     def accept(self, change: records.Change) -> bool:
         """Add the writes of a change; ``False`` if it does not fit."""
@@ -79,13 +83,13 @@ class ChangeSet:
                 return self._update(change)
             case records.Release():
                 return self._give_up(
-                    change, event_log.OWNER_CHANGED, released_by=self.host
+                    change, EventKind.OWNER_CHANGED, released_by=self.host
                 )
             case records.Forget():
                 # Its provider was deleted before.
                 return self._give_up(
                     change,
-                    event_log.NODE_FORGOTTEN,
+                    EventKind.NODE_FORGOTTEN,
                     deleted_at=self.now,
                     placement_digest=None,
                     released_by=None,
@@ -126,7 +130,7 @@ class ChangeSet:
         if from_other and not self._may_take_from(claim):
             return False
         if from_other:
-            self._fence(str(seen))
+            self._take_from(str(seen), claim)
         row = self.nodes.get(node.uuid)
         written = {
             'uuid': node.uuid,
@@ -146,7 +150,7 @@ class ChangeSet:
         )
         if seen != self.host:
             self._event(
-                event_log.OWNER_CHANGED,
+                EventKind.OWNER_CHANGED,
                 node_uuid=node.uuid,
                 from_host=seen,
                 to_host=self.host,
@@ -174,12 +178,29 @@ class ChangeSet:
             return False
         return owner.fenced or owner.epoch == claim.seen_epoch
 
-    def _fence(self, host: str) -> None:
+    def _take_from(self, host: str, claim: records.Claim) -> None:
+        cause = claim.cause or 'no cause given'
+        number, _ = self._taken.get(host, (0, cause))
+        self._taken[host] = number + 1, cause
         owner = self.services.get(host)
         if owner is None or owner.fenced or host in self.writes.fenced:
             return
         self.writes.fenced.append(host)
-        self._event(event_log.SERVICE_FENCED, from_host=host)
+        self._event(
+            EventKind.SERVICE_FENCED,
+            from_host=host,
+            reason=f'{cause}, seen missing by {self.host}',
+        )
+
+    def finish(self) -> None:
+        """Add one event for each service whose nodes were claimed."""
+        for host, (number, cause) in sorted(self._taken.items()):
+            self._event(
+                EventKind.NODES_TAKEN_OVER,
+                from_host=host,
+                to_host=self.host,
+                reason=f'{number} free nodes; {cause}',
+            )
 
     def _update(self, update: records.Update) -> bool:
         node = update.node
@@ -204,7 +225,7 @@ class ChangeSet:
         reason = availability_columns.event_reason(row, evaluation)
         if row is not None and reason is not None:
             self._event(
-                event_log.AVAILABILITY_CHANGED,
+                EventKind.AVAILABILITY_CHANGED,
                 node_uuid=row['uuid'],
                 reason=reason,
             )
@@ -212,7 +233,7 @@ class ChangeSet:
     def _give_up(
         self,
         change: records.Release | records.Forget,
-        kind: str,
+        kind: EventKind,
         **values: Any,
     ) -> bool:
         uuid, reason = change.uuid, change.reason.value
@@ -240,7 +261,7 @@ class ChangeSet:
         if before is not None:
             self.writes.closed_on.append(node.uuid)
             self._event(
-                event_log.INSTANCE_CLOSED,
+                EventKind.INSTANCE_CLOSED,
                 node_uuid=node.uuid,
                 from_host=self.host,
                 instance_uuid=before,
@@ -257,14 +278,14 @@ class ChangeSet:
                 }
             )
             self._event(
-                event_log.INSTANCE_OPENED,
+                EventKind.INSTANCE_OPENED,
                 node_uuid=node.uuid,
                 to_host=self.host,
                 instance_uuid=after,
                 reason=reason,
             )
 
-    def _event(self, kind: str, **values: Any) -> None:
+    def _event(self, kind: EventKind, **values: Any) -> None:
         row = event_log.row(self.now, self.host, kind, **values)
         self.writes.events.append(row)
 

@@ -26,6 +26,7 @@ def apply(
     """Make the changes that still fit the records."""
     applied: list[records.Change] = []
     refused: list[records.Change] = []
+    fenced: list[str] = []
     for batch in _without_repeats(changes):
         owners = {c.seen_host for c in batch if isinstance(c, records.Claim)}
         hosts = {host, *filter(None, owners)}
@@ -37,8 +38,10 @@ def apply(
             services |= transaction.lock_services(conn, absent, write=False)
         for change in batch:
             (applied if decided.accept(change) else refused).append(change)
+        decided.finish()
         _write(conn, decided)
-    return records.Outcome(tuple(applied), tuple(refused))
+        fenced += decided.writes.fenced
+    return records.Outcome(tuple(applied), tuple(refused), tuple(fenced))
 
 
 def _without_repeats(

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import moves, reasons
+from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import (
     change_set,
     event_log,
@@ -206,12 +207,13 @@ def _write(
                 event_log.row(
                     now,
                     move.actor,
-                    event_log.NODE_MOVED,
+                    EventKind.NODE_MOVED,
                     node_uuid=node.uuid,
                     from_host=node.source,
                     to_host=move.destination,
                     instance_uuid=node.instance_uuid,
-                    reason=move.request_id,
+                    reason=move.reason,
+                    request_id=move.request_id,
                 )
                 for node in moved
             ],
@@ -233,10 +235,16 @@ def _fence(
                 conn,
                 now,
                 move.actor,
-                event_log.SERVICE_FENCED,
+                EventKind.SERVICE_FENCED,
                 from_host=host,
-                reason=move.request_id,
+                reason=_fence_reason(move),
+                request_id=move.request_id,
             )
+
+
+def _fence_reason(move: moves.Move) -> str:
+    reason = f': {move.reason}' if move.reason else ''
+    return f'its nodes were moved to {move.destination}{reason}'
 
 
 def _store_results(

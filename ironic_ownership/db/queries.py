@@ -8,11 +8,13 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.events import EventFilter, EventPosition
 from ironic_ownership.db import clock, tables
 
 T = TypeVar('T')
 
 _nodes, _instances = tables.compute_nodes.c, tables.instances.c
+_events = tables.events.c
 
 SERVICES = sa.select(tables.services, clock.EpochSeconds().label('now'))
 """Every service, with the time that decides whether it is away."""
@@ -65,6 +67,45 @@ def near(host: str, scope: model.Scope) -> sa.Select[Any]:
     if not filters:
         return COMPUTE_NODES
     return COMPUTE_NODES.where(mine | sa.and_(*filters))
+
+
+def events(
+    chosen: EventFilter, before: EventPosition | None
+) -> sa.Select[Any]:
+    """Select events, newest first.
+
+    :param before: only those that follow this place in the list.
+    """
+    statement = sa.select(tables.events).order_by(
+        _events.at.desc(), _events.id.desc()
+    )
+    return statement.where(*_event_filters(chosen, before))
+
+
+def _event_filters(
+    chosen: EventFilter, before: EventPosition | None
+) -> Iterator[sa.ColumnElement[bool]]:
+    for column, value in (
+        (_events.node_uuid, chosen.node_uuid),
+        (_events.actor, chosen.actor),
+        (_events.request_id, chosen.request_id),
+    ):
+        if value is not None:
+            yield column == value
+    if chosen.service is not None:
+        yield (_events.from_host == chosen.service) | (
+            _events.to_host == chosen.service
+        )
+    if chosen.kinds:
+        yield _events.kind.in_(sorted(chosen.kinds))
+    if chosen.since is not None:
+        yield _events.at >= chosen.since
+    if chosen.until is not None:
+        yield _events.at < chosen.until
+    if before is not None:
+        # The first part alone lets every database use the index.
+        yield _events.at <= before.at
+        yield (_events.at < before.at) | (_events.id < before.id)
 
 
 def chunks(values: Collection[T]) -> Iterator[Sequence[T]]:

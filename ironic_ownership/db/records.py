@@ -11,6 +11,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model, records
+from ironic_ownership.contracts.events import (
+    EVERY_EVENT,
+    EventFilter,
+    EventPosition,
+)
 from ironic_ownership.db import (
     change_transaction,
     connection,
@@ -29,6 +34,7 @@ class SqlRecords(connection.Port, records.Records):
     register = connection.transaction(registration.register)
     retire = connection.transaction(registration.retire)
     fail_over = connection.transaction(registration.fail_over)
+    record_death = connection.transaction(registration.record_death)
     set_service = connection.transaction(service_admin.change)
     delete_service = connection.transaction(service_admin.delete)
 
@@ -111,12 +117,13 @@ class SqlRecords(connection.Port, records.Records):
         return outcome
 
     def events(
-        self, *, node_uuid: str | None = None, limit: int = 100
+        self,
+        chosen: EventFilter = EVERY_EVENT,
+        *,
+        before: EventPosition | None = None,
+        limit: int = 100,
     ) -> Sequence[model.Event]:
-        table = tables.events
-        statement = sa.select(table).order_by(table.c.id.desc()).limit(limit)
-        if node_uuid is not None:
-            statement = statement.where(table.c.node_uuid == node_uuid)
+        statement = queries.events(chosen, before).limit(limit)
         return self._database.select(statement, rows.event)
 
     def close(self) -> None:

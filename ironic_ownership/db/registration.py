@@ -13,7 +13,10 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.db import event_log, service_admin, tables, transaction
+from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.db import service_admin, tables, transaction
+
+_events = tables.events.c
 
 
 def register(
@@ -55,7 +58,7 @@ def register(
     else:
         service_admin.update(conn, host, **values)
     transaction.add_event(
-        conn, now, host, event_log.SERVICE_REGISTERED, to_host=host
+        conn, now, host, EventKind.SERVICE_REGISTERED, to_host=host
     )
     return epoch
 
@@ -91,14 +94,19 @@ def retire(
         conn,
         now,
         host,
-        event_log.SERVICE_RETIRED,
+        EventKind.SERVICE_RETIRED,
         from_host=host,
         reason=f'restart_grace={grace:g}' if grace > 0 else None,
     )
 
 
 def fail_over(
-    conn: sa.Connection, host: str, *, incarnation: str, actor: str
+    conn: sa.Connection,
+    host: str,
+    *,
+    incarnation: str,
+    actor: str,
+    request_id: str | None = None,
 ) -> model.Service:
     """Name the process that is to be active, and fence the one that is."""
     before = service_admin.lock_known(conn, host)
@@ -113,9 +121,47 @@ def fail_over(
         conn,
         transaction.now_of(conn),
         actor,
-        event_log.SERVICE_FAILED_OVER,
+        EventKind.SERVICE_FAILED_OVER,
         from_host=host,
         to_host=host,
         reason=f'incarnation={incarnation}',
+        request_id=request_id,
     )
     return service_admin.lock_known(conn, host)
+
+
+def record_death(
+    conn: sa.Connection, host: str, epoch: int, dead: str, cause: str
+) -> bool:
+    """Record the death of a service, unless another observer did.
+
+    A service that stopped cleanly, was forced down or was fenced has an
+    event that tells more.
+    """
+    services = transaction.lock_services(conn, {host, dead})
+    transaction.check_right(host, epoch, services.get(host))
+    now = transaction.now_of(conn)
+    found = services.get(dead)
+    if found is None or found.fenced or found.is_away(now):
+        return False
+    known = conn.execute(
+        sa.select(_events.id)
+        .join(tables.services, tables.services.c.host == _events.from_host)
+        .where(
+            _events.from_host == dead,
+            _events.kind == EventKind.SERVICE_DIED.value,
+            _events.at >= tables.services.c.registered_at,
+        )
+        .limit(1)
+    ).first()
+    if known is not None:
+        return False
+    transaction.add_event(
+        conn,
+        now,
+        host,
+        EventKind.SERVICE_DIED,
+        from_host=dead,
+        reason=f'{cause}, seen missing by {host}',
+    )
+    return True

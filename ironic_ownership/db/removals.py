@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import reasons, removals
-from ironic_ownership.db import connection, event_log, tables, transaction
+from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.db import connection, tables, transaction
 
 _nodes = tables.compute_nodes.c
 
@@ -27,6 +28,7 @@ class SqlRemovals(connection.Port, removals.Removals):
         seen_epoch: int | None,
         actor: str,
         reason: reasons.Reason = reasons.Reason.NODE_GONE,
+        request_id: str | None = None,
     ) -> bool:
         # Services are locked first, as every writer does.
         owner = None
@@ -65,9 +67,10 @@ class SqlRemovals(connection.Port, removals.Removals):
             conn,
             now,
             actor,
-            event_log.NODE_FORGOTTEN,
+            EventKind.NODE_FORGOTTEN,
             node_uuid=uuid,
             from_host=seen_host,
             reason=reason.value,
+            request_id=request_id,
         )
         return True

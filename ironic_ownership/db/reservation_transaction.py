@@ -12,13 +12,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
 from ironic_ownership.db import (
     change_set,
-    event_log,
     rows,
     tables,
     transaction,
@@ -211,7 +211,7 @@ def _take(
         conn,
         now,
         actor,
-        event_log.NODE_RESERVED,
+        EventKind.NODE_RESERVED,
         node_uuid=node.uuid,
         to_host=reservation.host,
         instance_uuid=reservation.instance_uuid,
@@ -247,7 +247,7 @@ def _give_back(
         conn,
         now,
         actor,
-        event_log.NODE_RELEASED,
+        EventKind.NODE_RELEASED,
         node_uuid=uuid,
         from_host=owner,
         instance_uuid=instance,

@@ -12,7 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.db import event_log, queries, rows, tables, transaction
+from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.db import queries, rows, tables, transaction
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -21,7 +22,6 @@ _events = tables.events.c
 
 _IN_EVENT = ('disabled', 'forced_down', 'disabled_reason')
 _SETTABLE = (*_IN_EVENT, 'epoch', 'fenced')
-_LONGEST_REASON = 255
 _EPOCH = 'epoch '
 """Start of the reason of a deletion, before the last epoch."""
 
@@ -59,6 +59,7 @@ def change(
     disabled: bool | None = None,
     disabled_reason: str | None = None,
     forced_down: bool | None = None,
+    request_id: str | None = None,
 ) -> model.Service:
     """Change the settings of a service that belong to the operator."""
     before = lock_known(conn, host)
@@ -78,16 +79,23 @@ def change(
         conn,
         transaction.now_of(conn),
         actor,
-        event_log.SERVICE_FORCED_DOWN
+        EventKind.SERVICE_FORCED_DOWN
         if changed.get('forced_down')
-        else event_log.SERVICE_CHANGED,
+        else EventKind.SERVICE_CHANGED,
         from_host=host,
-        reason=what[:_LONGEST_REASON],
+        reason=what,
+        request_id=request_id,
     )
     return lock_known(conn, host)
 
 
-def delete(conn: sa.Connection, host: str, *, actor: str) -> None:
+def delete(
+    conn: sa.Connection,
+    host: str,
+    *,
+    actor: str,
+    request_id: str | None = None,
+) -> None:
     """Delete the row of a service to which no record refers any more."""
     before = lock_known(conn, host)
     nodes = _count(conn, (_nodes.host == host) & _nodes.deleted_at.is_(None))
@@ -102,9 +110,10 @@ def delete(conn: sa.Connection, host: str, *, actor: str) -> None:
         conn,
         transaction.now_of(conn),
         actor,
-        event_log.SERVICE_DELETED,
+        EventKind.SERVICE_DELETED,
         from_host=host,
         reason=f'{_EPOCH}{before.epoch}',
+        request_id=request_id,
     )
 
 
@@ -141,7 +150,7 @@ def last_epoch(conn: sa.Connection, host: str) -> int:
     # accept writes, so the greatest epoch counts.
     reasons = conn.scalars(
         sa.select(_events.reason).where(
-            _events.kind == event_log.SERVICE_DELETED,
+            _events.kind == EventKind.SERVICE_DELETED.value,
             _events.from_host == host,
         )
     )

@@ -32,6 +32,7 @@ services = sa.Table(
     sa.Column('disabled', sa.Boolean, nullable=False),
     sa.Column('disabled_reason', sa.String(255)),
     sa.Column('forced_down', sa.Boolean, nullable=False),
+    sa.Column('forced_down_reason', sa.String(255)),
     sa.Column('fenced', sa.Boolean, nullable=False),
     sa.Column('settings', sa.Text, nullable=False),
     sa.Column('registered_at', sa.Double),
@@ -71,6 +72,7 @@ compute_nodes = sa.Table(
     sa.Column('released_by', _HOST),
     sa.Index('ix_compute_nodes_host', 'host'),
     sa.Index('ix_compute_nodes_scope', 'shard', 'conductor_group'),
+    sa.Index('ix_compute_nodes_deleted_at', 'deleted_at'),
     **_EXACT,
 )
 
@@ -95,6 +97,7 @@ instances = sa.Table(
     sa.UniqueConstraint('open_node_uuid', name='uq_instances_open_node_uuid'),
     sa.Index('ix_instances_uuid', 'uuid'),
     sa.Index('ix_instances_node_uuid', 'node_uuid'),
+    sa.Index('ix_instances_deleted_at', 'deleted_at'),
     **_EXACT,
 )
 
@@ -110,7 +113,13 @@ events = sa.Table(
     sa.Column('to_host', _HOST),
     sa.Column('instance_uuid', _UUID),
     sa.Column('reason', sa.String(255)),
+    # Of the operator's request that caused it, if one did.
+    sa.Column('request_id', _SHORT),
+    sa.Index('ix_events_at', 'at', 'id'),
     sa.Index('ix_events_node_uuid', 'node_uuid'),
+    sa.Index('ix_events_from_host', 'from_host'),
+    sa.Index('ix_events_to_host', 'to_host'),
+    sa.Index('ix_events_request_id', 'request_id'),
     **_EXACT,
 )
 
@@ -138,6 +147,7 @@ moves = sa.Table(
     sa.Column('overrides', sa.Text, nullable=False),
     sa.Column('created_at', sa.Double, nullable=False),
     sa.UniqueConstraint('request_id', name='uq_moves_request_id'),
+    sa.Index('ix_moves_created_at', 'created_at'),
     **_EXACT,
 )
 
@@ -188,5 +198,6 @@ reservations = sa.Table(
         'open_instance_uuid', name='uq_reservations_open_instance_uuid'
     ),
     sa.Index('ix_reservations_host', 'host', 'state'),
+    sa.Index('ix_reservations_state', 'state', 'updated_at'),
     **_EXACT,
 )

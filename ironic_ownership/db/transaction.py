@@ -18,6 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import change_set, clock, event_log, queries, tables
 
 _services = tables.services.c
@@ -172,7 +173,11 @@ def close_instances(
 
 
 def add_event(
-    conn: sa.Connection, at: float, actor: str, kind: str, **values: Any
+    conn: sa.Connection,
+    at: float,
+    actor: str,
+    kind: EventKind,
+    **values: str | None,
 ) -> None:
     """Insert one event; the parameters are those of ``event_log.row``."""
     conn.execute(

@@ -131,5 +131,6 @@ def event_cell(event: model.Event) -> dict[str, columns.Cell]:
         'to_host': event.to_host,
         'instance_uuid': event.instance_uuid,
         'reason': event.reason,
+        'request_id': event.request_id,
     }
     return {key: value for key, value in row.items() if value is not None}

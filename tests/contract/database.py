@@ -101,6 +101,18 @@ class RecordsOnDatabase(OnDatabase):
         self.database.write(lambda conn: conn.execute(statement))
 
 
+class EventsOnDatabase(RecordsOnDatabase):
+    """Builds the records; the times of events can be changed."""
+
+    def set_time(self, event_id: int, at: float) -> None:
+        statement = (
+            sa.update(tables.events)
+            .where(tables.events.c.id == event_id)
+            .values(at=at)
+        )
+        self.database.write(lambda conn: conn.execute(statement))
+
+
 class MovesOnDatabase(RecordsOnDatabase):
     """Builds the moves next to the records."""
 

@@ -15,6 +15,7 @@ from tests.contract.suites import (
     record_availability,
     record_changes,
     record_claims,
+    record_events,
     record_instances,
     record_operators,
     record_processes,
@@ -92,6 +93,12 @@ class TestQueries(
 
 class TestOperators(
     _OnSqlite, database.RecordsOnDatabase, record_operators.OperatorContract
+):
+    pass
+
+
+class TestEvents(
+    _OnSqlite, database.EventsOnDatabase, record_events.EventContract
 ):
     pass
 

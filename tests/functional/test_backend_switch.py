@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 
-from ironic_ownership.db import event_log
+from ironic_ownership.contracts.events import EventKind
 from tests.functional.support import coordination, hosts
 from tests.functional.test_failover import HOSTS, ring_of
 
@@ -59,7 +59,7 @@ class TestSwitch(hosts.HostsTestCase):
         return [
             event.node_uuid
             for event in self.deployment.events()
-            if event.kind == event_log.OWNER_CHANGED and event.id > after
+            if event.kind == EventKind.OWNER_CHANGED and event.id > after
         ]
 
     def test_all_stopped_and_started_moves_nothing(self) -> None:
@@ -123,5 +123,5 @@ class TestSwitch(hosts.HostsTestCase):
         return [
             event.from_host
             for event in self.deployment.events()
-            if event.kind == event_log.SERVICE_FENCED
+            if event.kind == EventKind.SERVICE_FENCED
         ]

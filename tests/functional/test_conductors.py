@@ -8,6 +8,7 @@ import pathlib
 from typing import Any
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.events import EventFilter
 from lab import process
 from tests.functional.support import (
     command_line,
@@ -62,7 +63,9 @@ class TestConductors(conductors.ConductorsCase):
         )
 
     def told(self, uuid: str) -> list[str]:
-        events = self.deployment.records.events(node_uuid=uuid, limit=1000)
+        events = self.deployment.records.events(
+            EventFilter(node_uuid=uuid), limit=1000
+        )
         return [
             str(event.reason)
             for event in events

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid as uuid_
 
 from ironic_ownership.contracts import model, records
+from ironic_ownership.contracts.events import EventFilter
 from tests.functional.support import deletion_case, ironics
 
 
@@ -18,7 +19,7 @@ class DeleteTest(deletion_case.DeletionTestCase):
         (row,) = self.run_json('delete', 'gone-1', '--yes')
         self.assertEqual(('deleted', True), _result(row))
         self.assert_only_gone_is_deleted()
-        event = self.lab.records.events(node_uuid=self.gone)[0]
+        event = self.lab.records.events(EventFilter(node_uuid=self.gone))[0]
         self.assertEqual(
             ('node_forgotten', 'rack1', 'node_gone'),
             (event.kind, event.from_host, event.reason),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection
 
-from ironic_ownership.db import event_log, schema
+from ironic_ownership.contracts.events import EventFilter, EventKind
+from ironic_ownership.db import schema
 from ironic_ownership.policies import ring
 from tests.functional import test_dbsync
 from tests.functional.support import databases, hosts, member_expiry
@@ -69,10 +70,36 @@ class _Sharing(hosts.HostsTestCase):
         without = self.after_death(shared, deployed, 'host1')
         self.assertNotEqual(shared, without)
         self.deployment.wait_for_owners(without)
+        self.assert_end_is_recorded('host1')
         again = self.start_again('host1')
         self.deployment.wait_for_owners(shared)
         self.assertIsNone(again.process.returncode)
         self.assert_returned_by_release(shared, without)
+
+    def assert_end_is_recorded(self, host: str) -> None:
+        """See one death and one fence, with the reason, and the take-over."""
+        events = self.deployment.records.events(
+            EventFilter(service=host), limit=10_000
+        )
+        for kind in (EventKind.SERVICE_DIED, EventKind.SERVICE_FENCED):
+            (event,) = (e for e in events if e.kind == kind)
+            self.assertRegex(
+                event.reason or '',
+                r'^last heartbeat at least [\d.]+ s ago, '
+                f'seen missing by {event.actor}$',
+            )
+        taken = [e for e in events if e.kind == EventKind.NODES_TAKEN_OVER]
+        changed = [
+            e
+            for e in events
+            if e.kind == EventKind.OWNER_CHANGED
+            and host == e.from_host
+            and e.to_host
+        ]
+        self.assertEqual(
+            len(changed),
+            sum(int(str(e.reason).partition(' ')[0]) for e in taken),
+        )
 
     def start_again(self, name: str) -> hosts.Host:
         return self.deployment.start(
@@ -90,7 +117,7 @@ class _Sharing(hosts.HostsTestCase):
                 (event.from_host, event.to_host)
                 for event in self.deployment.events()
                 if event.node_uuid == uuid
-                and event.kind == event_log.OWNER_CHANGED
+                and event.kind == EventKind.OWNER_CHANGED
             ]
             self.assertEqual(
                 [
@@ -144,7 +171,7 @@ class TestFailover(_Sharing):
             {
                 (event.from_host, event.to_host)
                 for event in after
-                if event.kind == event_log.OWNER_CHANGED
+                if event.kind == EventKind.OWNER_CHANGED
             },
         )
 
@@ -176,19 +203,19 @@ class TestFailover(_Sharing):
             for event in self.deployment.events()
             if event.id > frozen_until and event.actor == 'host1'
         )
-        self.assertEqual(event_log.SERVICE_REGISTERED, first.kind)
+        self.assertEqual(EventKind.SERVICE_REGISTERED, first.kind)
         self.assert_silent_while_fenced('host1')
 
     def assert_silent_while_fenced(self, host: str) -> None:
         events = self.deployment.events()
         fenced = itertools.dropwhile(
             lambda e: (
-                (e.kind, e.from_host) != (event_log.SERVICE_FENCED, host)
+                (e.kind, e.from_host) != (EventKind.SERVICE_FENCED, host)
             ),
             events,
         )
         own = [event.kind for event in fenced if event.actor == host]
-        self.assertEqual(event_log.SERVICE_REGISTERED, own[0])
+        self.assertEqual(EventKind.SERVICE_REGISTERED, own[0])
 
     def epoch(self, host: str) -> int:
         services = self.deployment.records.services()

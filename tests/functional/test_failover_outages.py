@@ -7,7 +7,7 @@ import http.client
 import http.server
 import itertools
 
-from ironic_ownership.db import event_log
+from ironic_ownership.contracts.events import EventKind
 from tests.functional.support import hosts, ironics
 
 Answer = tuple[int, list[tuple[str, str]], bytes]
@@ -146,7 +146,7 @@ class TestOutages(hosts.HostsTestCase):
             )
         self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
         first, *others = self.deployment.events()[before:]
-        self.assertEqual(event_log.SERVICE_REGISTERED, first.kind)
+        self.assertEqual(EventKind.SERVICE_REGISTERED, first.kind)
         self.assertEqual(2, len(others))
 
     def test_locked_out_hosts_stop_at_their_fence_and_come_back(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid as uuid_
 
+from ironic_ownership.contracts.events import EventFilter
 from tests.functional.support import (
     command_line,
     hosts,
@@ -102,7 +103,7 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
         )
         self.nodes.append(gone)
         self.wait_for_records(self.nodes)
-        events = self.deployment.records.events(node_uuid=gone)
+        events = self.deployment.records.events(EventFilter(node_uuid=gone))
         self.assertEqual(
             ['owner_changed', 'node_forgotten', 'owner_changed'],
             [event.kind for event in events][::-1],

@@ -7,7 +7,7 @@ import http.server
 import json
 import threading
 
-from ironic_ownership.db import event_log
+from ironic_ownership.contracts.events import EventKind
 from tests.functional.support import hosts, ironics
 
 
@@ -141,5 +141,5 @@ class TestLifecycle(hosts.HostsTestCase):
             f'node {e.node_uuid}: owner {e.from_host or "none"} -> '
             f'{e.to_host or "none"}, reason {e.reason}'
             for e in self.deployment.events()
-            if e.kind == event_log.OWNER_CHANGED and e.actor == host
+            if e.kind == EventKind.OWNER_CHANGED and e.actor == host
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ironic_ownership.db import event_log
+from ironic_ownership.contracts.events import EventKind
 from tests.functional.support import hosts, member_expiry
 
 
@@ -81,9 +81,9 @@ class TestNodes(hosts.HostsTestCase):
         self.assertEqual(created, self.created_at(uuid))
         self.assertEqual(
             [
-                event_log.OWNER_CHANGED,
-                event_log.NODE_FORGOTTEN,
-                event_log.OWNER_CHANGED,
+                EventKind.OWNER_CHANGED,
+                EventKind.NODE_FORGOTTEN,
+                EventKind.OWNER_CHANGED,
             ],
             [kind for kind, _ in self.story(uuid)],
         )
@@ -115,11 +115,11 @@ class TestNodes(hosts.HostsTestCase):
             )
         self.assertEqual(
             [
-                (event_log.OWNER_CHANGED, None),
-                (event_log.INSTANCE_OPENED, 'first'),
-                (event_log.INSTANCE_CLOSED, 'first'),
-                (event_log.INSTANCE_OPENED, 'second'),
-                (event_log.INSTANCE_CLOSED, 'second'),
+                (EventKind.OWNER_CHANGED, None),
+                (EventKind.INSTANCE_OPENED, 'first'),
+                (EventKind.INSTANCE_CLOSED, 'first'),
+                (EventKind.INSTANCE_OPENED, 'second'),
+                (EventKind.INSTANCE_CLOSED, 'second'),
             ],
             self.story(uuid),
         )

@@ -16,6 +16,7 @@ from tests.contract.suites import (
     record_availability,
     record_changes,
     record_claims,
+    record_events,
     record_instances,
     record_operators,
     record_processes,
@@ -167,6 +168,18 @@ class TestQueriesOnPostgreSQL(
 
 class TestQueriesOnMariaDB(
     _OnMariaDB, database.RecordsOnDatabase, record_queries.QueryContract
+):
+    pass
+
+
+class TestEventsOnPostgreSQL(
+    _OnPostgreSQL, database.EventsOnDatabase, record_events.EventContract
+):
+    pass
+
+
+class TestEventsOnMariaDB(
+    _OnMariaDB, database.EventsOnDatabase, record_events.EventContract
 ):
     pass
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ironic_ownership.contracts.events import EventFilter
 from tests.functional.support import hosts, reservation_case
 
 
@@ -64,7 +65,9 @@ class HostsTest(hosts.HostsTestCase, reservation_case.ReservingTestCase):
         )
         kinds = [
             event.kind
-            for event in self.deployment.records.events(node_uuid=gone)
+            for event in self.deployment.records.events(
+                EventFilter(node_uuid=gone)
+            )
         ]
         self.assertEqual(['node_forgotten', 'owner_changed'], kinds[:2])
         self.assertEqual(1, kinds.count('node_forgotten'))

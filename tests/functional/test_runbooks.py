@@ -13,16 +13,16 @@ import pathlib
 from collections.abc import Callable
 
 from ironic_ownership.contracts import model
-from ironic_ownership.db import event_log
+from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db.moves import SqlMoves
 from tests.functional.support import machines, placements, runbook
 from tests.functional.support.hosts import HostsTestCase
 
 _BY_OPERATORS = (
-    event_log.SERVICE_CHANGED,
-    event_log.SERVICE_FORCED_DOWN,
-    event_log.SERVICE_DELETED,
-    event_log.NODE_MOVED,
+    EventKind.SERVICE_CHANGED,
+    EventKind.SERVICE_FORCED_DOWN,
+    EventKind.SERVICE_DELETED,
+    EventKind.NODE_MOVED,
 )
 _REFUSED = 3
 _GATED = ('compute node move', 'service drain', 'service delete')

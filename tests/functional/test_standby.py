@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ironic_ownership.db import event_log
+from ironic_ownership.contracts.events import EventKind
 from tests.functional import test_failover
 from tests.functional.support import command_line, hosts, member_expiry
 
@@ -34,7 +34,7 @@ class _Case(hosts.HostsTestCase):
         return [
             str(event.node_uuid)
             for event in self.deployment.events()
-            if event.kind == event_log.OWNER_CHANGED
+            if event.kind == EventKind.OWNER_CHANGED
         ]
 
     def wait_for_active(self, *others: str | None) -> str:
@@ -128,7 +128,7 @@ class TestStandby(_TwoProcesses):
         registered = [
             event
             for event in self.deployment.events()
-            if event.kind == event_log.SERVICE_REGISTERED
+            if event.kind == EventKind.SERVICE_REGISTERED
         ]
         self.assertEqual(3, len(registered))
 
@@ -223,7 +223,7 @@ class TestRestart(_Case):
     def wait_for_look(self) -> None:
         """Wait until the peer has seen that host1 is not there."""
         self.deployment.wait_until(
-            lambda: self.peer.lines('services died: host1'), 'look'
+            lambda: self.peer.lines('host1 died: '), 'look'
         )
         more = self.enrolment.enrol(12)
         self.shared |= test_failover.ring_of(more, ('host1', 'host2'))

@@ -16,6 +16,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     'service': ('services', 'service_changes', 'drain'),
     'member': ('members',),
     'move': ('moves',),
+    'event': ('events',),
     'reservation': ('reservations',),
     'check': ('check',),
     'ring': ('rings',),

@@ -81,6 +81,7 @@ def _delete(request: Request) -> Answer:
             deletion,
             request.context.removals,
             actor=request.actor,
+            request_id=request.request_id,
             progress=request.progress,
             stopping=request.stopping,
         )

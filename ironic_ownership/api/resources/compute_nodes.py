@@ -9,6 +9,7 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import (
@@ -144,7 +145,9 @@ def _show(request: Request) -> Answer:
         found = _explained(request, ports)
         limit = request.query.get('events', 5)
         events = (
-            ports.records.events(node_uuid=found.status.uuid, limit=limit)
+            ports.records.events(
+                EventFilter(node_uuid=found.status.uuid), limit=limit
+            )
             if limit
             else ()
         )

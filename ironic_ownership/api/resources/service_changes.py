@@ -94,7 +94,9 @@ def _set(request: Request) -> Answer:
         ),
     )
     if not dry_run:
-        change = operation.execute(change, actor=request.actor)
+        change = operation.execute(
+            change, actor=request.actor, request_id=request.request_id
+        )
     return Answer(
         cells(shown.CHANGE, change)
         | {
@@ -123,7 +125,9 @@ def _delete(request: Request) -> Answer:
         _check(
             f'service {proposal.host} is not deleted', proposal.refused, gates
         )
-        operation.execute(proposal, actor=request.actor)
+        operation.execute(
+            proposal, actor=request.actor, request_id=request.request_id
+        )
     return Answer(
         {
             'host': proposal.host,
@@ -146,7 +150,9 @@ def _fail_over(request: Request) -> Answer:
     if not dry_run:
         host = failover.before.host
         _check(f'service {host} is not failed over', failover.refused, gates)
-        failover = operation.execute(failover, actor=request.actor)
+        failover = operation.execute(
+            failover, actor=request.actor, request_id=request.request_id
+        )
         if not failover.done:
             warnings.append(_not_done(failover))
     return Answer(

@@ -15,6 +15,7 @@ from ironic_ownership.contracts.records import (
     Change,
     Claim,
     Forget,
+    Outcome,
     Release,
     Update,
 )
@@ -39,6 +40,26 @@ class OperatorLog:
         self._host = host
         self._conditions = conditions
         self._withholding: set[str] = set()
+
+    def applied(self, outcome: Outcome) -> None:
+        """Log the changes of one transaction, fences and take-overs first."""
+        taken: dict[str, list[Claim]] = {}
+        for change in outcome.applied:
+            if isinstance(change, Claim) and change.seen_host is not None:
+                taken.setdefault(change.seen_host, []).append(change)
+        taken.pop(self._host, None)
+        for owner, claims in sorted(taken.items()):
+            cause = f'{claims[0].cause}, seen missing by {self._host}'
+            if owner in outcome.fenced:
+                LOG.warning('fenced %s: %s', owner, cause)
+            LOG.info(
+                'took over %s of %s: %s',
+                counted(len(claims), 'free node'),
+                owner,
+                cause,
+            )
+        for change in outcome.applied:
+            self.changed(change)
 
     def changed(self, change: Change) -> None:
         """Log one change that was written."""

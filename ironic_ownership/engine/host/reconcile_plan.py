@@ -151,8 +151,20 @@ def _plan_inheritance(
             decision.reason,
             seen_host=owner,
             seen_epoch=row.epoch if row else None,
+            cause=_cause(owner, row, liveness),
         )
     )
+
+
+def _cause(host: str, row: model.Service | None, liveness: Liveness) -> str:
+    """Return why a host counts as gone, for the events."""
+    if row is None:
+        return 'it is not registered'
+    if row.forced_down:
+        return 'an operator forced it down'
+    if liveness.is_dead(host):
+        return liveness.cause_of_death(host)
+    return 'it was fenced before'
 
 
 def _is_gone(host: str, row: model.Service | None, liveness: Liveness) -> bool:

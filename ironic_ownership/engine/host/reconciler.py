@@ -104,6 +104,5 @@ class Reconciler:
             )
             written.applied += len(outcome.applied)
             written.refused.extend(outcome.refused)
-            for change in outcome.applied:
-                self.operator_log.changed(change)
+            self.operator_log.applied(outcome)
         return written

@@ -82,8 +82,8 @@ class TakeOver:
         with self._lock:
             hosts, self._pending = self._pending, set()
         conditions = self.context.conditions
-        LOG.info('services died: %s', ', '.join(sorted(hosts)))
         try:
+            self._record_deaths(hosts)
             while self.take_over(hosts):
                 LOG.debug('handover limit reached, the take-over goes on')
         except exceptions.FencedError as exc:
@@ -97,6 +97,18 @@ class TakeOver:
             LOG.exception('take-over failed with an unexpected error')
         else:
             conditions.clear('take-over', 'take-over succeeded again')
+
+    def _record_deaths(self, hosts: Collection[str]) -> None:
+        context, liveness = self.context, self.liveness()
+        causes = {h: liveness.cause_of_death(h) for h in sorted(hosts)}
+        for host, cause in causes.items():
+            LOG.info(
+                '%s died: %s, seen missing by %s', host, cause, context.host
+            )
+        for host, cause in causes.items():
+            context.ports.records.record_death(
+                context.host, context.fence.epoch(), host, cause
+            )
 
     def take_over(self, hosts: Collection[str]) -> bool:
         """Claim free nodes of dead services, up to the handover limit.

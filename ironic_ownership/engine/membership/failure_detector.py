@@ -12,7 +12,7 @@ store never leads to a conclusion.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 _NEVER = float('-inf')
 
@@ -26,12 +26,24 @@ class Liveness:
     :param present: hosts in the last view.
     :param suspect: hosts that were seen, are missing, and may be alive.
     :param dead: hosts that were seen, and are dead.
+    :param heartbeat_ages: of the dead, when they were declared dead: the
+        seconds since the last heartbeat, at least.
     """
 
     settled: bool = False
     present: frozenset[str] = frozenset()
     suspect: frozenset[str] = frozenset()
     dead: frozenset[str] = frozenset()
+    heartbeat_ages: Mapping[str, float] = dataclasses.field(
+        default_factory=dict
+    )
+
+    def cause_of_death(self, host: str) -> str:
+        """Return the observation behind :meth:`is_dead`, for operators."""
+        age = self.heartbeat_ages.get(host)
+        if age is None:
+            return 'no heartbeat since the observer joined'
+        return f'last heartbeat at least {age:.1f} s ago'
 
     def is_dead(self, host: str) -> bool:
         """Tell whether a host that is in no view is dead.
@@ -56,7 +68,8 @@ class FailureDetector:
     thread; ``liveness`` may be read by any.
 
     :param settling_time: seconds after the own join, or after a mass loss,
-        in which no host is declared dead.
+        in which no host is declared dead: the time for which a heartbeat
+        counts.
     :ivar liveness: the result of all events so far.
     """
 
@@ -118,10 +131,17 @@ class FailureDetector:
             if host in before.dead
             or (settled and self._is_proven(host, started))
         }
-        for host in dead:
-            self._missed_since.pop(host, None)
+        ages = {
+            host: before.heartbeat_ages[host]
+            for host in dead
+            if host in before.heartbeat_ages
+        }
+        for host in dead & self._missed_since.keys():
+            # It was missed when its last heartbeat had expired.
+            missing_for = ended - self._missed_since.pop(host)
+            ages[host] = self._settling_time + missing_for
         self.liveness = Liveness(
-            settled, frozenset(hosts), missing - dead, frozenset(dead)
+            settled, frozenset(hosts), missing - dead, frozenset(dead), ages
         )
         return self.liveness.dead - before.dead
 

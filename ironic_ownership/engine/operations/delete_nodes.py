@@ -118,6 +118,7 @@ class DeleteNodes:
         removals: Removals,
         *,
         actor: str,
+        request_id: str | None = None,
         progress: Progress = no_progress,
         stopping: Stopping = never_stopping,
     ) -> Deletion:
@@ -132,7 +133,7 @@ class DeleteNodes:
                 break
             if node.result is Result.WOULD_DELETE:
                 results[place] = self._delete(
-                    node.record, proposed, removals, actor
+                    node.record, proposed, removals, actor, request_id
                 )
             progress(place + 1, len(results))
         return dataclasses.replace(proposed, nodes=results)
@@ -154,6 +155,7 @@ class DeleteNodes:
         proposed: Deletion,
         removals: Removals,
         actor: str,
+        request_id: str | None,
     ) -> NodeDeletion:
         def forget() -> bool:
             return removals.remove(
@@ -161,6 +163,7 @@ class DeleteNodes:
                 seen_host=record.host,
                 seen_epoch=proposed.epochs.get(record.host or ''),
                 actor=actor,
+                request_id=request_id,
             )
 
         removal = self._remover.remove(

@@ -62,7 +62,9 @@ class DeleteService:
             tuple(warnings),
         )
 
-    def execute(self, proposed: Deletion, *, actor: str) -> bool:
+    def execute(
+        self, proposed: Deletion, *, actor: str, request_id: str | None = None
+    ) -> bool:
         """Delete the service, unless a gate forbids it.
 
         :returns: whether it was deleted.
@@ -77,5 +79,7 @@ class DeleteService:
         placement = self.open_placement()
         if placement is not None:
             capacity_report.delete_provider(placement, proposed.host)
-        self.records.delete_service(proposed.host, actor=actor)
+        self.records.delete_service(
+            proposed.host, actor=actor, request_id=request_id
+        )
         return True

@@ -100,7 +100,9 @@ class FailOverService:
         target = chosen[0] if len(chosen) == 1 else None
         return Failover(row, target, results, row)
 
-    def execute(self, proposed: Failover, *, actor: str) -> Failover:
+    def execute(
+        self, proposed: Failover, *, actor: str, request_id: str | None = None
+    ) -> Failover:
         """Activate the process, unless a gate forbids it, and wait for it.
 
         The active process loses its right to write immediately.
@@ -113,7 +115,12 @@ class FailOverService:
         if proposed.refused or proposed.target is None:
             return proposed
         host = proposed.before.host
-        self.records.fail_over(host, incarnation=proposed.target, actor=actor)
+        self.records.fail_over(
+            host,
+            incarnation=proposed.target,
+            actor=actor,
+            request_id=request_id,
+        )
         return dataclasses.replace(proposed, after=self._wait(host))
 
     def _wait(self, host: str) -> model.Service:

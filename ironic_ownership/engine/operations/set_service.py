@@ -57,7 +57,9 @@ class SetService:
         after = before.decided(**dataclasses.asdict(wanted))
         return Change(before, after, wanted)
 
-    def execute(self, proposed: Change, *, actor: str) -> Change:
+    def execute(
+        self, proposed: Change, *, actor: str, request_id: str | None = None
+    ) -> Change:
         """Make the change; a proposal that changes nothing writes nothing.
 
         :raises NotFoundError: if the service was deleted meanwhile.
@@ -67,6 +69,7 @@ class SetService:
         after = self.records.set_service(
             proposed.before.host,
             actor=actor,
+            request_id=request_id,
             **dataclasses.asdict(proposed.wanted),
         )
         return dataclasses.replace(proposed, after=after)

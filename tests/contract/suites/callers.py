@@ -132,6 +132,8 @@ READS: tuple[tuple[str, dict[str, dict[str, object]]], ...] = (
     ('service:show', {'path': {'host': 'NEW'}}),
     ('member:list', {}),
     ('move:list', {}),
+    ('event:list', {}),
+    ('event:list', {'query': {'node': 'node1', 'limit': 2}}),
     ('reservation:list', {}),
     ('check:show', {}),
     ('ring:show', {}),

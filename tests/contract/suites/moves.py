@@ -17,6 +17,7 @@ import uuid as uuid_
 from typing import Any
 
 from ironic_ownership.contracts import exceptions, moves
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Release, Update
 from tests.contract.suites import records
 
@@ -163,15 +164,19 @@ class MoveContract(records.RecordsContract):
     def test_each_moved_node_leaves_one_event(self) -> None:
         request_id = self.planned(self.seen(1))
         self.moves.carry_out(request_id, [self.seen(1)])
-        event = self.records.events(node_uuid=records.uuid(1))[0]
+        event = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
         self.assertEqual(
-            ('operator', 'node_moved', 'host1', 'host2', request_id),
+            (
+                *('operator', 'node_moved', 'host1', 'host2'),
+                *('because', request_id),
+            ),
             (
                 event.actor,
                 event.kind,
                 event.from_host,
                 event.to_host,
                 event.reason,
+                event.request_id,
             ),
         )
         self.assertEqual(self.instances[1], event.instance_uuid)

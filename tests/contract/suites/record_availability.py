@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ironic_ownership.contracts import availability, model
 from ironic_ownership.contracts.availability import Unavailable
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Claim, Release, Update
 from tests.contract.suites import records
 
@@ -65,7 +66,9 @@ class AvailabilityContract(records.RecordsContract):
             (None, ''),
         ):
             self.assert_applied('host1', self.epoch, self.update(code, detail))
-        events = self.records.events(node_uuid=records.uuid(1))[::-1]
+        events = self.records.events(EventFilter(node_uuid=records.uuid(1)))[
+            ::-1
+        ]
         self.assertEqual(
             [
                 'available -> out_of_service: driver x, no conductor has it',
@@ -176,7 +179,7 @@ class AvailabilityContract(records.RecordsContract):
             self.epoch,
             self.update(Unavailable.OUT_OF_SERVICE, 'conductor, ' * 100),
         )
-        event = self.records.events(node_uuid=records.uuid(1))[0]
+        event = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
         self.assertIn('available -> out_of_service', str(event.reason))
 
     def test_queries_tell_it_alike(self) -> None:

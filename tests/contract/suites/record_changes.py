@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Forget, Release, Report, Update
 from tests.contract.suites import records
 
@@ -67,7 +68,7 @@ class ChangeContract(records.RecordsContract):
             'host1', epoch, records.claim(1), Release(records.uuid(1))
         )
         self.assertIsNone(self.owner(1))
-        last = self.records.events(node_uuid=records.uuid(1))[0]
+        last = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
         self.assertEqual(
             ('owner_changed', 'host1', None, 'released'),
             (last.kind, last.from_host, last.to_host, last.reason),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import reasons
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Release
 from tests.contract.suites import records
 
@@ -38,7 +39,7 @@ class ClaimContract(records.RecordsContract):
     def test_claim_leaves_one_event_with_all_of_it(self) -> None:
         epoch = self.register('host1')
         self.assert_applied('host1', epoch, records.claim(1))
-        (event,) = self.records.events(node_uuid=records.uuid(1))
+        (event,) = self.records.events(EventFilter(node_uuid=records.uuid(1)))
         self.assertEqual(
             ('host1', 'owner_changed', None, 'host1', 'exclusive'),
             (

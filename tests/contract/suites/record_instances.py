@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Forget, Release, Update
 from tests.contract.suites import records
 
@@ -18,7 +19,7 @@ class InstanceContract(records.RecordsContract):
         )
         self.assertEqual(self.A, self.instance(1))
         self.assertEqual(['owner_changed', 'instance_opened'], self.kinds(1))
-        opened = self.records.events(node_uuid=records.uuid(1))[0]
+        opened = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
         self.assertEqual(
             ('adopted', self.A), (opened.reason, opened.instance_uuid)
         )

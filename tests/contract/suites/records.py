@@ -2,8 +2,8 @@
 
 The suites are ``record_services``, ``record_processes``,
 ``record_absences``, ``record_claims``, ``record_instances``,
-``record_changes``, ``record_availability``, ``record_operators`` and
-``record_queries``. Usage::
+``record_changes``, ``record_availability``, ``record_operators``,
+``record_queries`` and ``record_events``. Usage::
 
     class TestClaims(record_claims.ClaimContract):
         def make_records(self):
@@ -16,6 +16,7 @@ import unittest
 from typing import Any
 
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Change, Claim, Outcome, Records
 
 SETTINGS = model.MemberSettings(
@@ -40,7 +41,7 @@ def claim(number: int, **values: Any) -> Claim:
     """Return the claim of an unowned node, changed by ``values``."""
     seen = {
         name: values.pop(name)
-        for name in ('seen_host', 'seen_epoch')
+        for name in ('seen_host', 'seen_epoch', 'cause')
         if name in values
     }
     reason = values.pop('reason', reasons.Reason.EXCLUSIVE)
@@ -116,5 +117,5 @@ class RecordsContract(unittest.TestCase):
 
     def kinds(self, number: int) -> list[str]:
         """Return the kinds of a node's events, oldest first."""
-        found = self.records.events(node_uuid=uuid(number))
+        found = self.records.events(EventFilter(node_uuid=uuid(number)))
         return [event.kind for event in found][::-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import model, reasons, removals
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Forget, Release, Report, Update
 from tests.contract.suites import records
 
@@ -42,7 +43,7 @@ class RemovalContract(records.RecordsContract):
     ) -> None:
         self.assertIs(True, self.remove())
         self.assertIsNone(self.find(1))
-        event = self.records.events(node_uuid=records.uuid(1))[0]
+        event = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
         self.assertEqual(
             (ACTOR, 'node_forgotten', 'host1', None, 'node_gone'),
             (

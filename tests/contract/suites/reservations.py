@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from ironic_ownership.contracts import exceptions, reservation_request
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.reservations import (
     Reservation,
     Reservations,
@@ -91,7 +92,9 @@ class ReservationContract(records.RecordsContract):
         )
 
     def last_event(self, number: int = 1) -> tuple[Any, ...]:
-        event = self.records.events(node_uuid=records.uuid(number))[0]
+        event = self.records.events(
+            EventFilter(node_uuid=records.uuid(number))
+        )[0]
         return (
             event.actor,
             event.kind,

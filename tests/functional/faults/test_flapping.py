@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import sys
 
-from ironic_ownership.db import event_log
+from ironic_ownership.contracts.events import EventKind
 from tests.functional.faults.support import churning_members, incident
 from tests.functional.support import hosts
 
@@ -73,7 +73,7 @@ class TestFlapping(incident.IncidentTestCase):
     def registrations(self) -> int:
         """Return how often members that flap have come."""
         return sum(
-            event.kind == event_log.SERVICE_REGISTERED
+            event.kind == EventKind.SERVICE_REGISTERED
             and event.actor not in STAYING
             for event in self.deployment.events()
         )

@@ -12,16 +12,16 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
 from ironic_ownership.contracts import model, records
-from ironic_ownership.db import event_log
+from ironic_ownership.contracts.events import EventKind
 
 _BY_OPERATORS = (
-    event_log.SERVICE_CHANGED,
-    event_log.SERVICE_FORCED_DOWN,
-    event_log.SERVICE_DELETED,
-    event_log.NODE_MOVED,
-    event_log.SERVICE_FAILED_OVER,
+    EventKind.SERVICE_CHANGED,
+    EventKind.SERVICE_FORCED_DOWN,
+    EventKind.SERVICE_DELETED,
+    EventKind.NODE_MOVED,
+    EventKind.SERVICE_FAILED_OVER,
 )
-_RESERVATIONS = (event_log.NODE_RESERVED, event_log.NODE_RELEASED)
+_RESERVATIONS = (EventKind.NODE_RESERVED, EventKind.NODE_RELEASED)
 _GRACE = 'restart_grace='
 
 RINGS = frozenset({'peer_list'})
@@ -59,7 +59,11 @@ def violations(
 ) -> list[str]:
     """Return one sentence for each broken law; none is what is expected."""
     replay = _Replay(source, evidence or Evidence())
-    for event in reversed(source.events(limit=1_000_000)):
+    # One server assigns ids in the order of commits, as far as rows conflict;
+    # its clock may be set back.
+    for event in sorted(
+        source.events(limit=1_000_000), key=lambda event: event.id
+    ):
         replay.follow(event)
     replay.compare(source)
     return replay.found
@@ -86,16 +90,16 @@ class _Replay:
         """Take one event into account."""
         while self._lapses and self._lapses[-1].event_id < event.id:
             self._lapsed.add(self._lapses.pop().host)
-        if event.kind == event_log.SERVICE_REGISTERED:
+        if event.kind == EventKind.SERVICE_REGISTERED:
             self._follow_registration(event)
             return
         if event.kind in _BY_OPERATORS or (
-            event.kind == event_log.SERVICE_FENCED and event.reason
+            event.kind == EventKind.SERVICE_FENCED and event.request_id
         ):
             self._follow_operator(event)
             return
         if (
-            event.kind == event_log.NODE_FORGOTTEN
+            event.kind == EventKind.NODE_FORGOTTEN
             and event.actor not in self._settings
         ):
             self._follow_removal(event)
@@ -104,26 +108,38 @@ class _Replay:
             self._follow_reservation(event)
             return
         self._check_writer(event)
+        self._follow_service(event)
+
+    def _follow_service(self, event: model.Event) -> None:
+        """Take an event into account that a service wrote."""
         match event.kind:
-            case event_log.SERVICE_RETIRED:
+            case EventKind.SERVICE_RETIRED:
                 self._follow_retirement(event)
-            case event_log.SERVICE_FENCED:
+            case EventKind.SERVICE_FENCED:
                 self._may_write.discard(str(event.from_host))
-            case event_log.OWNER_CHANGED | event_log.NODE_FORGOTTEN:
+            case EventKind.OWNER_CHANGED | EventKind.NODE_FORGOTTEN:
                 self._follow_owner(event)
             case (
-                event_log.INSTANCE_OPENED
-                | event_log.INSTANCE_CLOSED
-                | event_log.AVAILABILITY_CHANGED
+                EventKind.INSTANCE_OPENED
+                | EventKind.INSTANCE_CLOSED
+                | EventKind.AVAILABILITY_CHANGED
             ):
                 self._follow_instance(event)
+            case EventKind.SERVICE_DIED:
+                pass
+            case EventKind.NODES_TAKEN_OVER:
+                self._check(
+                    event.from_host not in self._may_write,
+                    event,
+                    'law 1: nodes were taken from a service that may write',
+                )
             case _:
                 self._check(False, event, 'unknown kind')
 
     def _check_writer(self, event: model.Event) -> None:
         """See that a service writes only with a right that it has now."""
         retires_down = (
-            event.kind == event_log.SERVICE_RETIRED
+            event.kind == EventKind.SERVICE_RETIRED
             and event.actor in self._forced_down
         )
         self._check(
@@ -162,17 +178,17 @@ class _Replay:
     def _follow_operator(self, event: model.Event) -> None:
         host = str(event.from_host)
         match event.kind:
-            case event_log.SERVICE_FENCED | event_log.SERVICE_FAILED_OVER:
+            case EventKind.SERVICE_FENCED | EventKind.SERVICE_FAILED_OVER:
                 self._may_write.discard(host)
-            case event_log.SERVICE_FORCED_DOWN:
+            case EventKind.SERVICE_FORCED_DOWN:
                 self._may_write.discard(host)
                 self._forced_down.add(host)
                 self._away_until.pop(host, None)
-            case event_log.SERVICE_CHANGED:
+            case EventKind.SERVICE_CHANGED:
                 told = str(event.reason).partition('disabled_reason=')[0]
                 if 'forced_down=False' in told:
                     self._forced_down.discard(host)
-            case event_log.SERVICE_DELETED:
+            case EventKind.SERVICE_DELETED:
                 self._check(
                     host not in self._owner.values(),
                     event,
@@ -180,7 +196,7 @@ class _Replay:
                 )
                 self._may_write.discard(host)
                 self._forced_down.discard(host)
-            case event_log.NODE_MOVED:
+            case EventKind.NODE_MOVED:
                 self._follow_move(event)
 
     def _follow_move(self, event: model.Event) -> None:
@@ -218,7 +234,7 @@ class _Replay:
         """Follow what a service, or another for it, did to one node."""
         if event.actor in self._settings:
             self._check_writer(event)
-        if event.kind == event_log.NODE_RELEASED:
+        if event.kind == EventKind.NODE_RELEASED:
             self._follow_end_of_reservation(event)
             return
         node, host = event.node_uuid, event.to_host
@@ -269,7 +285,7 @@ class _Replay:
                 event,
                 'taken from a service that is expected back',
             )
-        if event.kind == event_log.OWNER_CHANGED and before is not None:
+        if event.kind == EventKind.OWNER_CHANGED and before is not None:
             sharing = self._shares(before) and (
                 after is None or self._shares(after)
             )
@@ -279,13 +295,13 @@ class _Replay:
 
     def _follow_instance(self, event: model.Event) -> None:
         node, instance = event.node_uuid, event.instance_uuid
-        opened = event.kind == event_log.INSTANCE_OPENED
+        opened = event.kind == EventKind.INSTANCE_OPENED
         self._check(
             self._owner.get(node) == event.actor,
             event,
             'law 1: instance of another service, or its availability',
         )
-        if event.kind == event_log.AVAILABILITY_CHANGED:
+        if event.kind == EventKind.AVAILABILITY_CHANGED:
             return
         self._check(
             self._instance.get(node) == (None if opened else instance),

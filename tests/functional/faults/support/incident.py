@@ -17,7 +17,8 @@ import sqlalchemy as sa
 from ironic_ownership import wiring
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import backend, exceptions, model
-from ironic_ownership.db import event_log, schema, tables
+from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.db import schema, tables
 from ironic_ownership.db.connection import Database, open_database
 from ironic_ownership.policies import ring
 from lab import proxy
@@ -299,7 +300,7 @@ class IncidentTestCase(hosts.HostsTestCase):
         return [
             event
             for event in self.deployment.events()
-            if event.kind == event_log.OWNER_CHANGED
+            if event.kind == EventKind.OWNER_CHANGED
             and event.from_host is not None
             and event.id > after
         ]

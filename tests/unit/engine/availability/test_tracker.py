@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import EventFilter
 from tests.unit.engine import service, world
 
 KIND = 'availability_changed'
@@ -56,7 +57,7 @@ class TrackerCase(service.ServiceCase):
         }
 
     def received(self, number: int) -> list[str | None]:
-        events = self.records.events(node_uuid=world.uuid(number))
+        events = self.records.events(EventFilter(node_uuid=world.uuid(number)))
         return [e.reason for e in events if e.kind == KIND][::-1]
 
 
@@ -230,7 +231,9 @@ class TestOwners(TrackerCase):
             sorted(
                 {
                     event.actor
-                    for event in self.records.events(node_uuid=world.uuid(3))
+                    for event in self.records.events(
+                        EventFilter(node_uuid=world.uuid(3))
+                    )
                     if event.kind == KIND
                 }
             ),

@@ -4,6 +4,7 @@ import contextlib
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.host import reconciler
 from tests.unit.engine import service, world
@@ -106,7 +107,7 @@ class TestMissingNodes(service.ServiceCase):
             [f'node {world.uuid(1)}: owner host1 -> none, reason node_gone'],
             [record.getMessage() for record in logs.records],
         )
-        event = self.records.events(node_uuid=world.uuid(1))[0]
+        event = self.records.events(EventFilter(node_uuid=world.uuid(1)))[0]
         self.assertEqual(
             ('node_forgotten', 'host1', 'node_gone'),
             (event.kind, event.from_host, event.reason),
@@ -120,7 +121,9 @@ class TestMissingNodes(service.ServiceCase):
         self.assertEqual('host1', self.owners()[1])
         kinds = [
             event.kind
-            for event in self.records.events(node_uuid=world.uuid(1))
+            for event in self.records.events(
+                EventFilter(node_uuid=world.uuid(1))
+            )
         ]
         self.assertEqual(
             ['owner_changed', 'node_forgotten', 'owner_changed'], kinds

@@ -3,6 +3,7 @@ from __future__ import annotations
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, records
+from ironic_ownership.contracts.events import EventFilter
 from tests.contract.suites.placement import FakePlacement
 from tests.unit.engine import service, world
 
@@ -19,7 +20,7 @@ class UnownedCase(service.ServiceCase):
             del self.ironic.nodes[world.uuid(number)]
 
     def kinds(self, number: int) -> list[tuple[str, str | None, str | None]]:
-        events = self.records.events(node_uuid=world.uuid(number))
+        events = self.records.events(EventFilter(node_uuid=world.uuid(number)))
         return [(e.kind, e.from_host, e.to_host) for e in reversed(events)]
 
 

@@ -62,6 +62,25 @@ class TestOneHost(unittest.TestCase):
         self.assertEqual({'h1'}, self.observer.observe('h2', 'h3'))
         self.assertTrue(self.observer.is_dead('h1'))
 
+    def test_cause_of_death_is_the_age_of_the_last_heartbeat(self) -> None:
+        self.observer.observe('h2', 'h3')
+        missed = self.observer.now
+        self.observer.beat()
+        self.observer.elapse(0.7)
+        self.observer.observe('h2', 'h3')
+        age = TTL + self.observer.now - missed
+        for _ in range(2):
+            self.assertEqual(
+                f'last heartbeat at least {age:.1f} s ago',
+                self.observer.detector.liveness.cause_of_death('h1'),
+            )
+            self.observer.elapse(5)
+            self.observer.observe('h2', 'h3')
+        self.assertEqual(
+            'no heartbeat since the observer joined',
+            self.observer.detector.liveness.cause_of_death('h9'),
+        )
+
     def test_death_is_returned_once(self) -> None:
         for _ in range(2):
             self.observer.observe('h2', 'h3')

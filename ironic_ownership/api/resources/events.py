@@ -1,0 +1,192 @@
+"""``/v1/events``: the history of nodes and services."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import re
+import uuid as uuid_module
+
+from ironic_ownership.api import errors, schemas
+from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.events import (
+    EventFilter,
+    EventKind,
+    EventPosition,
+)
+from ironic_ownership.contracts.records import Records
+from ironic_ownership.engine import suggestions
+from ironic_ownership.observe import event
+from ironic_ownership.observe.columns import cells
+
+_TYPES: schemas.Types = {
+    'at': schemas.described(
+        schemas.TEXT, 'When, by the clock of the database; ISO 8601, UTC.'
+    ),
+    'kind': schemas.described(
+        schemas.TEXT, 'A code, stable; a later release may have more.'
+    ),
+    'actor': schemas.described(
+        schemas.TEXT, 'The service or the user that did it.'
+    ),
+    'from_host': schemas.described(
+        schemas.TEXT_OR_NULL,
+        'The previous owner, or the service that it happened to.',
+    ),
+    'to_host': schemas.described(
+        schemas.TEXT_OR_NULL, 'The next owner, or the service that began.'
+    ),
+    'node_uuid': schemas.TEXT_OR_NULL,
+    'reason': schemas.TEXT_OR_NULL,
+    'instance_uuid': schemas.TEXT_OR_NULL,
+    'request_id': schemas.described(
+        schemas.TEXT_OR_NULL,
+        "Of the operator's request that caused it; null if none did.",
+    ),
+    'id': schemas.described(
+        schemas.NUMBER, 'Unique, but not in the order of time.'
+    ),
+}
+
+_MOMENT = {
+    'type': 'string',
+    'maxLength': 40,
+    'pattern': r'^\d{4}-\d{2}-\d{2}'
+    r'([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?$',
+}
+_FILTERS = (
+    Parameter(
+        'service',
+        'Only events of this service: of it, or of nodes that it lost or '
+        'got; case does not count.',
+        schemas.HOST,
+    ),
+    Parameter(
+        'node',
+        'Only events of this node, by its uuid or by the name on record.',
+        schemas.NAME,
+    ),
+    Parameter(
+        'kind',
+        'Only events of this kind; repeat it for several.',
+        {
+            'type': 'array',
+            'items': schemas.codes(EventKind),
+            'minItems': 1,
+        },
+    ),
+    Parameter(
+        'since',
+        'Only events at this time or later: a date or a time in ISO 8601, '
+        'UTC unless it has an offset; by the clock of the database.',
+        _MOMENT,
+        example='2025-01-31T22:00:00Z',
+    ),
+    Parameter('until', 'Only events before this time.', _MOMENT),
+    Parameter('actor', 'Only events of this actor, exactly.', schemas.NAME),
+    Parameter(
+        'request_id',
+        'Only events of this request; that of a move is its id.',
+        schemas.NAME,
+    ),
+)
+_MARKER = re.compile(r'(\d{1,12}(?:\.\d{1,9})?)_(\d{1,18})', re.ASCII)
+
+
+def _list(request: Request) -> Answer:
+    query, records = request.query, request.context.records
+    service, node = query.get('service'), query.get('node')
+    found = records.events(
+        EventFilter(
+            node_uuid=None if node is None else _uuid_of(node, records),
+            service=None if service is None else model.canonical_host(service),
+            kinds=query.get('kind', ()),
+            actor=query.get('actor'),
+            request_id=query.get('request_id'),
+            since=_seconds(query.get('since')),
+            until=_seconds(query.get('until')),
+        ),
+        before=_position(query.get('marker')),
+        limit=request.limit + 1,
+    )
+    return request.part(
+        'events', found, _marker, lambda one: cells(event.LONG, one)
+    )
+
+
+def _uuid_of(text: str, records: Records) -> str:
+    """Return the uuid of a node; neither Ironic nor a record is needed.
+
+    :raises NotFoundError: if the text is no uuid, and no record has the name.
+    """
+    with contextlib.suppress(ValueError):
+        return str(uuid_module.UUID(text))
+    recorded = records.compute_nodes()
+    named = [record for record in recorded if record.name == text]
+    if len(named) == 1:
+        return named[0].uuid
+    if named:
+        raise errors.InvalidRequestError(
+            [f'{len(named)} nodes on record have the name {text!r}'],
+            hint='Use the uuid',
+        )
+    raise suggestions.unknown(
+        'node', text, [record.name for record in recorded if record.name]
+    )
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        at = datetime.datetime.fromisoformat(text)
+        if at.tzinfo is None:
+            at = at.replace(tzinfo=datetime.UTC)
+        return at.timestamp()
+    except (ValueError, OverflowError) as exc:
+        raise errors.InvalidRequestError(
+            [f'{text!r} is no time: {exc}'],
+            hint='Write it as 2025-01-31 or 2025-01-31T22:00:00Z',
+        ) from exc
+
+
+def _marker(one: model.Event) -> str:
+    # Shorter, and a different event would follow.
+    return f'{one.at:.9f}_{one.id}'
+
+
+def _position(text: str | None) -> EventPosition | None:
+    if text is None:
+        return None
+    match = _MARKER.fullmatch(text)
+    if match is None:
+        raise errors.InvalidRequestError(
+            [f'{text!r} is no marker of this list'],
+            hint='Follow the "next" of a page',
+        )
+    return EventPosition(float(match[1]), int(match[2]))
+
+
+OPERATIONS = (
+    Operation(
+        'event:list',
+        'GET',
+        '/v1/events',
+        'List the history of nodes and services, newest first.',
+        _list,
+        Access.READ,
+        {
+            200: (
+                'A page of events.',
+                schemas.page('events', schemas.thing(event.LONG, _TYPES)),
+            )
+        },
+        description='Fences, deaths and take-overs state their reason; what '
+        'an operator did has the id of the request. Events are kept until '
+        '"ironic-ownership-dbsync purge" deletes them.',
+        query=(*_FILTERS, *PAGE),
+        errors=(404, 503),
+    ),
+)
