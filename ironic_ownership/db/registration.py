@@ -138,7 +138,7 @@ def record_death(
     A service that stopped cleanly, was forced down or was fenced has an
     event that tells more.
     """
-    services = transaction.lock_services(conn, {host, dead})
+    services = transaction.lock_services(conn, {host, dead}, write=False)
     transaction.check_right(host, epoch, services.get(host))
     now = transaction.now_of(conn)
     found = services.get(dead)
@@ -156,6 +156,7 @@ def record_death(
     ).first()
     if known is not None:
         return False
+    transaction.raise_revisions(conn, sorted(services))
     transaction.add_event(
         conn,
         now,

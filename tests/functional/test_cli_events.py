@@ -109,6 +109,9 @@ class EventListTest(both_ways.BothWaysCase):
         ):
             self.assertIn(text, self.refused(2, *options))
         self.assertIn(name, self.refused(1, '--node', f'{name}x'))
+        done = self.local('event', 'list', '--help')
+        for word in ('service_died', 'examples', '--since', '12h'):
+            self.assertIn(word, done.stdout)
 
     def refused(self, code: int, *options: str) -> str:
         first = self.local('event', 'list', *options)
@@ -117,6 +120,3 @@ class EventListTest(both_ways.BothWaysCase):
         self.assertEqual(first.stderr, second.stderr)
         self.assertNotIn('Traceback', first.stderr)
         return first.stderr
-        done = self.local('event', 'list', '--help')
-        for word in ('service_died', 'examples', '--since', '12h'):
-            self.assertIn(word, done.stdout)
