@@ -56,6 +56,8 @@ class History:
             'service_forced_down': self._forced_down,
             'service_changed': self._changed,
             'service_deleted': self._service_deleted,
+            'service_died': self._ignored,
+            'nodes_taken_over': self._taken_over,
         }
 
     def follow(self, event: Event) -> None:
@@ -71,6 +73,17 @@ class History:
         ):
             self._check_writer(event)
         action(event)
+
+    def _ignored(self, event: Event) -> None:
+        """Expect nothing of an event but the right of its writer."""
+
+    def _taken_over(self, event: Event) -> None:
+        self._check(
+            not self.has_right(str(event.from_host)),
+            'law 1',
+            f'nodes of {event.from_host} are taken while it may write',
+            event,
+        )
 
     def has_right(self, host: str) -> bool:
         """Tell whether a service may write now."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from tooz import hashring
 
+from ironic_ownership.contracts.events import EventFilter
 from tests.functional.support import hosts, ironics
 
 _INSTANCE = '5a1f0c9e-7f3b-4d55-9c55-6f2f8f1b7a01'
@@ -64,7 +65,9 @@ class ReleaseTest(hosts.HostsTestCase):
         return (node.host, node.instance_uuid) == ('host1', _INSTANCE)
 
     def reasons(self) -> list[str | None]:
-        events = self.deployment.records.events(node_uuid=self.node)
+        events = self.deployment.records.events(
+            EventFilter(node_uuid=self.node)
+        )
         return [e.reason for e in events if e.kind == 'owner_changed'][::-1]
 
     def test_instance_since_the_list_keeps_the_node(self) -> None:

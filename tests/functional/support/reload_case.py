@@ -6,7 +6,7 @@ import http.server
 import signal
 
 from ironic_ownership.contracts import model
-from ironic_ownership.db import event_log
+from ironic_ownership.contracts.events import EventKind
 from tests.functional.support import hosts, ironics
 
 REFUSED = 'configuration not reloaded'
@@ -82,7 +82,7 @@ class ReloadsTestCase(hosts.HostsTestCase):
     def registrations(self, host: str) -> int:
         """Count how often a service has registered."""
         return sum(
-            event.kind == event_log.SERVICE_REGISTERED and event.actor == host
+            event.kind == EventKind.SERVICE_REGISTERED and event.actor == host
             for event in self.deployment.events()
         )
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import EventFilter
 from tests.unit.engine import service, world
 
 DOWN = exceptions.IronicUnavailableError('Ironic is down')
@@ -32,7 +33,7 @@ class ReleaseCase(service.ServiceCase):
         setattr(self.ironic, method, asked)
 
     def reasons(self) -> list[str | None]:
-        events = self.records.events(node_uuid=world.uuid(1))
+        events = self.records.events(EventFilter(node_uuid=world.uuid(1)))
         return [e.reason for e in events if e.kind == 'owner_changed'][::-1]
 
 
