@@ -79,9 +79,9 @@ class History:
 
     def _taken_over(self, event: Event) -> None:
         self._check(
-            not self.has_right(str(event.from_host)),
+            not self.has_right(str(event.source)),
             'law 1',
-            f'nodes of {event.from_host} are taken while it may write',
+            f'nodes of {event.source} are taken while it may write',
             event,
         )
 
