@@ -130,7 +130,7 @@ class ChangeSet:
         if from_other and not self._may_take_from(claim):
             return False
         if from_other:
-            self._take_from(str(seen), claim)
+            self._take_over(str(seen), claim.cause or 'no cause given')
         row = self.nodes.get(node.uuid)
         written = {
             'uuid': node.uuid,
@@ -178,10 +178,12 @@ class ChangeSet:
             return False
         return owner.fenced or owner.epoch == claim.seen_epoch
 
-    def _take_from(self, host: str, claim: records.Claim) -> None:
-        cause = claim.cause or 'no cause given'
+    def _take_over(self, host: str, cause: str) -> None:
         number, _ = self._taken.get(host, (0, cause))
         self._taken[host] = number + 1, cause
+        self._fence(host, cause)
+
+    def _fence(self, host: str, cause: str) -> None:
         owner = self.services.get(host)
         if owner is None or owner.fenced or host in self.writes.fenced:
             return
