@@ -287,6 +287,8 @@ class Service:
     stopped and is expected back; its grace period had not ended when the row
     was read. ``view_checksum`` and ``config_error`` are its last report: the
     members it sees, and why it does not act by its configuration.
+    ``revision``: each transaction that decides from the row raises it, so it
+    becomes smaller only if the database lost commits.
     """
 
     host: str
@@ -301,6 +303,7 @@ class Service:
     config_error: str | None = None
     incarnation: str | None = None
     away: bool = False
+    revision: int = dataclasses.field(default=0, compare=False)
 
     def decided(
         self,

@@ -51,7 +51,12 @@ def register(
     if before is None:
         conn.execute(
             sa.insert(tables.services).values(
-                host=host, disabled=False, forced_down=False, **values
+                host=host,
+                disabled=False,
+                forced_down=False,
+                # Not less than in a row that was deleted: see LostCommits.
+                revision=epoch,
+                **values,
             )
         )
         _touch_nodes(conn, host, now)

@@ -76,6 +76,7 @@ def service(row: Any) -> model.Service:
         incarnation=row.incarnation,
         # An operator who forces a service down does not wait for it.
         away=away and not row.forced_down,
+        revision=row.revision,
     )
 
 

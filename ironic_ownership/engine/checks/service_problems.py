@@ -160,7 +160,8 @@ def unreadable(facts: Facts) -> Iterator[Problem]:
 
 def config_errors(facts: Facts) -> Iterator[Problem]:
     """Find live services that rejected their changed configuration."""
-    for host, error, _ in _reported(facts):
+    for host, reported in _reported(facts):
+        error = reported.config_error
         if error:
             yield _services(
                 'config_error',
@@ -173,7 +174,8 @@ def config_errors(facts: Facts) -> Iterator[Problem]:
 
 def plugin_faults(facts: Facts) -> Iterator[Problem]:
     """Find live services whose policies fail, or take too long."""
-    for host, _, fault in _reported(facts):
+    for host, reported in _reported(facts):
+        fault = reported.plugin_fault
         if fault:
             yield _services(
                 'plugin_fault',
@@ -185,12 +187,34 @@ def plugin_faults(facts: Facts) -> Iterator[Problem]:
             )
 
 
+def records_rewound(facts: Facts) -> Iterator[Problem]:
+    """Find live services that noticed lost commits."""
+    found = {
+        host: reported.lost_commits
+        for host, reported in _reported(facts)
+        if reported.lost_commits
+    }
+    if found:
+        yield _services(
+            'records_rewound',
+            Severity.ERROR,
+            'the database lost commits, by the promotion of a standby or the '
+            f'restore of a backup; noticed by '
+            f'{suggestions.listed(sorted(found))}: '
+            f'{next(iter(found.values()))}',
+            sorted(found),
+            'The services have read everything again. Repeat what operators '
+            'changed last, compared with "service list", "move list" and '
+            '"reservation list"; then send SIGHUP to each of these services',
+        )
+
+
 def _reported(
     facts: Facts,
-) -> Iterable[tuple[str, str | None, str | None]]:
+) -> Iterable[tuple[str, status_report.Parts]]:
     for host, row in sorted(facts.services.items()):
         if host in facts.view.hosts:
-            yield host, *status_report.parts(row.config_error)
+            yield host, status_report.parts_of(row.config_error)
 
 
 def imbalance(facts: Facts) -> Iterator[Problem]:

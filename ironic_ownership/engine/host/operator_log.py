@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 
 from oslo_log import log
@@ -80,6 +81,24 @@ class OperatorLog:
                 *owners,
                 change.reason.value,
             )
+
+    def lost_commits(self, lost: Mapping[str, int]) -> str:
+        """Log that records became older, and return the text for others.
+
+        :param lost: changes that were lost, by service.
+        """
+        now = datetime.datetime.now(datetime.UTC).isoformat(' ', 'seconds')
+        services = ', '.join(
+            f'{counted(number, "change")} of {host}'
+            for host, number in sorted(lost.items())
+        )
+        LOG.error(
+            'the database lost commits, by the promotion of a standby or the '
+            'restore of a backup: %s. Everything is read again; what '
+            'operators changed last may be lost: "ironic-ownership check"',
+            services,
+        )
+        return f'{services}, at {now}'
 
     def planned(self, plan: reconcile_plan.Plan) -> None:
         """Warn of the nodes that need an operator."""

@@ -15,6 +15,7 @@ from ironic_ownership.engine.deletion.missing_nodes import (
     MissingNodes,
 )
 from ironic_ownership.engine.host import reconcile_plan, snapshot
+from ironic_ownership.engine.host.lost_commits import LostCommits
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.reconciler import Reconciler
 from ironic_ownership.engine.host.record_cleanup import RecordCleanup
@@ -69,10 +70,13 @@ class Refresher:
             self.context, self.operator_log, self.missing_nodes, self.reporter
         )
         self._status = StatusReport(self.context)
+        self._lost_commits = LostCommits()
         self._monitor = PolicyMonitor(self._status)
 
     def reconfigure(self, tuning: Tuning) -> None:
         """Use another scope and other limits from the next refresh on."""
+        # An operator who reloads has read the report.
+        self._status.lost_commits = None
         scope = tuning.policies.scope
         if scope != self.scope:
             self.last_scan = None
@@ -131,6 +135,9 @@ class Refresher:
         own = {u for u, r in seen.records.items() if r.host == self._host}
         summary.owned = len(own)
         row = seen.services.get(self._host)
+        lost = self._lost_commits.observe(seen.services)
+        if lost:
+            self._status.lost_commits = self.operator_log.lost_commits(lost)
         if self.operator_log.is_forced_down(row):
             # Not even the status is stored: it would be refused, and this
             # service would register again and again.
@@ -241,7 +248,7 @@ def _away(services: Iterable[model.Service]) -> frozenset[str]:
 def _check_epoch(host: str, epoch: int, row: model.Service | None) -> None:
     # Before there is something to write, so that a service recovers after it
     # is no longer forced down. The epoch is from before the row was read.
-    if row is None or row.fenced or row.epoch > epoch:
+    if row is None or row.fenced or row.epoch != epoch:
         raise exceptions.FencedError(
             f'{host} has no right to write: its service was fenced or '
             'deleted, or registered by another process',

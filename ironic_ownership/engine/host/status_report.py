@@ -1,8 +1,8 @@
 """The status that a service stores in the records, for ``check`` to find.
 
 Besides the view of the service it explains why the service does not act by
-its configuration: a refused configuration and a failing policy share one
-text, which :func:`parts` splits again.
+its configuration: a refused configuration, a failing policy and lost commits
+share one text, which :func:`parts_of` splits again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import threading
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from oslo_log import log
 
@@ -25,18 +26,40 @@ SLOW = 10.0
 times what 100,000 nodes take."""
 
 _FAULT = 'plugin fault: '
+_LOST = 'lost commits: '
 
 
-def text_of(config_error: str | None, plugin_fault: str | None) -> str | None:
-    """Return both in one text."""
-    fault = None if plugin_fault is None else f'{_FAULT}{plugin_fault}'
-    return '; '.join(filter(None, (config_error, fault))) or None
+class Parts(NamedTuple):
+    """The parts of the text that is stored; ``None`` if there is no such.
+
+    :param config_error: the reason why a new configuration was refused.
+    :param plugin_fault: the policy that fails, and its error.
+    :param lost_commits: the services whose records became older, and when.
+    """
+
+    config_error: str | None = None
+    plugin_fault: str | None = None
+    lost_commits: str | None = None
 
 
-def parts(text: str | None) -> tuple[str | None, str | None]:
-    """Split a text into the refused configuration and the policy's fault."""
-    refused, _, fault = (text or '').partition(_FAULT)
-    return refused.removesuffix('; ') or None, fault or None
+def text_of(status: Parts) -> str | None:
+    """Return all parts in one text."""
+    fault, lost = status.plugin_fault, status.lost_commits
+    parts = (
+        status.config_error,
+        fault and f'{_FAULT}{fault}',
+        lost and f'{_LOST}{lost}',
+    )
+    return '; '.join(filter(None, parts)) or None
+
+
+def parts_of(text: str | None) -> Parts:
+    """Split a text into its parts."""
+    rest, _, lost = (text or '').partition(_LOST)
+    refused, _, fault = rest.removesuffix('; ').partition(_FAULT)
+    return Parts(
+        refused.removesuffix('; ') or None, fault or None, lost or None
+    )
 
 
 @dataclasses.dataclass(eq=False)
@@ -47,11 +70,13 @@ class StatusReport:
 
     :ivar config_error: the reason why a new configuration was refused.
     :ivar plugin_fault: the policy that fails, and its error.
+    :ivar lost_commits: the loss that no operator has confirmed yet.
     """
 
     context: ServiceContext
     config_error: str | None = None
     plugin_fault: str | None = None
+    lost_commits: str | None = None
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -66,7 +91,13 @@ class StatusReport:
             status = (
                 self.context.fence.epoch(),
                 view.checksum,
-                text_of(self.config_error, self.plugin_fault),
+                text_of(
+                    Parts(
+                        self.config_error,
+                        self.plugin_fault,
+                        self.lost_commits,
+                    )
+                ),
             )
             if status == self._stored:
                 return

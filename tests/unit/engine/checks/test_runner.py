@@ -366,9 +366,23 @@ class Failing(policy.FilterPolicy):
         raise LookupError('its own mistake')
 
 
+class TestLostCommits(CheckCase):
+    def test_loss_that_services_noticed_is_one_problem(self) -> None:
+        text = status_report.text_of(
+            status_report.Parts(lost_commits='2 changes of host2, at 10:00')
+        )
+        for host in ('host1', 'host2'):
+            self.row(host, config_error=text)
+        found = self.assert_found('records_rewound', 'host1', 'host2')
+        self.assertIn('2 changes of host2', found.what)
+        self.assertNotIn('config_error', self.codes())
+
+
 class TestPolicies(CheckCase):
     def test_fault_that_a_service_reported_is_found(self) -> None:
-        both = status_report.text_of('peer_list: half', 'P.assign failed')
+        both = status_report.text_of(
+            status_report.Parts('peer_list: half', 'P.assign failed')
+        )
         self.row('host1', config_error=both)
         fault = self.assert_found('plugin_fault', 'host1')
         self.assertIn('P.assign failed', fault.what)

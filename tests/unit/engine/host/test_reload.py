@@ -92,13 +92,13 @@ class ReloadCase(service.ServiceCase):
 
 class TestApplied(ReloadCase):
     def test_it_is_applied_without_leaving_the_membership(self) -> None:
-        before = self.member()
+        before, epoch = self.member(), self.row().epoch
         self.reload.request(service.tuning_of(B))
         self.settle()
         self.assertEqual(B, self.member().settings)
         self.assertEqual(B, self.row().settings)
         self.assertEqual(
-            (before.incarnation, before.joined_at, 1),
+            (before.incarnation, before.joined_at, epoch),
             (
                 self.member().incarnation,
                 self.member().joined_at,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import unittest
 from unittest.mock import ANY
 
@@ -15,12 +16,16 @@ VIEW = model.View()
 
 
 class TestText(unittest.TestCase):
-    def test_both_parts_come_back_as_they_were(self) -> None:
-        for error in (None, 'shard_key: no; really'):
-            for fault in (None, "policy 'x' from y 1: X.assign failed; z"):
-                text = status_report.text_of(error, fault)
-                self.assertEqual((error, fault), status_report.parts(text))
-        self.assertIsNone(status_report.text_of(None, None))
+    def test_all_parts_come_back_as_they_were(self) -> None:
+        for parts in itertools.product(
+            (None, 'shard_key: no; really'),
+            (None, "policy 'x' from y 1: X.assign failed; z"),
+            (None, '2 changes of host1, at 10:00'),
+        ):
+            status = status_report.Parts(*parts)
+            text = status_report.text_of(status)
+            self.assertEqual(status, status_report.parts_of(text))
+        self.assertIsNone(status_report.text_of(status_report.Parts()))
 
 
 class TestSelfReport(unittest.TestCase):
