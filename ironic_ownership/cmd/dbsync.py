@@ -1,4 +1,4 @@
-"""``ironic-ownership-dbsync``: bring the records' database up to date.
+"""``ironic-ownership-dbsync``: upgrade the database, and delete old history.
 
 Server databases change only when their operator says so, with this command.
 Must not do anything else to the records.
@@ -7,6 +7,7 @@ Must not do anything else to the records.
 from __future__ import annotations
 
 import argparse
+import datetime
 import sys
 from collections.abc import Callable, Sequence
 
@@ -16,7 +17,7 @@ from ironic_ownership import version
 from ironic_ownership.cmd import config_files
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, schema
+from ironic_ownership.db import connection, purge, schema
 
 PROG = 'ironic-ownership-dbsync'
 
@@ -25,12 +26,24 @@ Create and upgrade the tables of the database that [database] connection
 names. A database on PostgreSQL or MariaDB needs "upgrade" once before the
 first start of any ironic-ownership service, and again after each upgrade of
 the package. An SQLite file is upgraded by itself.
+
+"purge" deletes old history; run it once a day, for example from cron. It may
+run next to all services, and may be interrupted.
 """
 _EPILOG = """\
 examples:
   ironic-ownership-dbsync --config-file ironic-ownership.conf upgrade
   ironic-ownership-dbsync version
+  ironic-ownership-dbsync purge --days 365 --dry-run
+  ironic-ownership-dbsync purge --before 2025-01-31
 """
+_PURGE = """\
+Delete events, finished moves, closed instances and reservations, and records
+of deleted nodes, that are older than a date. Nothing that can still change is
+deleted: no open instance or reservation, no move that can be resumed. The
+events of deleted services stay, because they hold the last epochs.
+"""
+_DAY = 86400.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,7 +90,70 @@ def _parser() -> argparse.ArgumentParser:
             default='head',
             help=f'revision to go to (default: head, which is {schema.HEAD})',
         )
+    purging = commands.add_parser(
+        'purge',
+        help='delete old history, in short transactions',
+        description=_PURGE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    limit = purging.add_mutually_exclusive_group(required=True)
+    limit.add_argument(
+        '--before',
+        type=_moment,
+        metavar='DATE',
+        help='delete what ended before this date or time: 2025-01-31 or '
+        '2025-01-31T22:00, UTC unless it has an offset',
+    )
+    limit.add_argument(
+        '--days',
+        type=_days,
+        metavar='N',
+        help='delete what ended more than N days ago, at least 1',
+    )
+    purging.add_argument(
+        '--dry-run',
+        action='store_true',
+        help='only count what would be deleted',
+    )
     return parser
+
+
+def _moment(text: str) -> float:
+    try:
+        at = datetime.datetime.fromisoformat(text)
+        if at.tzinfo is None:
+            at = at.replace(tzinfo=datetime.UTC)
+        return at.timestamp()
+    except (ValueError, OverflowError) as exc:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is no date such as 2025-01-31'
+        ) from exc
+
+
+def _days(text: str) -> int:
+    days = int(text)
+    if not 1 <= days <= 36500:
+        raise argparse.ArgumentTypeError(f'{text} is not in 1 to 36500')
+    return days
+
+
+def _purge(database: connection.Database, args: argparse.Namespace) -> str:
+    schema.ensure(database)
+    now = purge.now(database)
+    before = args.before
+    if before is None:
+        before = now - args.days * _DAY
+    elif before > now:
+        raise exceptions.ConfigurationError(
+            ['--before is in the future, by the clock of the database'],
+            hint='Name a date that has passed',
+        )
+    work = purge.count if args.dry_run else purge.run
+    what = 'would be deleted' if args.dry_run else 'deleted'
+    return '\n'.join(
+        f'{name}: {number} {what}'
+        for name, number in work(database, before).items()
+    )
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -90,12 +166,13 @@ def _run(args: argparse.Namespace) -> int:
         'version': lambda: schema.version(database),
         'upgrade': lambda: schema.upgrade(database, args.revision),
         'stamp': lambda: schema.stamp(database, args.revision),
+        'purge': lambda: _purge(database, args),
     }
     try:
-        revision = commands[args.command]()
+        result = commands[args.command]()
     finally:
         database.close()
-    sys.stdout.write(f'{revision or "none"}\n')
+    sys.stdout.write(f'{result or "none"}\n')
     return 0
 
 

@@ -11,6 +11,7 @@ from ironic_ownership.testing import backend
 from tests.contract import database
 from tests.contract.suites import (
     moves,
+    purge,
     record_absences,
     record_availability,
     record_changes,
@@ -100,6 +101,10 @@ class TestOperators(
 class TestEvents(
     _OnSqlite, database.EventsOnDatabase, record_events.EventContract
 ):
+    pass
+
+
+class TestPurge(_OnSqlite, database.MovesOnDatabase, purge.PurgeContract):
     pass
 
 

@@ -12,6 +12,7 @@ from lab import mariadb, postgresql
 from tests.contract import database
 from tests.contract.suites import (
     moves,
+    purge,
     record_absences,
     record_availability,
     record_changes,
@@ -180,6 +181,18 @@ class TestEventsOnPostgreSQL(
 
 class TestEventsOnMariaDB(
     _OnMariaDB, database.EventsOnDatabase, record_events.EventContract
+):
+    pass
+
+
+class TestPurgeOnPostgreSQL(
+    _OnPostgreSQL, database.MovesOnDatabase, purge.PurgeContract
+):
+    pass
+
+
+class TestPurgeOnMariaDB(
+    _OnMariaDB, database.MovesOnDatabase, purge.PurgeContract
 ):
     pass
 
