@@ -9,8 +9,8 @@ import unittest
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, records, schema
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.db import connection, records, schema, tables
 from tests.functional.support import databases
 
 
@@ -89,6 +89,40 @@ class _Dbsync:
         self.addCleanup(database.close)
         tables = database.read(lambda c: sa.inspect(c).get_table_names())
         self.assertEqual(['alembic_version'], tables)
+
+    def test_purge_deletes_old_history(self) -> None:
+        url = self.fresh_url()
+        run(url, 'upgrade')
+        database = connection.open_database(url)
+        self.addCleanup(database.close)
+        stored = records.SqlRecords(database)
+        for host in ('host1', 'host2'):
+            stored.register(host, model.MemberSettings())
+        stored.delete_service('host2', actor='test')
+
+        def age(conn: sa.Connection) -> None:
+            at = tables.events.c.at
+            conn.execute(sa.update(tables.events).values(at=at - 40 * 86400))
+
+        database.write(age)
+        stored.register('host3', model.MemberSettings())
+        options = ('purge', '--days', '30')
+        output = run(url, *options, '--dry-run').stdout
+        self.assertIn('events: 2 would be deleted\n', output)
+        self.assertEqual(4, len(stored.events()))
+        for number in (2, 0):
+            done = run(url, *options)
+            self.assertEqual((0, ''), (done.returncode, done.stderr))
+            self.assertIn(f'events: {number} deleted\n', done.stdout)
+        self.assertEqual(
+            ['service_registered', 'service_deleted'],
+            [event.kind for event in stored.events()],
+        )
+        self.assert_refused(
+            run(url, 'purge', '--before', '2999-01-01'), 'in the future'
+        )
+        done = run(url, 'purge', '--before', '2020-01-01T00:00')
+        self.assertIn('events: 0 deleted\n', done.stdout)
 
     def test_unknown_revision_is_refused(self) -> None:
         for command in ('upgrade', 'stamp'):
@@ -198,7 +232,15 @@ class TestBadInput(_Case):
         self.assert_refused(found, '/nonexistent.conf')
 
     def test_wrong_usage_exits_with_2(self) -> None:
-        for arguments in ((), ('downgrade',), ('version', '--revision', '1')):
+        for arguments in (
+            (),
+            ('downgrade',),
+            ('version', '--revision', '1'),
+            ('purge',),
+            ('purge', '--days', '0'),
+            ('purge', '--before', 'yesterday'),
+            ('purge', '--before', '2020-01-01', '--days', '3'),
+        ):
             found = call(*arguments)
             self.assertEqual(2, found.returncode)
             self.assertNotIn('Traceback', found.stderr)
@@ -206,5 +248,5 @@ class TestBadInput(_Case):
     def test_help_teaches(self) -> None:
         found = call('--help')
         self.assertEqual(0, found.returncode)
-        for word in ('upgrade', 'stamp', 'version', 'examples'):
+        for word in ('upgrade', 'stamp', 'version', 'purge', 'examples'):
             self.assertIn(word, found.stdout)
