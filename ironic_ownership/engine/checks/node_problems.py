@@ -96,9 +96,10 @@ def contested(facts: Facts) -> Iterator[Problem]:
         'contested',
         Severity.ERROR,
         '{nodes} admitted by services with different settings: {hosts}',
-        'Give these services the same policies and options, or filters that '
-        'do not overlap; until then an owner on record keeps its nodes, and '
-        'no service claims the others',
+        'Give these services filters that do not overlap, such as a shard_key '
+        'each; or, without a shard key, the same policies and options. Until '
+        'then an owner on record keeps its nodes, and no service claims the '
+        'others',
     )
 
 

@@ -28,10 +28,13 @@ _UNFINISHED = reservations.OPEN - {reservations.ReservationState.ACTIVE}
 def settings_differ(facts: Facts) -> Iterator[Problem]:
     """Find services that should be peers and run different settings.
 
-    They should be if one names the other as a peer, or both have one scope.
+    They should be if one names the other as a peer, or both have one scope;
+    not with a shard key, under which no service has a peer.
     """
 
     def should_be_peers(one: PeerGroup, other: PeerGroup) -> bool:
+        if None not in (one.policies.scope.shard, other.policies.scope.shard):
+            return False
         named = one.peers & frozenset(other.hosts) or other.peers & frozenset(
             one.hosts
         )
@@ -105,6 +108,12 @@ def shared_filters(facts: Facts) -> Iterator[Problem]:
 
     for groups in _related(facts.peer_groups.groups, overlap):
         hosts, shard = _hosts(groups), groups[0].policies.scope.shard
+        without_effect = shard is not None and any(
+            group.policies.assigner is not None
+            and group.policies.rebalancing
+            and len(group.peers) == 1
+            for group in groups
+        )
         yield _services(
             'filter_shared' if shard is None else 'shard_shared',
             Severity.ERROR,
@@ -113,8 +122,14 @@ def shared_filters(facts: Facts) -> Iterator[Problem]:
             if shard is None
             else f'{suggestions.listed(hosts)} share the shard {shard!r}',
             hosts,
-            'Give each its own filter; for a standby, give both processes '
-            'the same [DEFAULT] host',
+            (
+                'With a shard key peer_list has no effect, so they do not '
+                'share the shard: give each its own shard_key, or remove '
+                'shard_key from all of them to share nodes by peer_list'
+                if without_effect
+                else 'Give each its own filter; for a standby, give both '
+                'processes the same [DEFAULT] host'
+            ),
         )
 
 

@@ -30,6 +30,8 @@ from ironic_ownership.engine.suggestions import counted
 
 LOG = log.getLogger(__name__)
 
+_ANY_OTHER = 'any other service'
+
 
 class OperatorLog:
     """The log of one service.
@@ -142,11 +144,21 @@ class OperatorLog:
     def starts_with(self, policies: policy_set.PolicySet) -> None:
         """Warn of a deprecated assigner at the start."""
         assigner = policies.assigner
-        if assigner is not None and assigner.deprecated:
-            self._conditions.report(
-                'deprecated at start',
-                f'a deprecated policy is configured: {assigner.deprecated}',
+        if assigner is None or not assigner.deprecated:
+            return
+        advice = assigner.deprecated
+        if policies.scope.shard is not None and policies.peers(
+            self._host, (self._host, _ANY_OTHER)
+        ) == {self._host}:
+            advice = (
+                'with [ironic] shard_key it has no effect, each service owns '
+                'its nodes alone. Remove it from [ownership] policies, with '
+                'its options, and restart'
             )
+        self._conditions.report(
+            'deprecated at start',
+            f'a deprecated policy is configured: {advice}',
+        )
 
     def decides_with(self, services: PeerGroups) -> None:
         """Warn of a deprecated assigner that shares nodes among peers."""

@@ -144,8 +144,9 @@ def _keeps(explanation: Explanation) -> Iterator[str]:
 def _contested(explanation: Explanation) -> Iterator[str]:
     hosts = ', '.join(explanation.decision.contenders)
     yield (
-        f'Give {hosts} the same [ownership] policies and options, or filters '
-        f'that do not overlap; "{_PROGRAM} check" shows how they differ'
+        f'Give {hosts} filters that do not overlap, such as a shard_key each; '
+        'or, without a shard key, the same [ownership] policies and options: '
+        f'"{_PROGRAM} check" shows how they differ'
     )
 
 
@@ -153,7 +154,7 @@ def _conflict(explanation: Explanation) -> Iterator[str]:
     hosts = ', '.join(explanation.decision.contenders)
     yield (
         f'Stop all of {hosts} but one, or give each its own filter, such as '
-        '[ironic] shard_key'
+        'a [ironic] shard_key of its own'
     )
     yield from _progress(explanation)
 

@@ -314,7 +314,17 @@ class TestServices(CheckCase):
     def test_ring_on_one_shard_is_shared(self) -> None:
         # With a shard key every service is alone in its ring.
         self.run_with(*[world.runs(shard_key='a', peer_list=())] * 2)
-        self.assert_found('shard_shared', 'host1', 'host2')
+        found = self.assert_found('shard_shared', 'host1', 'host2')
+        self.assertIn('peer_list has no effect', found.hint)
+
+    def test_services_on_one_shard_get_one_advice(self) -> None:
+        self.run_with(
+            world.runs(shard_key='a', peer_list=('host1', 'host2')),
+            world.runs(shard_key='a'),
+        )
+        found = self.assert_found('shard_shared', 'host1', 'host2')
+        self.assertIn('give each its own shard_key', found.hint)
+        self.assertNotIn('settings_differ', self.codes())
 
     def test_view_that_differs_is_named_once_it_was_reported(self) -> None:
         current = model.View.of(self.members).checksum

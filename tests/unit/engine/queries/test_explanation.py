@@ -144,13 +144,16 @@ class TestRules(ExplainCase):
                 Reason.CONTESTED_KEEPS,
                 self.explain(node, clash, world.record(1, 'host9')),
                 ['host1, host2', 'host9'],
-                ['Give host1, host2 the same', 'host9 is not alive'],
+                [
+                    'Give host1, host2 filters that do not',
+                    'host9 is not alive',
+                ],
             ),
             (
                 Reason.CONTESTED_UNOWNED,
                 self.explain(node, clash),
                 ['no service claims it'],
-                ['Give host1, host2 the same'],
+                ['Give host1, host2 filters that do not'],
             ),
             (
                 Reason.UNASSIGNED,

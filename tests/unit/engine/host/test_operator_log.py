@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import unittest
+
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.host.operator_log import OperatorLog
+from tests.unit.engine import world
+
+
+class TestDeprecation(unittest.TestCase):
+    def warned(self, **policies: object) -> str:
+        standing = conditions.Conditions()
+        policy_set = world.interpret(world.runs(**policies))
+        assert policy_set is not None
+        OperatorLog('host1', standing).starts_with(policy_set)
+        return standing.standing.get('deprecated at start', '')
+
+    def test_replacement_is_advised(self) -> None:
+        self.assertIn('[ironic] shard_key', self.warned(peer_list=()))
+        self.assertEqual('', self.warned(all=None))
+
+    def test_replacement_that_is_set_is_not_advised(self) -> None:
+        for peers in ((), ('host1', 'host2')):
+            text = self.warned(shard_key='a', peer_list=peers)
+            self.assertNotIn('instead', text)
+            self.assertIn('Remove it from [ownership] policies', text)
