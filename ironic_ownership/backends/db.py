@@ -113,7 +113,7 @@ class DatabaseBackend(backend.MembershipBackend):
                 f'backend db: {exc}',
                 hint=getattr(exc, 'hint', '')
                 or 'Check that the database runs and is not overloaded',
-            ) from exc
+            ) from _outage(exc)
         except exceptions.RecordsError as exc:
             raise exceptions.MembershipError(f'backend db: {exc}') from exc
 
@@ -133,3 +133,10 @@ class DatabaseBackend(backend.MembershipBackend):
                 schema.ensure(database)
                 self._database = database
             return self._database
+
+
+def _outage(exc: Exception) -> exceptions.RecordsUnavailableError:
+    """Return the error of the database: a late answer is one as well."""
+    if isinstance(exc, exceptions.RecordsUnavailableError):
+        return exc
+    return exceptions.RecordsUnavailableError(str(exc))

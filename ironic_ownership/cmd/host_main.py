@@ -16,7 +16,7 @@ from oslo_log import log
 
 from ironic_ownership import wiring
 from ironic_ownership.cmd import log_levels, sighup
-from ironic_ownership.conf import new
+from ironic_ownership.conf import log_format, new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.process import Host
 
@@ -57,7 +57,7 @@ def run(files: Sequence[str], prog: str) -> int:
 def _log_as_configured(conf: cfg.ConfigOpts, prog: str) -> None:
     log_levels.read(conf)  # reports their faults
     try:
-        log.setup(conf, prog)
+        log_format.setup(conf, prog)
     except (OSError, log.LogConfigError) as exc:
         raise exceptions.ConfigurationError(
             [f'cannot log: {exc}'],

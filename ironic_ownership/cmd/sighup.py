@@ -61,6 +61,8 @@ class Reloading:
             self._reload.refuse(' '.join(str(exc).split()))
             return
         log_levels.change(self._levels, levels)
+        if levels != self._levels:
+            LOG.info('log levels changed')
         self._levels = levels
         for remark in chosen.remarks:
             LOG.warning('%s', remark)

@@ -15,7 +15,7 @@ from oslo_log import log
 
 from ironic_ownership import wiring
 from ironic_ownership.api import context
-from ironic_ownership.conf import api, new
+from ironic_ownership.conf import api, log_format, new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import application as web_application
 
@@ -55,7 +55,7 @@ def configure(argv: Sequence[str]) -> cfg.ConfigOpts:
     conf = new(argv, PROG)
     api.register_opts(conf)
     try:
-        log.setup(conf, PROG)
+        log_format.setup(conf, PROG)
     except (OSError, log.LogConfigError) as exc:
         raise exceptions.ConfigurationError(
             [f'cannot log: {exc}'],

@@ -60,8 +60,8 @@ class TestApplied(reload_case.ReloadsTestCase):
         self.assert_never_left(host)
         self.assertEqual([], host.lines('need a restart'))
         (line,) = host.lines(reload_case.RELOADED)
-        self.assertIn('"conductor_group":"g2"', line)
-        self.assertIn('"shard_key":"s2"', line)
+        self.assertIn('shard_key.shard_key: s1 -> s2', line)
+        self.assertIn(' -> g2', line)
 
     def test_intervals_change_and_old_ones_are_not_waited_for(self) -> None:
         host = self.deployment.start(

@@ -78,6 +78,7 @@ class AvailabilityTracker:
                 'conductors',
                 f'conductors cannot be read: {known.error}. Until then no '
                 'node goes out of service or comes back',
+                known.error,
             )
             return None
         self.conditions.clear('conductors', 'conductors are readable again')

@@ -51,9 +51,7 @@ def differences(settings: Mapping[_Hosts, model.MemberSettings]) -> str:
 
     :param settings: by the hosts that advertise them.
     """
-    options_of = {
-        hosts: dict(_items(text)) for hosts, text in settings.items()
-    }
+    options_of = {hosts: dict(items(text)) for hosts, text in settings.items()}
     names = [name for items in options_of.values() for name in items]
     different = [
         name
@@ -67,7 +65,8 @@ def differences(settings: Mapping[_Hosts, model.MemberSettings]) -> str:
     )
 
 
-def _items(settings: model.MemberSettings) -> list[tuple[str, str]]:
+def items(settings: model.MemberSettings) -> list[tuple[str, str]]:
+    """Return the name and the value of each advertised option, as text."""
     names = ','.join(policy.name for policy in settings.policies)
     return [
         ('policies', names),

@@ -72,7 +72,7 @@ class RefreshLoop:
                 again_in = back_off(failures, self.intervals.refresh)
                 if not self.member.is_standby:
                     self.context.conditions.report(
-                        'refresh', f'refresh failed: {exc}'
+                        'refresh', f'refresh failed: {exc}', exc
                     )
             except Exception:  # nor may this loop end
                 again_in = self.intervals.refresh

@@ -103,12 +103,16 @@ class Reload:
         self.member.change_settings(wanted.advertised)
         if not self.member.advertises(wanted.advertised):
             return False
+        changes = self.current.changes_to(wanted)
         self.current = wanted
         self.guard.policies = wanted.policies
         self.refresher.reconfigure(wanted)
         self.host.change_intervals(wanted.intervals)
         self._report(None)
-        LOG.info('configuration reloaded: %s', wanted.advertised.to_json())
+        LOG.info(
+            'configuration reloaded: %s',
+            '; '.join(changes) or 'no option has changed',
+        )
         return True
 
     def _refuse_pending(self, wanted: Tuning, error: str) -> None:

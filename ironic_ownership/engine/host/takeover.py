@@ -92,6 +92,7 @@ class TakeOver:
             conditions.report(
                 'take-over',
                 f'take-over failed, left to the next refresh: {exc}',
+                exc,
             )
         except Exception:  # the next death must find this thread alive
             LOG.exception('take-over failed with an unexpected error')

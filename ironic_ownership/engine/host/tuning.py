@@ -7,8 +7,10 @@ little: every command reads the configuration.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from ironic_ownership.contracts import model
+from ironic_ownership.engine.decision import settings_diff
 from ironic_ownership.engine.decision.policy_set import PolicySet
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 
@@ -45,3 +47,33 @@ class Tuning:
     limits: Limits
     handover_limit: int
     recovery_delay: float
+
+    def changes_to(self, other: Tuning) -> list[str]:
+        """Return each option that another configuration changes, in a phrase.
+
+        Policies have no secret options: they are advertised.
+        """
+        before, after = self._options(), other._options()
+        return [
+            f'{name}: {before.get(name, "unset")} -> '
+            f'{after.get(name, "unset")}'
+            for name in {**before, **after}
+            if before.get(name) != after.get(name)
+        ]
+
+    def _options(self) -> Mapping[str, str]:
+        numbers: Mapping[str, float] = {
+            '[membership] heartbeat_interval': self.intervals.heartbeat,
+            '[membership] watch_interval': self.intervals.watch,
+            '[membership] restart_grace': self.intervals.restart_grace,
+            '[ownership] refresh_interval': self.intervals.refresh,
+            '[ownership] recheck_interval': self.limits.recheck_interval,
+            '[ownership] mass_loss_share': self.limits.mass_loss_share,
+            '[ownership] mass_loss_minimum': self.limits.mass_loss_minimum,
+            '[ownership] handover_limit': self.handover_limit,
+            '[ownership] recovery_delay': self.recovery_delay,
+        }
+        return {
+            **dict(settings_diff.items(self.advertised)),
+            **{name: f'{value:g}' for name, value in numbers.items()},
+        }

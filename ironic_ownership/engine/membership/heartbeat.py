@@ -95,7 +95,7 @@ class Heartbeat:
                 self._step()
             except exceptions.OwnershipError as exc:
                 self._conditions.report(
-                    'heartbeat', f'heartbeat failed: {exc}'
+                    'heartbeat', f'heartbeat failed: {exc}', exc
                 )
                 self._wait_for_change(self.watch_interval)
             except Exception:  # the process must go on beating

@@ -201,11 +201,13 @@ class LocalMember:
             self._abandon()
             self._conditions.report('membership', f'membership lost: {exc}')
         except exceptions.BackendUnavailableError as exc:
-            self._conditions.report(condition, f'{failed}: {exc}')
+            self._conditions.report(condition, f'{failed}: {exc}', exc)
         except exceptions.FencedError:
             self.lose_epoch()
         except exceptions.RecordsError as exc:
-            self._conditions.report('register', f'registration failed: {exc}')
+            self._conditions.report(
+                'register', f'registration failed: {exc}', exc
+            )
         else:
             return True
         return False

@@ -86,7 +86,9 @@ class Recovery:
             raise
         except exceptions.OwnershipError as exc:
             self.conditions.report(
-                'reservations', f'reservations cannot be settled: {exc}'
+                'reservations',
+                f'reservations cannot be settled: {exc}',
+                exc,
             )
             return
         if errors:

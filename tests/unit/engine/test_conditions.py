@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import unittest
 
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import conditions
 
 LOGGER = 'ironic_ownership.engine.conditions'
@@ -48,3 +49,43 @@ class TestNotices(unittest.TestCase):
         with self.assertLogs(LOGGER, 'WARNING') as logs:
             conditions.Conditions().report('a', '100 %s of %d')
         self.assertEqual('100 %s of %d', logs.records[0].getMessage())
+
+
+class TestOutages(unittest.TestCase):
+    def setUp(self) -> None:
+        self.conditions = conditions.Conditions()
+        self.down = exceptions.RecordsUnavailableError('no answer')
+
+    def levels(self, *reports: tuple[str, Exception | None]) -> list[str]:
+        with self.assertLogs(conditions.LOG.logger, 'INFO') as logs:
+            for name, error in reports:
+                self.conditions.report(name, f'{name} failed', error)
+        return [record.levelname for record in logs.records]
+
+    def test_one_outage_is_one_warning(self) -> None:
+        behind = exceptions.BackendUnavailableError('backend db: no answer')
+        behind.__cause__ = self.down
+        self.assertEqual(
+            ['WARNING', 'INFO', 'INFO'],
+            self.levels(
+                ('heartbeat', behind), ('refresh', self.down), ('x', self.down)
+            ),
+        )
+        self.assertEqual(3, len(self.conditions.standing))
+
+    def test_other_causes_are_warnings(self) -> None:
+        self.assertEqual(
+            ['WARNING'] * 4,
+            self.levels(
+                ('refresh', self.down),
+                ('ironic', exceptions.IronicUnavailableError('no answer')),
+                ('contested', None),
+                ('schema', exceptions.SchemaError('lacks a table')),
+            ),
+        )
+
+    def test_next_outage_is_a_warning_again(self) -> None:
+        self.levels(('refresh', self.down), ('register', self.down))
+        for name in ('refresh', 'register'):
+            self.conditions.clear(name, 'over')
+        self.assertEqual(['WARNING'], self.levels(('register', self.down)))

@@ -153,6 +153,27 @@ class TestApplied(ReloadCase):
         self.assertEqual(1, len(logs.records))
         self.assertEqual(1, self.loop.requested)
 
+    def test_every_changed_option_is_logged(self) -> None:
+        limits = missing_nodes.Limits(1.0, 0.5, 7)
+        logger = 'ironic_ownership.engine.host.reload'
+        with self.assertLogs(logger, 'INFO') as logs:
+            self.reload.request(service.tuning_of(B, limits, 9, 70))
+            self.settle()
+        for text in (
+            'shard_key.shard_key: a -> b',
+            '[ownership] refresh_interval: 60 -> 9',
+            '[ownership] recheck_interval: 600 -> 1',
+            '[ownership] mass_loss_share: 0.25 -> 0.5',
+            '[ownership] mass_loss_minimum: 3 -> 7',
+            '[ownership] handover_limit: 5000 -> 70',
+        ):
+            self.assertIn(text, logs.output[0])
+        self.assertNotIn('heartbeat_interval', logs.output[0])
+        with self.assertLogs(logger, 'INFO') as logs:
+            self.reload.request(service.tuning_of(B, limits, 9, 70))
+            self.settle()
+        self.assertIn('no option has changed', logs.output[0])
+
     def test_of_several_only_the_last_one_counts(self) -> None:
         self.reload.request(service.tuning_of(B))
         self.turn()
