@@ -110,12 +110,14 @@ class DatabaseBackend(backend.MembershipBackend):
             )
         except (exceptions.RecordsUnavailableError, TimeoutError) as exc:
             raise exceptions.BackendUnavailableError(
-                f'backend db: {exc}',
+                f'backend db: {exc.args[0]}',
                 hint=getattr(exc, 'hint', '')
                 or 'Check that the database runs and is not overloaded',
             ) from _outage(exc)
         except exceptions.RecordsError as exc:
-            raise exceptions.MembershipError(f'backend db: {exc}') from exc
+            raise exceptions.MembershipError(
+                f'backend db: {exc.args[0]}', hint=exc.hint
+            ) from exc
 
     def _open(self) -> connection.Database:
         with self._opening:

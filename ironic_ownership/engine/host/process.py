@@ -124,7 +124,7 @@ class Host:
                 self.prepare()
             except _TEMPORARY as exc:
                 failures += 1
-                conditions.report('start', f'waiting to start: {exc}')
+                conditions.report('start', f'waiting to start: {exc}', exc)
                 longest = self.refresh_loop.intervals.refresh
                 self._stopping.wait(back_off(failures, longest))
             else:

@@ -34,7 +34,9 @@ class TestDatabaseBackend(sqlite.SqliteCase):
                 exceptions.BackendUnavailableError
             ) as caught:
                 member.beat()
-            self.assertNotEqual('', caught.exception.hint)
+            hint = caught.exception.hint
+            self.assertNotEqual('', hint)
+            self.assertEqual(1, str(caught.exception).count(hint))
             # A view only reads: it does not wait for the writer.
             self.assertEqual({'host1'}, member.view().hosts)
 
