@@ -1,20 +1,22 @@
 """``plugin check``: whether an installed plugin keeps its contract.
 
 Runs the suites that authors subclass, on what is installed here. Reads no
-configuration: options are given on the command line, and a backend is never
-tried on the store of a deployment by accident.
+configuration, except that of Ironic when asked to: options are given on the
+command line, and a backend is never tried on the store of a deployment by
+accident.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership import plugins
 from ironic_ownership.api import policy_options
-from ironic_ownership.cli import base, errors
+from ironic_ownership.cli import base, errors, node_list
 from ironic_ownership.contracts import backend, exceptions, model, options
 from ironic_ownership.observe import columns
 
@@ -80,6 +82,11 @@ class CheckPlugin(base.Lister):
 
     notes = """\
 Options that are not given have their defaults; the configuration is not read.
+--nodes and --from-ironic check a policy on nodes of a deployment as well,
+before any of its services runs it. The file is what "openstack baremetal node
+list --long -f json" prints, or a list of nodes with the names of Ironic's
+API. --from-ironic lists every node that the configured credential and policies
+may list, and changes nothing.
 A backend joins its store under made-up names, so give it one of its own: it
 is refused if it has members. Every law of a backend really waits for members
 to expire, --member-ttl seconds, which takes minutes for all of them. What
@@ -88,7 +95,8 @@ author."""
     examples = (
         'plugin check rack_affinity --option rack=r1',
         'plugin check ironic-ownership-rack-affinity',
-        'plugin check peer_list -f json',
+        'plugin check rack_affinity --option rack=r1 --nodes nodes.json',
+        'plugin check peer_list --from-ironic -f json',
         'plugin check db --option connection=sqlite:////tmp/members.sqlite',
     )
 
@@ -124,10 +132,32 @@ author."""
             help='for backends: time to live of a member in the check '
             f'(default: {_MEMBER_TTL:g}); longer on a slow machine',
         )
+        add(
+            '--time-limit',
+            type=_seconds,
+            metavar='SECONDS',
+            help='time after which a law is broken, and the next one is '
+            'checked (default: 60, and longer for a backend)',
+        )
+        fleet = parser.add_mutually_exclusive_group()
+        fleet.add_argument(
+            '--nodes',
+            metavar='FILE',
+            help='for policies: JSON or YAML with nodes to check it on as '
+            'well; - for standard input',
+        )
+        fleet.add_argument(
+            '--from-ironic',
+            action='store_true',
+            help='for policies: check it on the nodes of the configured '
+            'Ironic as well',
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        chosen = _chosen(parsed_args.name, parsed_args.group)
+        self._fleet = self._nodes(parsed_args)
+        with _loading(parsed_args.time_limit):
+            chosen = _chosen(parsed_args.name, parsed_args.group)
         _check_options(parsed_args.options, chosen)
         rows = [
             row for plugin in chosen for row in self._rows(plugin, parsed_args)
@@ -135,6 +165,18 @@ author."""
         if not all(row.passed for row in rows):
             self.exit_code = errors.ExitCode.ERROR
         return self.table(_COLUMNS, rows)
+
+    def _nodes(self, parsed_args: argparse.Namespace) -> Sequence[model.Node]:
+        """Return the nodes of the deployment, as far as asked for.
+
+        :raises OwnershipError: if they cannot be read.
+        """
+        if parsed_args.nodes is not None:
+            return node_list.read(parsed_args.nodes)
+        if parsed_args.from_ironic:
+            # Law 4: with a shard key set, nodes are never listed without it.
+            return self.wiring.inventory.scan(self.wiring.scope)
+        return ()
 
     def _rows(
         self, plugin: plugins.Plugin, parsed_args: argparse.Namespace
@@ -151,12 +193,16 @@ author."""
         except exceptions.OwnershipError as exc:
             yield row('its options are given', False, str(exc))
             return
+        from ironic_ownership.testing.time_limit import TimeLimitError
+
         try:
             for found in self._findings(
-                plugin.target, settings, parsed_args.member_ttl, plugin.name
+                plugin.target, settings, parsed_args, plugin.name
             ):
                 yield row(found.law, found.passed, found.detail)
         except exceptions.MembershipError as exc:
+            yield row('its store can be used', False, str(exc))
+        except TimeLimitError as exc:
             yield row('its store can be used', False, str(exc))
         except Exception as exc:  # noqa: BLE001 - a stranger's code
             yield row('it can be built', False, f'{type(exc).__name__}: {exc}')
@@ -165,7 +211,7 @@ author."""
         self,
         target: plugins.Class,
         settings: Mapping[str, model.Value],
-        member_ttl: float,
+        parsed_args: argparse.Namespace,
         name: str,
     ) -> Iterator[runner.Finding]:
         from ironic_ownership.testing import runner
@@ -175,8 +221,38 @@ author."""
             self.app.stderr.flush()
 
         if issubclass(target, backend.MembershipBackend):
-            return runner.check_backend(target, settings, member_ttl, heard)
-        return runner.check_policy(target, settings)
+            return runner.check_backend(
+                target,
+                settings,
+                parsed_args.member_ttl,
+                heard,
+                time_limit=parsed_args.time_limit,
+            )
+        return runner.check_policy(
+            target,
+            settings,
+            heard,
+            fleet=self._fleet,
+            time_limit=parsed_args.time_limit or runner.TIME_LIMIT,
+        )
+
+
+@contextlib.contextmanager
+def _loading(seconds: float | None) -> Iterator[None]:
+    """Interrupt an import that does not end.
+
+    :raises OwnershipError: naming the place.
+    """
+    from ironic_ownership.testing import runner, time_limit
+
+    limit = seconds or runner.TIME_LIMIT
+    try:
+        with time_limit.limited(limit, 'loading the installed plugins'):
+            yield
+    except time_limit.TimeLimitError as exc:
+        raise exceptions.OwnershipError(
+            str(exc), hint='Repair or uninstall that package'
+        ) from exc
 
 
 def _seconds(text: str) -> float:

@@ -19,13 +19,13 @@ _MOMENT = 1e-5
 
 def ask(
     questions: Sequence[Callable[[], object]], expected: Sequence[object]
-) -> list[object]:
+) -> tuple[object, object] | None:
     """Ask all questions concurrently, each in a thread of its own.
 
     :param expected: the answer to each.
-    :returns: the first answer that differs, or the exception.
+    :returns: the expected and the first answer that differs, or exception.
     """
-    wrong: list[object] = []
+    wrong: list[tuple[object, object]] = []
     start = threading.Barrier(len(questions))
 
     def run(number: int) -> None:
@@ -33,17 +33,17 @@ def ask(
             start.wait()
             found = _interrupted(questions[number])
             if found != expected[number]:
-                wrong.append(found)
+                wrong.append((expected[number], found))
 
     threads = [
-        threading.Thread(target=run, args=(number,))
+        threading.Thread(target=run, args=(number,), daemon=True)
         for number in range(len(questions))
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return wrong[:1]
+    return wrong[0] if wrong else None
 
 
 def _interrupted(question: Callable[[], object]) -> object:

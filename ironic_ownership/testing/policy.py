@@ -21,7 +21,17 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts import policy as contract
-from ironic_ownership.testing import policy_laws, policy_process, sample_nodes
+from ironic_ownership.testing import (
+    policy_laws,
+    policy_process,
+    sample_nodes,
+    shares,
+)
+
+_MOVING = 960
+"""Nodes of which a part moves."""
+_LEAVING = 6
+"""Members of one situation that leave in turn."""
 
 
 class FilterPolicyContract(policy_laws.PolicyContract):
@@ -32,9 +42,9 @@ class FilterPolicyContract(policy_laws.PolicyContract):
 
     def test_answers_are_true_or_false(self) -> None:
         for policy, nodes, hosts, words in self.asked():
-            given = self.answers(policy, nodes, hosts).values()
-            kinds = {type(answer) for answer in given}
-            self.assertLessEqual(kinds, {bool}, words)
+            for node, answer in self.answers(policy, nodes, hosts).items():
+                if not isinstance(answer, bool):
+                    self.fail(f'{words}: {self.short(answer)} for {node}')
 
     def test_scope_is_one_and_stays_the_same(self) -> None:
         for policy, words in self.built():
@@ -50,13 +60,17 @@ class FilterPolicyContract(policy_laws.PolicyContract):
             given = self.answers(policy, nodes, hosts)
             asked += len(nodes)
             for node in nodes:
-                if not given[node.uuid]:
+                if not given[f'node {node.uuid}']:
                     continue
                 admitted += 1
-                self.assertTrue(
-                    policy.scope().matches(node.shard, node.conductor_group),
-                    f'{words}: it admits {node!r} out of {policy.scope()!r}',
-                )
+                if not policy.scope().matches(
+                    node.shard, node.conductor_group
+                ):
+                    self.fail(
+                        f'{words}: it admits node {node.uuid}, of shard '
+                        f'{node.shard} and group {node.conductor_group!r}, '
+                        f'out of {policy.scope()}'
+                    )
         self.note(f'admits {admitted} of {asked} sample nodes')
 
 
@@ -67,9 +81,11 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
         for policy, nodes, hosts, words in self.asked():
             given = policy_process.answers(policy, nodes, hosts)
             self.assertEqual(len(nodes), len(given), words)
-            for owner in given:
-                if owner is not None:
-                    self.assertIn(owner, hosts, words)
+            for node, owner in zip(nodes, given, strict=True):
+                if owner is not None and owner not in hosts:
+                    self.fail(
+                        f'{words}: {self.short(owner)} for node {node.uuid}'
+                    )
 
     def test_order_of_the_members_means_nothing(self) -> None:
         for policy, nodes, hosts, words in self.asked():
@@ -82,10 +98,10 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
                 )
             mixed = [*reversed(hosts)]
             for host in hosts:
-                self.assertEqual(
+                self.assert_same(
                     policy.peers(host, hosts, model.Scope()),
                     policy.peers(host, tuple(mixed), model.Scope()),
-                    words,
+                    f'{words}: the peers of {host}',
                 )
 
     def test_peers_are_hosts_and_include_the_host_itself(self) -> None:
@@ -96,9 +112,11 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
                     continue
                 for scope in scopes:
                     peers = policy.peers(host, hosts, scope)
-                    self.assertIsInstance(peers, frozenset, words)
-                    self.assertEqual({str}, set(map(type, peers)), words)
-                    self.assertIn(host, peers, words)
+                    what = f'{words}: the peers of {host}'
+                    self.assertIsInstance(peers, frozenset, what)
+                    self.assertEqual({str}, set(map(type, peers)), what)
+                    if host not in peers:
+                        self.fail(f'{what} lack it: {self.short(peers)}')
 
     def test_answers_node_by_node_need_no_other_nodes(self) -> None:
         for policy, nodes, hosts, words in self.asked():
@@ -106,10 +124,18 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
                 continue
             all_at_once = self.answers(policy, nodes, hosts)
             for node in nodes[::4]:
+                key = f'node {node.uuid}'
                 alone = self.answers(policy, [node], hosts)
-                self.assert_same(
-                    {node.uuid: all_at_once[node.uuid]}, alone, words
-                )
+                self.assert_same({key: all_at_once[key]}, alone, words)
+
+    def test_shares_depend_on_no_number_and_no_names_of_members(self) -> None:
+        for settings in self.settings:
+            policy = self.build(settings)
+            assert isinstance(policy, contract.AssignerPolicy)
+            nodes = self.as_requested(sample_nodes.fleet(shares.NODES))
+            skewed = shares.skew(policy.assign, nodes)
+            if skewed is not None:
+                self.fail(f'with {dict(settings)!r}: {skewed}')
 
     def test_no_more_nodes_move_than_declared(self) -> None:
         if not getattr(self.policy_class, 'rebalancing', False):
@@ -118,11 +144,12 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
         most = 0.0
         for settings in self.settings:
             nodes = [
-                *sample_nodes.fleet(4 * policy_laws.SAMPLES),
+                *self.as_requested(sample_nodes.fleet(_MOVING)),
                 *self.nodes(),
             ]
             for hosts in self.memberships():
-                for gone in hosts if len(hosts) > 1 else ():
+                some = hosts[:: max(1, len(hosts) // _LEAVING)]
+                for gone in some if len(hosts) > 1 else ():
                     moved = self._moved(settings, nodes, hosts, gone)
                     most = max(most, moved / len(nodes))
                     self.assertLessEqual(
@@ -130,7 +157,8 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
                         bound * len(nodes),
                         f'with {dict(settings)!r}: {moved} of {len(nodes)} '
                         f'nodes move between others when {gone} leaves or '
-                        f'joins {hosts!r}; extra_movement is {bound}',
+                        f'joins {policy_process.among(hosts)}; '
+                        f'extra_movement is {bound}',
                     )
         self.note(f'extra movement {most:.4f}, declared {bound}')
 

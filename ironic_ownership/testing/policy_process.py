@@ -1,7 +1,8 @@
 """Collect all answers of a policy, in this process or in another one.
 
-Another process has another hash seed, another directory and another time
-zone: the answers of a policy must not depend on any of them.
+Another process has another hash seed, another directory, another time zone
+and another name of its machine; one of them asked other questions before. The
+answers of a policy must not depend on any of that.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import dataclasses
 import importlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -32,11 +34,15 @@ MEMBERS = (
         'node_7',
         'zz',
     ),
+    tuple(f'compute-{number:02}.example.org' for number in range(24)),
 )
 """The live members of each situation, sorted, as a host passes them."""
 
-TIMEOUT = 600.0
+TIMEOUT = 30.0
 """Seconds after which another process is killed."""
+
+_NAMED = 7
+"""Most members that are named in words."""
 
 _CHILD = (
     'from ironic_ownership.testing import policy_process; '
@@ -81,17 +87,43 @@ def ask(asked: policy.Policy, nodes: Sequence[model.Node]) -> Any:
     found: dict[str, Any] = {'settings': sorted(asked.settings().items())}
     if isinstance(asked, policy.AssignerPolicy):
         for hosts in MEMBERS:
-            key = ' '.join(hosts)
-            found[key] = answers(asked, nodes, hosts)
-            found[f'peers of {key}'] = [
-                sorted(asked.peers(host, hosts, model.Scope()))
+            key = among(hosts)
+            found[key] = _by_node(nodes, answers(asked, nodes, hosts))
+            found[f'peers {key}'] = {
+                host: sorted(asked.peers(host, hosts, model.Scope()))
                 for host in hosts
-            ]
+            }
     else:
         assert isinstance(asked, policy.FilterPolicy)
         found['scope'] = repr(asked.scope())
-        found['answers'] = answers(asked, nodes, ())
+        found['answers'] = _by_node(nodes, answers(asked, nodes, ()))
     return json.loads(json.dumps(found, default=repr))
+
+
+def among(hosts: Sequence[str]) -> str:
+    """Return words for a situation."""
+    if len(hosts) > _NAMED:
+        return f'among {len(hosts)} members'
+    return f'among {", ".join(hosts)}' if hosts else 'without members'
+
+
+def altered(nodes: Sequence[model.Node]) -> list[model.Node]:
+    """Return nodes in reverse order, each with the attributes of another."""
+    return [
+        dataclasses.replace(other, uuid=node.uuid)
+        for node, other in zip(
+            reversed(nodes), [*nodes[-1:], *nodes[:-1]], strict=True
+        )
+    ]
+
+
+def _by_node(
+    nodes: Sequence[model.Node], given: Sequence[Any]
+) -> dict[str, Any]:
+    return {
+        f'node {node.uuid}': answer
+        for node, answer in zip(nodes, given, strict=False)
+    }
 
 
 def ask_elsewhere(
@@ -100,9 +132,12 @@ def ask_elsewhere(
     nodes: Sequence[model.Node],
     *,
     hash_seed: int,
+    after_others: bool = False,
 ) -> Elsewhere:
     """Collect all answers of a policy in a process of its own.
 
+    :param after_others: whether it answers other questions before, on what
+        looks like another machine.
     :param target: a class that can be imported by its name.
     :raises AssertionError: if it cannot, or that process fails.
     """
@@ -111,37 +146,55 @@ def ask_elsewhere(
         'name': target.__qualname__,
         'settings': all_settings,
         'nodes': [dataclasses.asdict(node) for node in nodes],
+        'hash_seed': hash_seed,
+        'after_others': after_others,
     }
+    name = f'{target.__module__}:{target.__qualname__}'
     with tempfile.TemporaryDirectory() as directory:
-        done = subprocess.run(
-            [sys.executable, '-c', _CHILD],
-            input=json.dumps(questions, default=list),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-            cwd=directory,
-            env={
-                **os.environ,
-                'PYTHONHASHSEED': str(hash_seed),
-                'PYTHONPATH': os.pathsep.join(
-                    os.path.abspath(entry)  # noqa: PTH100 - '' is here
-                    for entry in sys.path
-                ),
-                'TZ': f'XYZ{hash_seed}',
-            },
-        )
+        try:
+            done = subprocess.run(
+                [sys.executable, '-c', _CHILD],
+                input=json.dumps(questions, default=list),
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT,
+                check=False,
+                cwd=directory,
+                env=_environment(hash_seed, directory),
+            )
+        except subprocess.TimeoutExpired as exc:
+            raise AssertionError(
+                f'{name} still runs after {TIMEOUT:g} s in a process of its '
+                'own'
+            ) from exc
     if done.returncode:
         raise AssertionError(
-            f'{target.__module__}:{target.__qualname__} fails in a process '
-            f'of its own: {done.stderr.strip()[-2000:]}'
+            f'{name} fails in a process of its own: '
+            f'{done.stderr.strip()[-2000:]}'
         )
     return Elsewhere(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def _environment(number: int, home: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        'HOME': home,
+        'HOSTNAME': f'machine{number}',
+        'PYTHONHASHSEED': str(number),
+        'PYTHONPATH': os.pathsep.join(
+            os.path.abspath(entry)  # noqa: PTH100 - '' is here
+            for entry in sys.path
+        ),
+        'TZ': f'XYZ{number}',
+        'USER': f'user{number}',
+    }
 
 
 def main() -> None:
     """Answer the questions on the standard input, in the child process."""
     questions = json.load(sys.stdin)
+    if questions['after_others']:
+        _be_another_machine(questions['hash_seed'])
     target: Any = importlib.import_module(questions['module'])
     for part in questions['name'].split('.'):
         target = getattr(target, part)
@@ -149,16 +202,41 @@ def main() -> None:
         model.Node(**{**values, 'traits': tuple(values['traits'])})
         for values in questions['nodes']
     ]
-    found = []
-    with purity.watched() as outside:
-        for settings in questions['settings']:
-            values = {
+    all_values = [
+        with_defaults(
+            target.options,
+            {
                 name: tuple(value) if isinstance(value, list) else value
                 for name, value in settings.items()
-            }
-            found.append(
-                ask(target(with_defaults(target.options, values)), nodes)
-            )
+            },
+        )
+        for settings in questions['settings']
+    ]
+    with purity.watched() as outside:
+        if questions['after_others']:
+            for values in reversed(all_values):
+                _disturb(target(dict(values)), nodes)
+        found = [ask(target(dict(values)), nodes) for values in all_values]
     sys.stdout.write(
         f'\n{json.dumps({"answers": found, "outside": outside})}\n'
     )
+
+
+def _disturb(asked: policy.Policy, nodes: Sequence[model.Node]) -> None:
+    """Ask other questions first, for state outside of the instance."""
+    others = altered(nodes)
+    for members in reversed(MEMBERS):
+        hosts = () if isinstance(asked, policy.FilterPolicy) else members
+        answers(asked, others, hosts)
+        answers(asked, others[::3], hosts)
+
+
+def _be_another_machine(number: int) -> None:
+    """Change what a policy may read about the machine as it is imported."""
+    major_minor = '.'.join(map(str, sys.version_info[:2]))
+    sys.version = f'{major_minor}.{90 + number} (main, Jan  1 2000) [GCC 1.0]'
+    names = list(os.uname())
+    names[1] = f'machine{number}'
+    uname = os.uname_result(names)
+    os.uname = lambda: uname
+    socket.gethostname = lambda: names[1]

@@ -1,7 +1,8 @@
 """Detection of what a pure function must not do: IO, clocks, threads.
 
-For a process of its own: Python's audit hooks stay for the life of a
-process. Imports are Python's own, and not reported.
+Also functions whose last digit depends on the machine, and random numbers
+without a seed. For a process of its own: Python's audit hooks stay for the
+life of a process. Imports are Python's own, and not reported.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import _socket
 import _thread
 import builtins
+import cmath
 import contextlib
 import datetime
 import io
+import math
 import os
+import random
 import sys
 import time
 from collections.abc import Iterator
@@ -42,22 +46,45 @@ _EVENTS = (
     'webbrowser.',
 )
 _FUNCTIONS = frozenset(
-    (
-        _thread.start_new_thread,
-        builtins.input,
-        builtins.print,
-        os.getpid,
-        os.urandom,
-        time.monotonic,
-        time.monotonic_ns,
-        time.perf_counter,
-        time.perf_counter_ns,
-        time.process_time,
-        time.sleep,
-        time.time,
-        time.time_ns,
+    function
+    for module, names in (
+        (_thread, 'allocate_lock start_new_thread'),
+        (builtins, 'input print'),
+        (
+            os,
+            (
+                'cpu_count getcwd getegid geteuid getgid getloadavg getlogin '
+                'getpgrp getpid getppid getuid sysconf times uname urandom'
+            ),
+        ),
+        (
+            time,
+            (
+                'asctime clock_gettime ctime gmtime localtime mktime '
+                'monotonic monotonic_ns perf_counter perf_counter_ns '
+                'process_time '
+                'process_time_ns sleep strftime thread_time time time_ns tzset'
+            ),
+        ),
+        (
+            math,
+            (
+                'acos acosh asin asinh atan atan2 atanh cbrt cos cosh '
+                'dist erf erfc exp exp2 expm1 gamma hypot lgamma log '
+                'log10 log1p log2 pow '
+                'sin sinh tan tanh'
+            ),
+        ),
+        (cmath, 'acos asin atan cos cosh exp log log10 polar rect sin tan'),
     )
+    for name in names.split()
+    if (function := getattr(module, name, None)) is not None
 )
+"""Functions whose result is not the same on every machine, in every process,
+at every time. The floating-point functions are those of the C library: their
+last digit differs between machines."""
+_UNSEEDED = random.random.__self__  # type: ignore[attr-defined]
+"""The generator behind the functions of ``random``."""
 _NOW = frozenset(('now', 'today', 'utcnow'))
 
 
@@ -97,6 +124,8 @@ def _is_outside(function: Any) -> bool:
     owner = getattr(function, '__self__', None)
     if isinstance(owner, type):
         return issubclass(owner, datetime.date) and function.__name__ in _NOW
+    if owner is _UNSEEDED:
+        return True
     if isinstance(owner, io.StringIO | io.BytesIO):
         return False
     if isinstance(owner, io.IOBase | _socket.socket):

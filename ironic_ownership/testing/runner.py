@@ -8,25 +8,36 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import time
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, ClassVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
-from ironic_ownership.testing import backend_case, policy_laws
+from ironic_ownership.testing import backend_case, law_process, policy_laws
 from ironic_ownership.testing import policy_process as process
 from ironic_ownership.testing.backend import BackendContract
 from ironic_ownership.testing.policy import (
     AssignerPolicyContract,
     FilterPolicyContract,
 )
+from ironic_ownership.testing.time_limit import TimeLimitError, limited
 
 _DETAIL = 400
 """Longest explanation of a failure, in characters."""
+
+TIME_LIMIT = 60.0
+"""Seconds that one law of a policy may take."""
+
+_GRACE = 5.0
+"""Seconds after the time limit until a process is killed."""
+
+_LIVES = 20
+"""Times that one law of a backend may wait for members to expire."""
 
 _PATIENCE = 30.0
 """Seconds that a member may take to vanish after its time to live."""
@@ -59,10 +70,15 @@ def check_policy(
     target: type[Policy],
     settings: process.Settings,
     heard: Heard = lambda law: None,
+    *,
+    fleet: Sequence[model.Node] = (),
+    time_limit: float = TIME_LIMIT,
 ) -> Iterator[Finding]:
-    """Check every law on a policy.
+    """Check every law on a policy, each in a process of its own.
 
     :param settings: the others have their defaults.
+    :param fleet: nodes of a deployment, for which it has to work.
+    :param time_limit: seconds after which a law is broken.
     """
     suite: type[policy_laws.PolicyContract] = (
         FilterPolicyContract
@@ -73,9 +89,19 @@ def check_policy(
         type(
             'Checked',
             (_Notes, suite),
-            {'policy_class': target, 'settings': (settings,)},
+            {
+                'policy_class': target,
+                'settings': (settings,),
+                'fleet': fleet,
+                'time_limit': time_limit,
+            },
         ),
         heard,
+        lambda test: law_process.run(
+            functools.partial(_finding, test),
+            time_limit + _GRACE,
+            functools.partial(Finding, _law(test), False),
+        ),
     )
 
 
@@ -85,18 +111,25 @@ def check_backend(
     member_ttl: float,
     heard: Heard = lambda law: None,
     sleep: Callable[[float], None] = time.sleep,
+    time_limit: float | None = None,
 ) -> Iterator[Finding]:
     """Check the laws that need no outage on a backend.
 
     :param settings: they name a store without members.
     :param member_ttl: in seconds; many laws wait for it.
     :param sleep: lets seconds pass for the store.
+    :param time_limit: seconds after which a law is broken; by default what
+        the waiting for members takes, and a minute.
     :raises MembershipError: if the store has members, does not answer, or
         is not one store for two instances.
     """
     values = process.with_defaults(target.options, settings)
     timeout = max(5.0, member_ttl)
-    with contextlib.ExitStack() as stack:
+    limit = time_limit or TIME_LIMIT + _LIVES * member_ttl
+    with (
+        limited(limit, target.__name__),
+        contextlib.ExitStack() as stack,
+    ):
         one, other = (
             stack.enter_context(
                 contextlib.closing(
@@ -120,9 +153,11 @@ def check_backend(
                 'ttl': member_ttl,
                 'call_timeout': timeout,
                 'sleep': staticmethod(sleep),
+                'time_limit': limit,
             },
         ),
         heard,
+        _finding,
     )
 
 
@@ -158,6 +193,7 @@ class _Store(backend_case.BackendCase):
     target: ClassVar[type[MembershipBackend]]
     values: ClassVar[dict[str, model.Value]]
     call_timeout: ClassVar[float]
+    time_limit: ClassVar[float]
 
     @staticmethod
     def sleep(seconds: float) -> None:
@@ -165,6 +201,7 @@ class _Store(backend_case.BackendCase):
 
     def setUp(self) -> None:
         super().setUp()
+        self.enterContext(limited(self.time_limit, self.target.__name__))
         self._made: list[MembershipBackend] = []
 
     def make_backend(self, member_ttl: float) -> MembershipBackend:
@@ -220,27 +257,38 @@ class _Result(unittest.TestResult):
         self.found = self.found or err[1]
 
 
-def _run(suite: Any, heard: Heard) -> Iterator[Finding]:
+def _run(
+    suite: Any, heard: Heard, check: Callable[[unittest.TestCase], Finding]
+) -> Iterator[Finding]:
     suite.setUpClass()
     try:
         for name in unittest.TestLoader().getTestCaseNames(suite):
-            law = name.removeprefix('test_').replace('_', ' ')
-            heard(law)
-            test, result = suite(name), _Result()
-            test.run(result)
-            error = result.found
-            yield Finding(
-                law,
-                error is None,
-                getattr(test, 'noted', '') if error is None else _text(error),
-            )
+            test = suite(name)
+            heard(_law(test))
+            yield check(test)
     finally:
         suite.tearDownClass()
         suite.doClassCleanups()
 
 
+def _law(test: unittest.TestCase) -> str:
+    name = test.id().rpartition('.')[2]
+    return name.removeprefix('test_').replace('_', ' ')
+
+
+def _finding(test: unittest.TestCase) -> Finding:
+    result = _Result()
+    test.run(result)
+    error = result.found
+    return Finding(
+        _law(test),
+        error is None,
+        getattr(test, 'noted', '') if error is None else _text(error),
+    )
+
+
 def _text(error: BaseException) -> str:
     text = ' '.join(str(error).split())
-    if not isinstance(error, AssertionError):
+    if not isinstance(error, AssertionError | TimeLimitError):
         text = f'{type(error).__name__}: {text}'
     return f'{text[:_DETAIL]}...' if len(text) > _DETAIL else text

@@ -5,6 +5,7 @@ Always the same for the same arguments, in every process.
 
 from __future__ import annotations
 
+import functools
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -27,11 +28,16 @@ def fleet(count: int, scope: model.Scope | None = None) -> list[model.Node]:
     return [_node(number, scope or model.Scope()) for number in range(count)]
 
 
+@functools.cache
+def _uuid(name: str) -> str:
+    return str(uuid.uuid5(_SPACE, name))
+
+
 def _node(number: int, scope: model.Scope) -> model.Node:
     rack = f'rack{number % 7}'
     deployed = number % 5 == 0
     return model.Node(
-        uuid=str(uuid.uuid5(_SPACE, str(number))),
+        uuid=_uuid(str(number)),
         name=f'node-{number}',
         driver=_DRIVERS[number % 3],
         conductor_group=(
@@ -40,9 +46,7 @@ def _node(number: int, scope: model.Scope) -> model.Node:
             else scope.conductor_group
         ),
         shard=_SHARDS[number % 4] if scope.shard is None else scope.shard,
-        instance_uuid=(
-            str(uuid.uuid5(_SPACE, f'instance {number}')) if deployed else None
-        ),
+        instance_uuid=(_uuid(f'instance {number}') if deployed else None),
         provision_state='active' if deployed else _STATES[number % 5],
         power_state='power on' if deployed else 'power off',
         maintenance=number % 11 == 0,
@@ -79,6 +83,63 @@ class Anything(dict[str, Any]):
         return self._value
 
 
+class NotRequested(dict[str, Any]):
+    """An empty dictionary that notes if a policy reads it.
+
+    Of a field that no policy requests.
+
+    :ivar was_read: whether it was read.
+    """
+
+    was_read = False
+
+    def __contains__(self, key: object) -> bool:
+        self.was_read = True
+        return False
+
+    def __getitem__(self, key: str) -> Any:
+        self.was_read = True
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        self.was_read = True
+        return iter(())
+
+    def __len__(self) -> int:
+        self.was_read = True
+        return 0
+
+    def get(self, key: str, default: object = None) -> Any:
+        """Return the default."""
+        self.was_read = True
+        return default
+
+    def items(self) -> Any:
+        """Return no items."""
+        self.was_read = True
+        return super().items()
+
+    def keys(self) -> Any:
+        """Return no keys."""
+        self.was_read = True
+        return super().keys()
+
+    def values(self) -> Any:
+        """Return no values."""
+        self.was_read = True
+        return super().values()
+
+    def __deepcopy__(self, memo: object) -> NotRequested:
+        return NotRequested()
+
+
+def plain(value: object) -> object:
+    """Return a value without the memory of who read it."""
+    if isinstance(value, NotRequested):
+        return {key: dict.get(value, key) for key in dict.keys(value)}
+    return value
+
+
 _ODD_VALUES: Sequence[object] = (
     None,
     5,
@@ -103,11 +164,11 @@ def odd(scope: model.Scope | None = None) -> Iterator[model.Node]:
         'shard': scope.shard if scope else None,
         'conductor_group': (scope.conductor_group if scope else None) or '',
     }
-    yield model.Node(str(uuid.uuid5(_SPACE, 'bare')), **place)  # type: ignore[arg-type]
+    yield model.Node(_uuid('bare'), **place)  # type: ignore[arg-type]
     for number, value in enumerate(_ODD_VALUES):
         text = value if isinstance(value, str) else None
         yield model.Node(
-            uuid=str(uuid.uuid5(_SPACE, f'odd {number}')),
+            uuid=_uuid(f'odd {number}'),
             name=text,
             driver=text or '',
             provision_state=text,
@@ -121,7 +182,7 @@ def odd(scope: model.Scope | None = None) -> Iterator[model.Node]:
             **place,  # type: ignore[arg-type]
         )
     yield model.Node(
-        uuid=str(uuid.uuid5(_SPACE, 'elsewhere')),
+        uuid=_uuid('elsewhere'),
         shard='no such shard \N{SNOWMAN}',
         conductor_group='no-such-group',
     )

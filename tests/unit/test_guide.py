@@ -1,5 +1,6 @@
 """The examples of the plugin author's guide keep the contract."""
 
+import collections
 import pathlib
 import sys
 import unittest
@@ -13,6 +14,7 @@ sys.path.append(str(_CHECKOUT / 'doc' / 'source' / 'contributor' / 'examples'))
 
 import building  # noqa: E402 - from that directory
 import racks  # noqa: E402 - from that directory
+import weights  # noqa: E402 - from that directory
 
 
 def _node(number: int, **values: object) -> contracts.Node:
@@ -52,6 +54,30 @@ class TestRacks(policy.AssignerPolicyContract):
 
     policy_class = racks.RackPolicy
     timed_nodes = 1000
+
+
+class TestWeights(policy.AssignerPolicyContract):
+    """The assigner by weights of the guide."""
+
+    policy_class = weights.WeightsPolicy
+    timed_nodes = 1000
+    settings = ({}, {'weights': ('host2=3', 'HOST1=2')})
+
+    def test_nodes_are_shared_by_the_weights(self) -> None:
+        """Twice the weight is about twice the nodes."""
+        hosts = ('host1', 'host2', 'host3')
+        owners = self.build({'weights': ('host1=2',)}).assign(
+            [_node(number) for number in range(2000)], hosts
+        )
+        counted = collections.Counter(owners)
+        self.assertAlmostEqual(1000, counted['host1'], delta=100)
+        self.assertAlmostEqual(500, counted['host2'], delta=100)
+
+    def test_text_that_is_no_weight_is_refused(self) -> None:
+        """It names how to write one."""
+        for text in ('host1', 'host1=0', '=1', 'host1=x', 'host1=101'):
+            with self.assertRaises(contracts.PolicySettingsError):
+                self.build({'weights': (text,)})
 
 
 class RackTest(unittest.TestCase):

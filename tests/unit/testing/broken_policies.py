@@ -83,6 +83,9 @@ class NewerContract(GoodFilter):
 class NoHelp(GoodFilter):
     options = (*GoodFilter.options, Option('dumb', OptionType.STRING, ' '))
 
+    def settings(self):
+        return {**super().settings(), 'dumb': self._settings['dumb']}
+
 
 class TellsSecret(GoodFilter):
     options = (
@@ -190,8 +193,11 @@ class OrdersByHash(GoodAssigner):
 
 
 class KnowsWhereItIs(GoodFilter):
+    """Depends on the time zone: midnight in UTC is another time elsewhere."""
+
     def admits(self, node):
-        return super().admits(node) and os.environ.get('TZ') != 'XYZ2'
+        midnight = datetime.datetime(2000, 1, 1)  # noqa: DTZ001 - the fault
+        return super().admits(node) and midnight.timestamp() == 946684800
 
 
 class _Shared(GoodAssigner):
@@ -200,7 +206,8 @@ class _Shared(GoodAssigner):
     def assign(self, nodes, hosts):
         self.nodes = nodes
         answers = super().assign(nodes, hosts)
-        return answers if self.nodes is nodes else [None] * len(nodes)
+        kept, self.nodes = self.nodes, None
+        return answers if kept is nodes else [None] * len(nodes)
 
 
 class SharesState(_Shared):

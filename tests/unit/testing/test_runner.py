@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import unittest
 import unittest.mock
 from collections.abc import Mapping, Sequence
@@ -7,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.testing import fakes, policy_laws, runner
+from tests.unit.testing import broken_determinism as determinism
 from tests.unit.testing import broken_policies as broken
 
 
@@ -149,3 +151,75 @@ class TestPolicies(unittest.TestCase):
 class _Fails(broken.GoodFilter):
     def __init__(self, settings):
         raise LookupError('its own mistake')
+
+
+class TestTimeLimit(unittest.TestCase):
+    """A law that never ends is broken, and the other laws are checked."""
+
+    def findings(self, target: type) -> dict[str, runner.Finding]:
+        with (
+            unittest.mock.patch.object(runner, '_GRACE', 1.0),
+            unittest.mock.patch.object(
+                unittest.TestLoader,
+                'getTestCaseNames',
+                return_value=_SOME_LAWS,
+            ),
+        ):
+            found = [*runner.check_policy(target, {}, time_limit=2.0)]
+        return {finding.law: finding for finding in found}
+
+    def test_endless_call_is_interrupted_and_its_place_is_named(self) -> None:
+        found = self.findings(determinism.Hangs)
+        self.assertRegex(
+            found['every node gets an answer'].detail,
+            r'^Hangs still runs after 2 s, in Hangs\.admits at /.*\.py:\d+$',
+        )
+        self.assertTrue(found['class is one that a host loads'].passed)
+        self.assertTrue(found['remarks are lines'].passed)
+
+    def test_endless_constructor_is_interrupted(self) -> None:
+        found = self.findings(determinism.HangsWhenBuilt)
+        self.assertIn(
+            'HangsWhenBuilt.__init__', found['remarks are lines'].detail
+        )
+        self.assertTrue(found['class is one that a host loads'].passed)
+
+    def test_code_that_catches_everything_is_killed(self) -> None:
+        found = self.findings(determinism.HangsForGood)
+        self.assertIn('killed', found['every node gets an answer'].detail)
+        self.assertTrue(found['remarks are lines'].passed)
+
+    def test_process_that_ends_breaks_the_law_and_not_the_check(self) -> None:
+        found = self.findings(determinism.EndsTheProcess)
+        self.assertIn(
+            'ended its process, with exit code 0',
+            found['every node gets an answer'].detail,
+        )
+        self.assertTrue(found['remarks are lines'].passed)
+
+    def test_fleet_is_asked_about_as_a_whole(self) -> None:
+        nodes = [
+            model.Node(f'00000000-0000-4000-8000-{number:012d}')
+            for number in range(1000)
+        ]
+        nodes[777] = dataclasses.replace(nodes[777], name='one of a kind')
+        (found,) = (
+            finding
+            for finding in runner.check_policy(_Picky, {}, fleet=nodes)
+            if finding.law == 'every node gets an answer'
+        )
+        self.assertIn(nodes[777].uuid, found.detail)
+
+
+class _Picky(broken.GoodFilter):
+    def admits(self, node):
+        if node.name == 'one of a kind':
+            raise LookupError('no such name')
+        return super().admits(node)
+
+
+_SOME_LAWS = (
+    'test_class_is_one_that_a_host_loads',
+    'test_every_node_gets_an_answer',
+    'test_remarks_are_lines',
+)

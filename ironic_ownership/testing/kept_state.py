@@ -1,0 +1,137 @@
+"""Detection of state that a plugin keeps between calls, and of its locks.
+
+Compares what an instance, its classes and the globals of its package hold
+before and after calls. A cache of ``functools.lru_cache`` is no such state:
+it is safe between threads, and its answers are those of the function.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import itertools
+import operator
+import queue
+import random
+import threading
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ironic_ownership.testing import reachable_code
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_LEAVES = (
+    *(type, types.FunctionType, types.MethodType, types.ModuleType),
+    *(types.BuiltinFunctionType, functools.cached_property),
+)
+_LOCKS = (
+    *(type(threading.Lock()), type(threading.RLock())),
+    *(threading.Condition, threading.Semaphore, threading.Event),
+    *(threading.Barrier, queue.Queue, queue.SimpleQueue),
+)
+_IGNORED = frozenset(('__dict__', '__weakref__', '__doc__', '__module__'))
+_DEPTH = 12
+
+
+class State:
+    """The state that a policy can reach.
+
+    :param instance: its attributes belong to the state.
+    """
+
+    def __init__(self, instance: object) -> None:
+        self._instance = instance
+        self._code = reachable_code.of(type(instance))
+        self._package = type(instance).__module__.partition('.')[0]
+
+    def snapshot(self) -> Mapping[str, object]:
+        """Return the state by the name of its holder, to compare."""
+        return {
+            name: _Frozen(self._package).of(value)
+            for name, value in self._values()
+        }
+
+    def locks(self) -> list[str]:
+        """Return the names of those that hold a lock."""
+        found = []
+        for name, value in self._values():
+            frozen = _Frozen(self._package)
+            frozen.of(value)
+            if frozen.has_lock:
+                found.append(f'lock in {name}')
+        return found
+
+    def _values(self) -> Iterator[tuple[str, object]]:
+        for name, value in _attributes(self._instance):
+            yield f'self.{name}', value
+        for name, (namespace, key) in list(self._code.names.items()):
+            yield name, namespace.get(key)
+        for owner in self._code.classes:
+            for name, value in list(vars(owner).items()):
+                if not (name.startswith('_abc_') or name in _IGNORED):
+                    yield f'{owner.__name__}.{name}', value
+        for name, function in self._code.functions.items():
+            yield (
+                f'a default of {name}',
+                (function.__defaults__, function.__kwdefaults__),
+            )
+            for cell in function.__closure__ or ():
+                try:
+                    yield f'a variable of {name}', cell.cell_contents
+                except ValueError:  # not set yet
+                    continue
+
+
+class _Frozen:
+    """Converts one value to one that stays as it is."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+        self._open: set[int] = set()
+        self.has_lock = False
+
+    def of(self, value: Any) -> object:
+        if isinstance(value, _PLAIN):
+            return type(value).__name__, value
+        self.has_lock = self.has_lock or isinstance(value, _LOCKS)
+        if (
+            isinstance(value, (*_LEAVES, *_LOCKS))
+            or id(value) in self._open
+            or len(self._open) > _DEPTH
+        ):
+            return id(value)
+        self._open.add(id(value))
+        try:
+            return type(value).__name__, self._content(value)
+        finally:
+            self._open.discard(id(value))
+
+    def _content(self, value: Any) -> object:
+        if isinstance(value, Mapping):
+            return [
+                (self.of(key), self.of(one))
+                for key, one in list(value.items())
+            ]
+        if isinstance(value, list | tuple | collections.deque):
+            return [self.of(one) for one in list(value)]
+        if isinstance(value, set | frozenset):
+            return sorted(repr(self.of(one)) for one in value)
+        if isinstance(value, random.Random):
+            return value.getstate()
+        if isinstance(value, itertools.count):
+            return repr(value)
+        if isinstance(value, Iterator):
+            return id(value), operator.length_hint(value, -1)
+        if reachable_code.is_own(self._package, type(value)):
+            return [(name, self.of(one)) for name, one in _attributes(value)]
+        return id(value)
+
+
+def _attributes(instance: Any) -> Iterator[tuple[str, object]]:
+    yield from list(getattr(instance, '__dict__', {}).items())
+    for owner in type(instance).__mro__:
+        slots = vars(owner).get('__slots__', ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in _IGNORED and hasattr(instance, name):
+                yield name, getattr(instance, name)

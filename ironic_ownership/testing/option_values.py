@@ -1,0 +1,80 @@
+"""Further values of a policy's options, to try with its laws."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from ironic_ownership.contracts import model, options
+
+_TEXTS = ('a', 'b', 'g1', 'rack1', 'baremetal', 'host1')
+_NUMBERS = (1, -1, 7)
+_LISTED = (
+    *('a', 'b', 'g1', 'g2', 'rack1', 'rack2', 'baremetal', 'gpu', 'large'),
+    *('host1', 'host2', 'host3', 'ipmi', 'redfish'),
+)
+"""Values that the sample nodes and members have."""
+
+_MOST = 5
+"""Values tried of one option."""
+
+
+def others(
+    declared: options.Option, current: model.Value
+) -> Iterator[model.Value]:
+    """Yield some other values of an option, of its type and in its limits."""
+    values = (v for v in _values(declared, current) if v != current)
+    return itertools.islice(
+        (value for value in values if _is_allowed(declared, value)), _MOST
+    )
+
+
+def listed(given: model.Value) -> Sequence[str]:
+    """Return the values that may be worth a place in a list."""
+    named = given if isinstance(given, tuple) else ()
+    return tuple(dict.fromkeys((*named, *_LISTED)))
+
+
+def lists(
+    declared: Sequence[options.Option], settings: Mapping[str, model.Value]
+) -> Iterator[tuple[str, model.Value]]:
+    """Yield name and given value of each option that is a public list."""
+    for option in declared:
+        if option.type is options.OptionType.LIST and not option.secret:
+            yield option.name, settings.get(option.name, option.default)
+
+
+def _values(
+    declared: options.Option, current: model.Value
+) -> Iterator[model.Value]:
+    match declared.type:
+        case options.OptionType.BOOLEAN:
+            yield not current
+        case options.OptionType.STRING:
+            yield from _TEXTS
+            # Many patterns list the texts that are allowed.
+            yield from (declared.regex or '').split('|')
+        case options.OptionType.LIST:
+            given = current if isinstance(current, tuple) else ()
+            yield given[:1]
+            yield from ((*given, text) for text in _TEXTS)
+            yield _TEXTS
+        case _:
+            number = current if isinstance(current, int | float) else 0
+            yield from (number + step for step in _NUMBERS)
+
+
+def _is_allowed(declared: options.Option, value: model.Value) -> bool:
+    if isinstance(value, str):
+        length = declared.maximum
+        return (length is None or len(value) <= length) and (
+            declared.regex is None
+            or re.fullmatch(declared.regex, value) is not None
+        )
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        low, high = declared.minimum, declared.maximum
+        return (low is None or value >= low) and (
+            high is None or value <= high
+        )
+    return True
