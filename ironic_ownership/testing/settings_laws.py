@@ -18,7 +18,7 @@ _EFFECTIVE = 2
 
 
 class SettingsLaws(policy_case.PolicyCase):
-    """What is advertised is all that counts, and always looks the same."""
+    """Advertised settings are all that counts, in one form."""
 
     def test_class_is_one_that_a_host_loads(self) -> None:
         self.assertIsNone(plugin_validation.policy_fault(self.policy_class))
