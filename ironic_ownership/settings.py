@@ -54,6 +54,10 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
     )
     _backend(conf, core['backend'], faults)
     _check_intervals(core, faults)
+    advertised = _advertised(policies)
+    too_large = policy_validation.size_fault(advertised)
+    if too_large:
+        faults.append(f'[ownership] policies: {too_large}')
     if faults:
         raise exceptions.ConfigurationError(faults)
     return Settings(
@@ -73,12 +77,7 @@ def _tuning(
     if watch is None:
         watch = min(max(core['member_ttl'] / 20, 0.1), 1.0)
     return Tuning(
-        advertised=model.MemberSettings(
-            tuple(
-                model.PolicySettings.of(name, tried.options)
-                for name, tried in policies.items()
-            )
-        ),
+        advertised=_advertised(policies),
         policies=policy_set.PolicySet.of(
             (tried.policy for tried in policies.values()), plugins.origin
         ),
@@ -95,6 +94,17 @@ def _tuning(
         ),
         handover_limit=core['handover_limit'],
         recovery_delay=core['recovery_delay'],
+    )
+
+
+def _advertised(
+    policies: Mapping[str, policy_validation.ValidatedPolicy],
+) -> model.MemberSettings:
+    return model.MemberSettings(
+        tuple(
+            model.PolicySettings.of(name, tried.options)
+            for name, tried in policies.items()
+        )
     )
 
 
@@ -180,8 +190,13 @@ def _policies(
                 built = target(values)
                 if host is not None:
                     built.check_host(host)
+                secrets = {
+                    option.name: values[option.name]
+                    for option in target.options
+                    if option.secret
+                }
                 selected[name] = policy_validation.validate(
-                    built, plugins.origin
+                    built, plugins.origin, secrets
                 )
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))

@@ -11,6 +11,7 @@ from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import exceptions, model, options
 from ironic_ownership.contracts.policy import AssignerPolicy, Policy
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.decision import policy_validation
 
 Classes = Mapping[str, type[Policy]]
 
@@ -117,7 +118,11 @@ def settings(
                 f'{member.host} could not run {name}: {exc}'
             ) from exc
         found.append(model.PolicySettings.of(name, instance.settings()))
-    return model.MemberSettings(tuple(found))
+    advertised = model.MemberSettings(tuple(found))
+    too_large = policy_validation.size_fault(advertised)
+    if too_large:
+        raise ScenarioError(f'{member.host} could not start: {too_large}')
+    return advertised
 
 
 def _values(

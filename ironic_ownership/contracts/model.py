@@ -17,6 +17,10 @@ from ironic_ownership.contracts import reasons
 CONTRACT_VERSION = 1
 """Version of the plugin contract that this release speaks."""
 
+MAX_SETTINGS_BYTES = 60_000
+"""Largest :meth:`MemberSettings.to_json`, in bytes: every process reads those
+of all members, and a column of MariaDB holds 65,535."""
+
 Value = str | int | float | bool | tuple[str, ...] | None
 """Type of an advertised option: representable in JSON, and hashable."""
 

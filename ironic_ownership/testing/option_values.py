@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ironic_ownership.contracts import model, options
 
 _TEXTS = ('a', 'b', 'g1', 'rack1', 'baremetal', 'host1')
+_MARKER = 'secret-of-the-check'
 _NUMBERS = (1, -1, 7)
 _LISTED = (
     *('a', 'b', 'g1', 'g2', 'rack1', 'rack2', 'baremetal', 'gpu', 'large'),
@@ -43,6 +44,20 @@ def lists(
     for option in declared:
         if option.type is options.OptionType.LIST and not option.secret:
             yield option.name, settings.get(option.name, option.default)
+
+
+def secrets(
+    declared: Sequence[options.Option], settings: Mapping[str, model.Value]
+) -> Mapping[str, str]:
+    """Return a value for each secret text that has none."""
+    return {
+        option.name: _MARKER
+        for option in declared
+        if option.secret
+        and option.type is options.OptionType.STRING
+        and not settings.get(option.name, option.default)
+        and _is_allowed(option, _MARKER)
+    }
 
 
 def _values(

@@ -29,10 +29,16 @@ class SettingsLaws(policy_case.PolicyCase):
 
     def test_settings_can_be_advertised_and_are_no_secrets(self) -> None:
         secret = {o.name for o in self.policy_class.options if o.secret}
-        for policy, words in self.built():
+        for given in self.settings:
+            hidden = option_values.secrets(self.policy_class.options, given)
+            policy = self.build({**given, **hidden})
+            words = f'with {self.short(dict(given))}'
             settings = policy.settings()
             self.assertIsInstance(settings, Mapping, words)
             self.assertEqual(set(), secret & settings.keys(), words)
+            for name, value in hidden.items():
+                if value in repr(settings):
+                    self.fail(f'{words}: the value of {name} is advertised')
             advertised = model.MemberSettings(
                 (model.PolicySettings.of('it', settings),)
             )
@@ -40,6 +46,12 @@ class SettingsLaws(policy_case.PolicyCase):
                 read = model.MemberSettings.from_json(advertised.to_json())
             except (TypeError, ValueError) as exc:
                 self.fail(f'{words}: {self.short(settings)} is no JSON: {exc}')
+            size = len(advertised.to_json())
+            if size > model.MAX_SETTINGS_BYTES:
+                self.fail(
+                    f'{words}: {size} bytes are advertised, at most '
+                    f'{model.MAX_SETTINGS_BYTES} may be'
+                )
             self.assert_same(
                 _options(advertised), _options(read), f'{words}, as JSON'
             )

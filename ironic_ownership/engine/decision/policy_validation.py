@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
 from ironic_ownership.engine.decision import plugin_guard
+
+_NO_SECRETS: Mapping[str, model.Value] = {}
+_COMPARED, _SEARCHED = 4, 8
+"""Least length of a secret that is compared with whole values, and of one
+that is searched in them: shorter ones may be there by chance."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,16 +36,18 @@ class ValidatedPolicy:
 def validate(
     candidate: Policy,
     origin: plugin_guard.Origin = plugin_guard.unknown_origin,
+    secrets: Mapping[str, model.Value] = _NO_SECRETS,
 ) -> ValidatedPolicy:
     """Validate the options, remarks and scope of a policy.
 
+    :param secrets: values of its secret options, by name.
     :raises PluginFaultError: if a result is missing or of a wrong type, if a
-        secret would be advertised, or if the policy cannot be built from its
-        advertised options.
+        secret would be advertised under any name, if the options are too
+        large, or if the policy cannot be built from its advertised options.
     """
     with plugin_guard.faults_of(candidate, 'settings', origin):
-        options = _advertised(candidate)
-        again = _advertised(type(candidate)(options))
+        options = _advertised(candidate, secrets)
+        again = _advertised(type(candidate)(options), secrets)
         if again != options:
             raise ValueError(f'built from {options!r} it advertises {again!r}')
     with plugin_guard.faults_of(candidate, 'remarks', origin):
@@ -57,7 +64,25 @@ def validate(
     return ValidatedPolicy(candidate, options, tuple(remarks))
 
 
-def _advertised(candidate: Policy) -> Mapping[str, model.Value]:
+def size_fault(settings: model.MemberSettings) -> str | None:
+    """Return why settings are too large; ``None`` if they are not."""
+    size = len(settings.to_json())
+    if size <= model.MAX_SETTINGS_BYTES:
+        return None
+    largest = max(
+        settings.policies,
+        key=lambda one: len(model.MemberSettings((one,)).to_json()),
+    )
+    return (
+        f'the settings of its policies have {size} bytes, and at most '
+        f'{model.MAX_SETTINGS_BYTES} are advertised: give {largest.name!r} '
+        'shorter options'
+    )
+
+
+def _advertised(
+    candidate: Policy, secrets: Mapping[str, model.Value]
+) -> Mapping[str, model.Value]:
     settings = candidate.settings()
     if not isinstance(settings, Mapping):
         raise TypeError(f'{settings!r} is not a mapping')
@@ -68,7 +93,33 @@ def _advertised(candidate: Policy) -> Mapping[str, model.Value]:
             raise ValueError(f'the secret option {name!r} would be advertised')
         if not isinstance(name, str) or not _is_value(value):
             raise TypeError(f'{name!r}: {value!r} cannot be advertised')
+        for hidden, text in _texts(secrets):
+            if any(_shows(shown, text) for _, shown in _texts({'': value})):
+                raise ValueError(
+                    f'the value of the secret option {hidden!r} would be '
+                    f'advertised as {name!r}'
+                )
+    advertised = model.PolicySettings.of('', options)
+    size = len(model.MemberSettings((advertised,)).to_json())
+    if size > model.MAX_SETTINGS_BYTES:
+        raise ValueError(
+            f'it would advertise {size} bytes, and at most '
+            f'{model.MAX_SETTINGS_BYTES} are advertised'
+        )
     return options
+
+
+def _texts(values: Mapping[str, model.Value]) -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, str):
+                yield name, item
+
+
+def _shows(text: str, secret: str) -> bool:
+    if len(secret) >= _SEARCHED:
+        return secret in text
+    return len(secret) >= _COMPARED and secret == text
 
 
 def _is_value(value: object) -> bool:

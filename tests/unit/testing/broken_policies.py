@@ -97,6 +97,24 @@ class TellsSecret(GoodFilter):
         return {**super().settings(), 'word': 'x'}
 
 
+class TellsSecretByAnotherName(GoodFilter):
+    options = (
+        *GoodFilter.options,
+        Option('word', OptionType.STRING, 'A secret.', secret=True),
+    )
+
+    def settings(self):
+        return {
+            **super().settings(),
+            'by': f'with {self._settings.get("word")}',
+        }
+
+
+class AdvertisesTooMuch(GoodFilter):
+    def settings(self):
+        return {**super().settings(), 'padding': 'x' * 70_000}
+
+
 class AdvertisesObjects(GoodFilter):
     def settings(self):
         return {**super().settings(), 'home': pathlib.PurePath('/')}

@@ -14,6 +14,14 @@ BROKEN: Sequence[tuple[type[contract.Policy], str]] = (
     (broken.NoHelp, 'every_option_has_a_help'),
     (broken.TellsSecret, 'settings_can_be_advertised_and_are_no_secrets'),
     (
+        broken.TellsSecretByAnotherName,
+        'settings_can_be_advertised_and_are_no_secrets',
+    ),
+    (
+        broken.AdvertisesTooMuch,
+        'settings_can_be_advertised_and_are_no_secrets',
+    ),
+    (
         broken.AdvertisesObjects,
         'settings_can_be_advertised_and_are_no_secrets',
     ),

@@ -69,6 +69,42 @@ class TestValidation(unittest.TestCase):
         self.assertIn("secret option 'word'", text)
         self.assertNotIn('hunter2', text)
 
+    def test_value_of_a_secret_is_advertised_under_no_name(self) -> None:
+        for shown in ('hunter2', 'hunter2222', ('a', 'hunter2222')):
+            secret = 'hunter2' if shown == 'hunter2' else 'hunter22'
+            candidate = type(
+                'Odd', (Plain,), {'settings': lambda self, s=shown: {'a': s}}
+            )({})
+            with self.assertRaises(exceptions.PluginFaultError) as caught:
+                policy_validation.validate(
+                    candidate, _origin, {'word': secret}
+                )
+            text = str(caught.exception)
+            self.assertIn("secret option 'word'", text)
+            self.assertIn("as 'a'", text)
+            self.assertNotIn('hunter', text)
+
+    def test_short_secret_may_be_part_of_another_word(self) -> None:
+        for secret in ('red', 'reddish', '', None):
+            policy_validation.validate(
+                Plain({'colour': 'redder'}), _origin, {'word': secret}
+            )
+
+    def test_settings_of_any_size_are_refused_with_both_sizes(self) -> None:
+        text = self.refused(settings=lambda self: {'colour': 'x' * 70_000})
+        self.assertIn('60000', text)
+        self.assertLess(len(text), 500)
+
+    def test_settings_of_many_policies_are_limited_together(self) -> None:
+        one = model.PolicySettings.of('one', {'a': 'x' * 25_000})
+        two = model.PolicySettings.of('two', {'a': 'x' * 26_000})
+        fits = model.MemberSettings((one, two))
+        self.assertIsNone(policy_validation.size_fault(fits))
+        fault = policy_validation.size_fault(
+            model.MemberSettings((one, two, one))
+        )
+        self.assertIn("'two'", fault or '')
+
     def test_settings_have_to_give_the_same_policy_again(self) -> None:
         def settings(self):
             return {'colour': f'{self._settings["colour"]}!'}
