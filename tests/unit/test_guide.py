@@ -1,8 +1,11 @@
 """The examples of the plugin author's guide keep the contract."""
 
 import collections
+import dataclasses
+import inspect
 import pathlib
 import sys
+import textwrap
 import unittest
 
 from ironic_ownership import contracts
@@ -100,7 +103,45 @@ class RackTest(unittest.TestCase):
         )
 
 
+_KINDS = (
+    contracts.FilterPolicy,
+    contracts.AssignerPolicy,
+    contracts.MembershipBackend,
+)
+
+
+def _signatures() -> str:
+    lines = []
+    for kind in _KINDS:
+        lines.append(f'class {kind.__name__}:')
+        for name, member in inspect.getmembers(kind):
+            if inspect.isfunction(member) and (
+                name == '__init__' or not name.startswith('_')
+            ):
+                lines.append(f'    def {name}{_of(member)}')
+        lines.append('')
+    for name in contracts.__all__:
+        value = getattr(contracts, name)
+        if dataclasses.is_dataclass(value):
+            lines.append(f'{name}(')
+            for field in dataclasses.fields(value):
+                lines.append(f'    {field.name}: {field.type}')
+            lines.append(')')
+    return '\n'.join(lines)
+
+
+def _of(member) -> str:
+    text = str(inspect.signature(member))
+    return text.replace("'", '').replace('model.', '')
+
+
 class GuideTest(unittest.TestCase):
+    def test_reference_has_every_signature_as_it_is(self) -> None:
+        directory = pathlib.Path(building.__file__).parent.parent
+        page = (directory / 'plugins-reference.rst').read_text()
+        shown = textwrap.indent(_signatures().rstrip(), '   ')
+        self.assertIn(f'\n{shown}\n', page)
+
     def test_every_example_is_shown_and_tested(self) -> None:
         directory = pathlib.Path(building.__file__).parent
         shown = ''.join(

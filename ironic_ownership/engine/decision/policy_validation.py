@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
 from ironic_ownership.engine.decision import plugin_guard
 
@@ -42,11 +42,20 @@ def validate(
 
     :param secrets: values of its secret options, by name.
     :raises PluginFaultError: if a result is missing or of a wrong type, if a
-        secret would be advertised under any name, if the options are too
-        large, or if the policy cannot be built from its advertised options.
+        secret would be advertised under any name, or if the policy cannot be
+        built from its advertised options.
+    :raises PolicySettingsError: if the options are too large.
     """
     with plugin_guard.faults_of(candidate, 'settings', origin):
         options = _advertised(candidate, secrets)
+    advertised = model.PolicySettings.of(type(candidate).__name__, options)
+    too_large = size_fault(model.MemberSettings((advertised,)))
+    if too_large:
+        where = origin(type(candidate))
+        raise exceptions.PolicySettingsError(
+            f'{where}: {too_large}' if where else too_large
+        )
+    with plugin_guard.faults_of(candidate, 'settings', origin):
         again = _advertised(type(candidate)(options), secrets)
         if again != options:
             raise ValueError(f'built from {options!r} it advertises {again!r}')
@@ -99,13 +108,6 @@ def _advertised(
                     f'the value of the secret option {hidden!r} would be '
                     f'advertised as {name!r}'
                 )
-    advertised = model.PolicySettings.of('', options)
-    size = len(model.MemberSettings((advertised,)).to_json())
-    if size > model.MAX_SETTINGS_BYTES:
-        raise ValueError(
-            f'it would advertise {size} bytes, and at most '
-            f'{model.MAX_SETTINGS_BYTES} are advertised'
-        )
     return options
 
 
