@@ -32,7 +32,6 @@ services = sa.Table(
     sa.Column('disabled', sa.Boolean, nullable=False),
     sa.Column('disabled_reason', sa.String(255)),
     sa.Column('forced_down', sa.Boolean, nullable=False),
-    sa.Column('forced_down_reason', sa.String(255)),
     sa.Column('fenced', sa.Boolean, nullable=False),
     sa.Column('settings', sa.Text, nullable=False),
     sa.Column('registered_at', sa.Double),

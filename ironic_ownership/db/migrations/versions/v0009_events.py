@@ -1,4 +1,4 @@
-"""Events with a request id, indexes to list and to purge, a reason of a stop.
+"""Events with a request id, and indexes to list and to purge.
 
 Revision ID: 0009
 """
@@ -27,8 +27,7 @@ _INDEXES = (
 
 
 def upgrade() -> None:
-    """Add two columns that may be empty, and the indexes."""
+    """Add a column that may be empty, and the indexes."""
     op.add_column('events', sa.Column('request_id', sa.String(64)))
-    op.add_column('services', sa.Column('forced_down_reason', sa.String(255)))
     for table, name, columns in _INDEXES:
         op.create_index(f'ix_{table}_{name}', table, list(columns))
