@@ -1,24 +1,38 @@
-"""A private Redis server without persistence."""
+"""A private Redis without persistence: one server, or three with sentinels."""
 
 from __future__ import annotations
 
 import contextlib
 import pathlib
 import socket
+import urllib.parse
+from collections.abc import Sequence
 
-from lab import process, server
+import redis
+
+from lab import cluster, process, server
+
+MASTER = 'members'
+"""The name by which the sentinels know the three servers."""
 
 
 class Redis(server.Server):
     """One server.
 
     :param password: of its clients; empty for none.
+    :param options: more options of the command line.
     """
 
     title = 'Redis'
 
-    def __init__(self, directory: pathlib.Path, password: str = '') -> None:
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        password: str = '',
+        options: Sequence[str] = (),
+    ) -> None:
         super().__init__(directory)
+        self.options = options
         self._password = password
 
     @property
@@ -36,15 +50,18 @@ class Redis(server.Server):
         return process.Process(
             [
                 server.program('redis-server', 'redis-server'),
+                *self._configuration(),
                 *('--bind', '127.0.0.1'),
                 *('--port', str(self.port)),
                 *('--dir', str(self._directory)),
-                *('--save', ''),
-                *('--appendonly', 'no'),
                 *(('--requirepass', secret) if secret else ()),
+                *self.options,
             ],
             self._directory / 'redis.log',
         )
+
+    def _configuration(self) -> Sequence[str]:
+        return ('--save', '', '--appendonly', 'no')
 
     def _answers(self) -> bool:
         with (
@@ -55,3 +72,169 @@ class Redis(server.Server):
             # An authentication error is an answer as well.
             return probe.recv(100)[:1] in (b'+', b'-')
         return False
+
+
+class Sentinel(Redis):
+    """One of the processes that choose the primary.
+
+    :param settings: lines of its configuration file, which it rewrites.
+    """
+
+    title = 'Redis Sentinel'
+    settings: Sequence[str] = ()
+
+    def _configuration(self) -> Sequence[str]:
+        file = self._directory / 'sentinel.conf'
+        if not file.exists():
+            file.write_text('\n'.join((*self.settings, '')))
+        return (str(file), '--sentinel')
+
+
+class Cluster(cluster.Cluster[Redis]):
+    """A primary and two replicas, each with a sentinel on its machine.
+
+    :param directory: an existing directory for all that they write.
+    :param password: of the servers' clients, and of the servers.
+    :param sentinel_password: of the sentinels' clients, and of the sentinels.
+    :param lag: seconds after which a primary without a replica refuses
+        writes; zero for one that never does.
+    """
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        password: str = '',
+        sentinel_password: str = '',
+        *,
+        lag: int = 2,
+    ) -> None:
+        super().__init__()
+        self._passwords = password, sentinel_password
+        for home in cluster.homes(directory, 'redis'):
+            self._add(Redis(home, password))
+        self.sentinels = [
+            Sentinel(home, sentinel_password)
+            for home in cluster.homes(directory, 'sentinel')
+        ]
+        self.sentinel_ports = [
+            self.network.connect(one.name, one.port) for one in self.sentinels
+        ]
+        for number, port in enumerate(self.ports):
+            self.servers[number].options = (
+                *('--replica-announce-ip', '127.0.0.1'),
+                *('--replica-announce-port', str(port)),
+                *('--repl-ping-replica-period', '1'),
+                *('--repl-diskless-sync-delay', '0'),
+                *('--min-replicas-to-write', '1' if lag else '0'),
+                *('--min-replicas-max-lag', str(lag)),
+                *(('--masterauth', password) if password else ()),
+                *(
+                    ('--replicaof', '127.0.0.1', str(self.ports[0]))
+                    if number
+                    else ()
+                ),
+            )
+        for number, one in enumerate(self.sentinels):
+            self.network.name(one.name, lambda one=one: one.pid)  # type: ignore[misc]
+            one.settings = [
+                'sentinel announce-ip 127.0.0.1',
+                f'sentinel announce-port {self.sentinel_ports[number]}',
+                f'sentinel monitor {MASTER} 127.0.0.1 {self.ports[0]} 2',
+                f'sentinel down-after-milliseconds {MASTER} 1500',
+                f'sentinel failover-timeout {MASTER} 2000',
+                *(
+                    [f'sentinel auth-pass {MASTER} {password}']
+                    * bool(password)
+                ),
+                *(
+                    [f'sentinel sentinel-pass {sentinel_password}']
+                    * bool(sentinel_password)
+                ),
+            ]
+
+    @property
+    def url(self) -> str:
+        """The URL with all the sentinels, as the product reads it."""
+        password, sentinel_password = self._passwords
+        secret = f':{password}@' if password else ''
+        first, *others = [f'127.0.0.1:{port}' for port in self.sentinel_ports]
+        query = [('sentinel', MASTER)]
+        query += [('sentinel_fallback', other) for other in others]
+        if sentinel_password:
+            query.append(('sentinel_password', sentinel_password))
+        return f'redis://{secret}{first}?{urllib.parse.urlencode(query)}'
+
+    def begin(self) -> None:
+        """Start all the servers, and do not wait until they answer."""
+        super().begin()
+        for one in self.sentinels:
+            one.begin()
+
+    def start(self) -> Cluster:
+        """Start all, and wait until the sentinels know each other."""
+        super().start()
+        for one in self.sentinels:
+            one.wait()
+        running = self.sentinels[0]._running()
+        running.wait_until(self._is_ready, 'sentinels and replicas')
+        return self
+
+    def stop(self) -> None:
+        """Stop all the servers and the sentinels."""
+        super().stop()
+        for one in self.sentinels:
+            one.stop()
+
+    def side(self, member: Redis) -> set[str]:
+        """Return the names of what runs on the machine of a server."""
+        number = self.servers.index(member)
+        return {member.name, self.sentinels[number].name}
+
+    def isolate(self, member: Redis, *more: str) -> None:
+        """Cut one machine off from the others.
+
+        :param more: names of clients that are on its side.
+        """
+        others = [self.side(one) for one in self.servers if one is not member]
+        self.network.partition(
+            self.side(member) | set(more), set.union(*others)
+        )
+
+    def _is_ready(self) -> bool:
+        states = self._states()
+        return len(states) == len(self.sentinels) and all(
+            state['num-other-sentinels'] == len(self.sentinels) - 1
+            and state['num-slaves'] == len(self.servers) - 1
+            for state in states
+        )
+
+    def _states(self) -> list[dict[str, object]]:
+        """Return what each sentinel that answers knows of the primary."""
+        found = []
+        for one in self.sentinels:
+            with (
+                contextlib.suppress(redis.RedisError),
+                self._client(one, self._passwords[1]) as client,
+            ):
+                found.append(client.sentinel_masters()[MASTER])
+        return found
+
+    def _leads(self, member: Redis) -> bool:
+        port = self.ports[self.servers.index(member)]
+        chosen = [state['port'] for state in self._states()]
+        if 2 * chosen.count(port) <= len(self.sentinels):
+            return False
+        with (
+            contextlib.suppress(redis.RedisError),
+            self._client(member, self._passwords[0]) as client,
+        ):
+            return bool(client.info('replication')['role'] == 'master')
+        return False
+
+    def _client(self, to: server.Server, password: str) -> redis.Redis:
+        return redis.Redis(
+            port=to.port,
+            password=password or None,
+            socket_timeout=1,
+            decode_responses=True,
+        )

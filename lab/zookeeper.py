@@ -1,4 +1,4 @@
-"""A private ZooKeeper server.
+"""A private ZooKeeper: one server, or an ensemble.
 
 Debian's package brings the libraries; the service is another package, which
 is not needed here.
@@ -10,8 +10,9 @@ import contextlib
 import pathlib
 import shutil
 import socket
+from collections.abc import Sequence
 
-from lab import process, server
+from lab import cluster, process, server
 
 _LIBRARIES = pathlib.Path('/usr/share/java/zookeeper.jar')
 
@@ -25,6 +26,7 @@ class ZooKeeper(server.Server):
 
     :param shortest: seconds of the shortest session that it grants.
     :param longest: seconds of the longest one.
+    :ivar settings: more lines of its configuration file.
     """
 
     title = 'ZooKeeper'
@@ -39,6 +41,7 @@ class ZooKeeper(server.Server):
         super().__init__(directory)
         self._shortest = shortest
         self._longest = longest
+        self.settings: Sequence[str] = ()
         self._data = directory / 'data'
 
     @property
@@ -59,6 +62,7 @@ class ZooKeeper(server.Server):
             'maxClientCnxns=0\n'
             'admin.enableServer=false\n'
             '4lw.commands.whitelist=*\n'
+            + ''.join(f'{line}\n' for line in self.settings)
         )
         return process.Process(
             [
@@ -67,7 +71,8 @@ class ZooKeeper(server.Server):
                 # The data need not survive a power cut.
                 '-Dzookeeper.forceSync=no',
                 *('-cp', str(_LIBRARIES)),
-                'org.apache.zookeeper.server.ZooKeeperServerMain',
+                # It is a single server where no others are configured.
+                'org.apache.zookeeper.server.quorum.QuorumPeerMain',
                 str(config),
             ],
             self._directory / 'zookeeper.log',
@@ -80,9 +85,11 @@ class ZooKeeper(server.Server):
         shutil.rmtree(self._data)
         self.start()
 
-    def ask(self, word: str) -> str:
+    def ask(self, word: str, timeout: float = 5) -> str:
         """Return the answer to one of the four-letter words."""
-        with socket.create_connection(('127.0.0.1', self.port), 5) as asked:
+        with socket.create_connection(
+            ('127.0.0.1', self.port), timeout
+        ) as asked:
             asked.sendall(word.encode('ascii'))
             answer = b''
             while part := asked.recv(65536):
@@ -94,6 +101,52 @@ class ZooKeeper(server.Server):
             # A server that answers "ruok" need not serve yet: early clients
             # may wait until they time out.
             return 'Mode: ' in self.ask('srvr')
+        return False
+
+
+class Cluster(cluster.Cluster[ZooKeeper]):
+    """Three servers that know each other.
+
+    :param directory: an existing directory for all that they write.
+    :param sync_limit: seconds after which a server that does not reach the
+        leader, or a leader that does not reach a majority, serves no client.
+    """
+
+    def __init__(self, directory: pathlib.Path, sync_limit: float = 3) -> None:
+        super().__init__()
+        inner, outer = [], []
+        for home in cluster.homes(directory, 'zookeeper'):
+            member = ZooKeeper(home)
+            self._add(member)
+            ports = process.free_port(), process.free_port()
+            inner.append(ports)
+            outer.append(
+                tuple(self.network.connect(member.name, p) for p in ports)
+            )
+        for number, member in enumerate(self.servers):
+            data = directory / member.name / 'data'
+            data.mkdir()
+            (data / 'myid').write_text(str(number + 1))
+            peers = [*outer]
+            peers[number] = inner[number]
+            member.settings = [
+                f'initLimit={round(20 / TICK)}',
+                f'syncLimit={round(sync_limit / TICK)}',
+                *(
+                    f'server.{index + 1}=127.0.0.1:{quorum}:{election}'
+                    for index, (quorum, election) in enumerate(peers)
+                ),
+            ]
+
+    @property
+    def url(self) -> str:
+        """The URL with all the servers, as the product reads it."""
+        addresses = ','.join(f'127.0.0.1:{port}' for port in self.ports)
+        return f'zookeeper://{addresses}'
+
+    def _leads(self, member: ZooKeeper) -> bool:
+        with contextlib.suppress(OSError):
+            return 'Mode: leader' in member.ask('srvr', 1)
         return False
 
 

@@ -2,10 +2,15 @@
 
 The client's own retries are switched off: together with those of tooz, a
 call to a server that is down would continue for minutes after its end.
+
+Sentinels on the wrong side of a partition still name the old primary, and the
+client of Redis believes the first that answers. Here all are asked, and the
+newest configuration counts.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -13,7 +18,7 @@ from ironic_ownership.backends.tooz import driver
 
 
 class RedisDriver(driver.Driver):
-    """A Redis server."""
+    """A Redis server, or the primary that sentinels name."""
 
     name = 'redis'
     schemes = ('redis',)
@@ -37,17 +42,83 @@ class RedisDriver(driver.Driver):
         }
 
     def prepare(self, coordinator: Any) -> None:
-        from redis import backoff, retry
-
         make = coordinator._make_client
 
         def make_client(*args: Any) -> Any:
             client = make(*args)
-            client.set_retry(retry.Retry(backoff.NoBackoff(), 0))
+            _switch_off_retries(client)
+            _fail_to_connect_once(client.connection_pool)
+            manager = getattr(client.connection_pool, 'sentinel_manager', None)
+            if manager is not None:
+                self._prepare_sentinels(manager)
             return client
 
         coordinator._make_client = make_client
 
+    def failed(self, coordinator: Any) -> None:
+        """Ask the sentinels again before the next call.
+
+        A primary that was replaced behind a partition goes on answering.
+        """
+        if coordinator._client is not None:
+            coordinator._client.connection_pool.disconnect()
+
     def disconnect(self, coordinator: Any) -> None:
         if coordinator._client is not None:
             coordinator._client.close()
+
+    def _prepare_sentinels(self, manager: Any) -> None:
+        """Ask all of them, so that one which is down leaves time for more."""
+        seconds = self.request_timeout / (len(manager.sentinels) + 1)
+        for sentinel in manager.sentinels:
+            _switch_off_retries(sentinel)
+            sentinel.connection_pool.connection_kwargs.update(
+                socket_timeout=seconds, socket_connect_timeout=seconds
+            )
+        manager.discover_master = functools.partial(_newest_primary, manager)
+
+
+def _switch_off_retries(client: Any) -> None:
+    from redis import backoff, retry
+
+    client.set_retry(retry.Retry(backoff.NoBackoff(), 0))
+
+
+def _fail_to_connect_once(pool: Any) -> None:
+    """Raise errors of new connections as those that tooz does not retry.
+
+    It tries 15 times otherwise, and the reason is lost when time is up.
+    """
+    import redis
+
+    get = pool.get_connection
+
+    def get_connection(*args: Any, **options: Any) -> Any:
+        try:
+            return get(*args, **options)
+        except redis.ConnectionError as exc:
+            raise redis.RedisError(f'{type(exc).__name__}: {exc}') from exc
+
+    pool.get_connection = get_connection
+
+
+def _newest_primary(manager: Any, name: str) -> tuple[str, int]:
+    """Return the address of the newest configuration of all sentinels."""
+    import redis
+
+    found, errors = [], []
+    for sentinel in manager.sentinels:
+        try:
+            state = sentinel.sentinel_masters().get(name)
+        except redis.RedisError as exc:
+            errors.append(f'{type(exc).__name__}: {exc}')
+            continue
+        if state and manager.check_master_state(state, name):
+            address = state['ip'], int(state['port'])
+            found.append((int(state['config-epoch']), address))
+    if not found:
+        raise redis.RedisError(
+            f'no sentinel names a primary for {name!r}: '
+            + ('; '.join(errors) or 'none knows it, or it is down')
+        )
+    return max(found)[1]

@@ -3,18 +3,25 @@
 So a process whose heartbeat hangs would stay a member forever: a watchdog
 ends the session when no beat has come for the time to live. Watches use the
 client that tooz holds, because tooz's own watchers only poll.
+
+A server answers from its own copy of the data, which may be older than what
+another client has seen. So each read and each beat begins with a sync, which
+goes to the leader: a member that has expired is not taken for one that lives,
+nor a new one for one that is missing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import socket
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import driver
+from ironic_ownership.backends.tooz import driver, member_reader
 
 _RECONNECT_DELAY = 2.0
 """Most seconds between two attempts to connect."""
@@ -52,6 +59,8 @@ class ZooKeeperDriver(driver.Driver):
         drops packets, would cost the membership.
         """
         coordinator.timeout = self.request_timeout
+        # All servers within that time, not only the first.
+        one_server = self.request_timeout / max(1, len(self.store_url.servers))
         connection = coordinator._coord._connection
         handler = connection.handler
         connect, invoke = connection._connect, connection._invoke
@@ -64,11 +73,10 @@ class ZooKeeperDriver(driver.Driver):
             return read_timeout, connect_timeout
 
         def create_in_time(*args: Any, **kwargs: Any) -> Any:
-            return create(*args, **{**kwargs, 'timeout': self.request_timeout})
+            return create(*args, **{**kwargs, 'timeout': one_server})
 
         def invoke_in_time(timeout: float, *args: Any, **kwargs: Any) -> Any:
-            seconds = min(timeout, self.request_timeout)
-            return invoke(seconds, *args, **kwargs)
+            return invoke(min(timeout, one_server), *args, **kwargs)
 
         connection._connect = connect_and_note
         connection._invoke = invoke_in_time
@@ -86,7 +94,27 @@ class ZooKeeperDriver(driver.Driver):
             )
 
     def beat(self, coordinator: Any) -> None:
-        """Do nothing: every request keeps the session, and one follows."""
+        """Reach the leader; the read that follows keeps the session too."""
+        _sync(coordinator, self.request_timeout)
+
+    def failed(self, coordinator: Any) -> None:
+        """Go to the next server, with the same session.
+
+        kazoo would wait for two thirds of the session's time.
+        """
+        connection = coordinator._coord._connection._socket
+        if len(self.store_url.servers) > 1 and connection is not None:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def reader(
+        self,
+        coordinator: Any,
+        group: bytes,
+        parse: member_reader.Parse[member_reader.T],
+    ) -> member_reader.Reader[member_reader.T]:
+        reader = super().reader(coordinator, group, parse)
+        return _SyncedReader(reader, coordinator, self.request_timeout)
 
     def watchdog(self, expire: Callable[[], None]) -> driver.Watchdog:
         return _ExpiryTimer(self.ttl, expire)
@@ -103,6 +131,24 @@ class ZooKeeperDriver(driver.Driver):
 
     def watcher(self, coordinator: Any, group: bytes) -> driver.Watcher:
         return _ChildWatch(coordinator, group, self.request_timeout)
+
+
+@dataclasses.dataclass
+class _SyncedReader(Generic[member_reader.T]):
+    """Reads nothing that is older than the call."""
+
+    reader: member_reader.Reader[member_reader.T]
+    coordinator: Any
+    timeout: float
+
+    def read(self) -> Mapping[bytes, member_reader.T]:
+        _sync(self.coordinator, self.timeout)
+        return self.reader.read()
+
+
+def _sync(coordinator: Any, timeout: float) -> None:
+    path = coordinator._base_path()
+    coordinator._coord.sync_async(path).get(timeout=timeout)
 
 
 @dataclasses.dataclass
