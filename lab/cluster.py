@@ -79,6 +79,10 @@ class Cluster(abc.ABC, Generic[S]):
         others = {one.name for one in self.servers if one is not member}
         self.network.partition({member.name}, others)
 
+    def leave_to_others(self, member: S) -> None:
+        """Prepare the stop of a server for an upgrade."""
+        self.leader()
+
     @abc.abstractmethod
     def _leads(self, member: S) -> bool:
         """Tell whether a server leads; not if it does not answer."""

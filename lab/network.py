@@ -120,7 +120,7 @@ class Network:
     def _source(self, port: int) -> str:
         """Return the name of the process that has a port."""
         sockets = {f'socket:[{inode}]' for inode in _inodes(port)}
-        for name, pid_of in self._pid_of.items():
+        for name, pid_of in list(self._pid_of.items()):
             if sockets & _files(pid_of()):
                 return name
         return ''
@@ -132,7 +132,7 @@ class Network:
             while data := source.recv(_CHUNK):
                 self._pass(*ends)
                 # A server may tell another where it listens.
-                for real, proxied in self._addresses.items():
+                for real, proxied in list(self._addresses.items()):
                     data = data.replace(real, proxied)
                 sink.sendall(data)
             self._pass(*ends)

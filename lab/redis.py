@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import socket
+import time
 import urllib.parse
 from collections.abc import Sequence
 
@@ -184,6 +185,25 @@ class Cluster(cluster.Cluster[Redis]):
         super().stop()
         for one in self.sentinels:
             one.stop()
+
+    def leave_to_others(self, member: Redis) -> None:
+        """Let the sentinels replace a primary before it stops.
+
+        One that restarts faster than they notice would be empty, and its
+        replicas would be too.
+        """
+        if self.leader() is not member:
+            return
+        gives_up = time.monotonic() + 60
+        while self.leader() is member:
+            if time.monotonic() > gives_up:
+                raise process.LabError('the sentinels keep the primary')
+            with (
+                contextlib.suppress(redis.RedisError),
+                self._client(self.sentinels[0], self._passwords[1]) as client,
+            ):
+                client.sentinel_failover(MASTER)
+            time.sleep(0.5)
 
     def side(self, member: Redis) -> set[str]:
         """Return the names of what runs on the machine of a server."""

@@ -64,6 +64,7 @@ class _Clusters(incident.IncidentTestCase):
             self.leader_isolated,
             self.follower_isolated,
             self.host_cut_off_from_two_servers,
+            self.all_restarted_in_turn,
         ]
 
     def process_of_host1(self) -> int | None:
@@ -126,6 +127,14 @@ class _Clusters(incident.IncidentTestCase):
         network.partition({'host1'}, two)
         yield
         network.heal()
+
+    @contextlib.contextmanager
+    def all_restarted_in_turn(self) -> Iterator[None]:
+        """Do what an upgrade of the servers does: the leader is last."""
+        for server in [*self.cluster.followers(), self.cluster.leader()]:
+            self.cluster.leave_to_others(server)
+            server.restart()
+        yield
 
     @contextlib.contextmanager
     def majority_frozen(self) -> Iterator[None]:

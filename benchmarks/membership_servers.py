@@ -1,0 +1,108 @@
+"""Processor time that members cost each of three servers of their store.
+
+Members beat, watch and poll like host processes at the default intervals. The
+processor time of each server is read before and after: unlike the longest
+time between two beats, it does not depend on what else this machine does. So
+the sizes that this machine cannot hold follow from it by multiplication; the
+page about the architecture shows the arithmetic.
+
+    python -m benchmarks.membership_servers [--backend etcd] [--members 50,100]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks import membership
+from lab import cluster, etcd, zookeeper
+
+CLUSTERS: dict[str, Callable[[pathlib.Path], cluster.Cluster[Any]]] = {
+    'etcd': etcd.Cluster,
+    'zookeeper': zookeeper.Cluster,
+}
+SECONDS = 20.0
+_TICKS = os.sysconf('SC_CLK_TCK')
+
+
+def costs(name: str, members: int) -> tuple[float, float, float]:
+    """Measure the processor time of a second, in milliseconds.
+
+    :returns: of the busiest server, of all servers, and of one member.
+    """
+    with tempfile.TemporaryDirectory(prefix='benchmark-') as path:
+        store = CLUSTERS[name](pathlib.Path(path))
+        # Without the network in between, which has costs of its own.
+        url = store.url
+        for server, port in zip(store.servers, store.ports, strict=True):
+            url = url.replace(f':{port}', f':{server.port}')
+        try:
+            store.start()
+            return _measured(store, url, members)
+        finally:
+            store.close()
+
+
+def _measured(
+    store: cluster.Cluster[Any], url: str, members: int
+) -> tuple[float, float, float]:
+    stopping = threading.Event()
+    threads = membership._started(
+        lambda: membership._tooz(url), range(members), stopping
+    )
+    for thread in threads:
+        thread.may_poll.set()
+    time.sleep(membership.TIMING.heartbeat_interval * 2)
+    pids = [server.pid for server in store.servers]
+    before = [_cpu_seconds(pid) for pid in [*pids, os.getpid()]]
+    started = time.monotonic()
+    time.sleep(SECONDS)
+    seconds = time.monotonic() - started
+    after = [_cpu_seconds(pid) for pid in [*pids, os.getpid()]]
+    stopping.set()
+    for thread in threads:
+        thread.join()
+        # Clients of servers that are gone would go on trying.
+        thread._member.close()
+        if thread.error is not None:
+            raise thread.error
+    *servers, own = [
+        (late - early) / seconds * 1000
+        for late, early in zip(after, before, strict=True)
+    ]
+    return max(servers), sum(servers), own / members
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2]
+    user, system = fields.split()[11:13]
+    return (int(user) + int(system)) / _TICKS
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print a table: milliseconds of processor time in a second."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--backend', action='append', choices=CLUSTERS)
+    parser.add_argument('--members', default='50,100,200')
+    args = parser.parse_args(argv)
+    print('store       members  busiest server  all servers  one member')
+    for name in args.backend or CLUSTERS:
+        for members in map(int, args.members.split(',')):
+            busiest, every, own = costs(name, members)
+            print(
+                f'{name:10}  {members:7}  {busiest:14.1f}  {every:11.1f}  '
+                f'{own:10.2f}',
+                flush=True,
+            )
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
