@@ -19,6 +19,7 @@ _BENCHMARKS = (
     'move',
     'reserve',
     'membership',
+    'membership_servers',
     'takeover',
 )
 

@@ -169,6 +169,8 @@ _SERVERS: Mapping[str, Callable[[pathlib.Path], CoordinationServer]] = {
 
 _CLUSTERS: Mapping[str, Callable[[pathlib.Path], Cluster]] = {
     'etcd-cluster': lambda path: Cluster(path, etcd.Cluster),
+    'zookeeper-cluster': lambda path: Cluster(path, zookeeper.Cluster),
+    'redis-cluster': lambda path: Cluster(path, redis.Cluster, path=False),
 }
 
 NAMES = ('db', *_SERVERS, *_CLUSTERS)

@@ -11,6 +11,9 @@ newest configuration counts.
 from __future__ import annotations
 
 import functools
+import queue
+import threading
+import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -68,14 +71,11 @@ class RedisDriver(driver.Driver):
             coordinator._client.close()
 
     def _prepare_sentinels(self, manager: Any) -> None:
-        """Ask all of them, so that one which is down leaves time for more."""
-        seconds = self.request_timeout / (len(manager.sentinels) + 1)
         for sentinel in manager.sentinels:
             _switch_off_retries(sentinel)
-            sentinel.connection_pool.connection_kwargs.update(
-                socket_timeout=seconds, socket_connect_timeout=seconds
-            )
-        manager.discover_master = functools.partial(_newest_primary, manager)
+        manager.discover_master = functools.partial(
+            _newest_primary, manager, patience=self.request_timeout
+        )
 
 
 def _switch_off_retries(client: Any) -> None:
@@ -102,18 +102,38 @@ def _fail_to_connect_once(pool: Any) -> None:
     pool.get_connection = get_connection
 
 
-def _newest_primary(manager: Any, name: str) -> tuple[str, int]:
-    """Return the address of the newest configuration of all sentinels."""
+def _newest_primary(
+    manager: Any, name: str, *, patience: float
+) -> tuple[str, int]:
+    """Return the address of the newest configuration of all sentinels.
+
+    They are asked at the same time: one that does not answer costs half of
+    the patience only, if another one does.
+    """
     import redis
 
-    found, errors = [], []
-    for sentinel in manager.sentinels:
+    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def ask(sentinel: Any) -> None:
         try:
-            state = sentinel.sentinel_masters().get(name)
-        except redis.RedisError as exc:
-            errors.append(f'{type(exc).__name__}: {exc}')
-            continue
-        if state and manager.check_master_state(state, name):
+            answers.put(sentinel.sentinel_masters().get(name))
+        except (redis.RedisError, OSError) as exc:
+            answers.put(exc)
+
+    for sentinel in manager.sentinels:
+        threading.Thread(target=ask, args=(sentinel,), daemon=True).start()
+    started = time.monotonic()
+    found, errors = [], []
+    for _ in manager.sentinels:
+        ends = started + (patience / 2 if found else patience)
+        try:
+            state = answers.get(timeout=max(0.0, ends - time.monotonic()))
+        except queue.Empty:
+            errors.append(f'no answer within {patience:g} s')
+            break
+        if isinstance(state, Exception):
+            errors.append(f'{type(state).__name__}: {state}')
+        elif state and manager.check_master_state(state, name):
             address = state['ip'], int(state['port'])
             found.append((int(state['config-epoch']), address))
     if not found:

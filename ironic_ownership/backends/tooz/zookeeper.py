@@ -59,8 +59,9 @@ class ZooKeeperDriver(driver.Driver):
         drops packets, would cost the membership.
         """
         coordinator.timeout = self.request_timeout
-        # All servers within that time, not only the first.
-        one_server = self.request_timeout / max(1, len(self.store_url.servers))
+        # Time for another server, if the first does not answer.
+        several = len(self.store_url.servers) > 1
+        one_server = self.request_timeout / (2 if several else 1)
         connection = coordinator._coord._connection
         handler = connection.handler
         connect, invoke = connection._connect, connection._invoke

@@ -43,6 +43,13 @@ class _Clusters(incident.IncidentTestCase):
 
     def test_faults_of_servers_move_nothing(self) -> None:
         self.deployment.live_for(incident.LONG)
+        # A call may take as long, and elections take time.
+        self.deployment.more = {
+            'membership': {
+                'member_ttl': incident.LONG,
+                'heartbeat_interval': 2,
+            }
+        }
         self.cluster.network.name('host1', self.process_of_host1)
         self.running = self.start(*BOTH)
         uuids, _ = self.enrol()

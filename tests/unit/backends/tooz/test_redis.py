@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import time
+import unittest
+from typing import Any
+from unittest import mock
+
+import redis
+
+from ironic_ownership.backends.tooz import redis as redis_driver
+
+
+def sentinel(
+    port: int = 0, epoch: int = 0, error: Exception | None = None
+) -> Any:
+    state = {'ip': 'h', 'port': port, 'config-epoch': epoch}
+    return mock.Mock(
+        sentinel_masters=mock.Mock(
+            return_value={'members': state} if port else {},
+            side_effect=error,
+        )
+    )
+
+
+class TestNewestPrimary(unittest.TestCase):
+    def primary(self, *sentinels: Any, patience: float = 60) -> int:
+        manager = mock.Mock(sentinels=sentinels)
+        manager.check_master_state.return_value = True
+        return redis_driver._newest_primary(
+            manager, 'members', patience=patience
+        )[1]
+
+    def test_newest_configuration_counts(self) -> None:
+        old, new = sentinel(1, 3), sentinel(2, 4)
+        self.assertEqual(2, self.primary(old, new, old))
+        self.assertEqual(2, self.primary(new, old))
+
+    def test_sentinel_that_fails_or_is_silent_is_not_needed(self) -> None:
+        failed = sentinel(error=redis.ConnectionError('refused'))
+        silent = mock.Mock()
+        silent.sentinel_masters.side_effect = lambda: time.sleep(5)
+        found = self.primary(failed, silent, sentinel(1, 1), patience=0.2)
+        self.assertEqual(1, found)
+
+    def test_error_holds_the_reasons(self) -> None:
+        with self.assertRaises(redis.RedisError) as caught:
+            self.primary(
+                sentinel(error=redis.AuthenticationError('WRONGPASS')),
+                sentinel(),
+            )
+        self.assertIn('AuthenticationError: WRONGPASS', str(caught.exception))
+        # tooz tries those fifteen times.
+        self.assertNotIsInstance(caught.exception, redis.ConnectionError)
