@@ -123,7 +123,8 @@ def _newest_primary(
     for sentinel in manager.sentinels:
         threading.Thread(target=ask, args=(sentinel,), daemon=True).start()
     started = time.monotonic()
-    found, errors = [], []
+    found: list[tuple[int, tuple[str, int]]] = []
+    errors: list[str] = []
     for _ in manager.sentinels:
         ends = started + (patience / 2 if found else patience)
         try:
