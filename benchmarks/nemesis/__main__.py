@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import pathlib
 import random
 import shutil
@@ -24,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run, and print the report.
 
     :returns: an exit code: 0 without a violation, 1 with one, 2 if the run
-        itself had a trouble, or did not notice a broken guard.
+        itself had a trouble, was interrupted, or did not notice a broken
+        guard.
     """
     parser = _parser()
     options = parser.parse_args(argv)
@@ -46,10 +48,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         f'seed {settings.seed}: {settings.records} and {settings.members}, '
         f'{settings.minutes:g} minutes, files in {directory}'
     )
+    completed = False
     try:
         with Cluster(directory, settings) as cluster:
             run = Run(cluster)
-            run.run(_say)
+            # An interrupted run reports what it has found so far.
+            with contextlib.suppress(KeyboardInterrupt, SystemExit):
+                run.run(_say)
+                completed = True
             found = report.figures(run)
     except (process.LabError, OSError) as exc:
         _say(f'the run itself failed: {exc}')
@@ -60,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _say(report.text(found))
     if found['violations']:
         return 1
-    if found['troubles'] or found['proof'] == 0:
+    if not completed or found['troubles'] or found['proof'] == 0:
         return 2
     if not options.directory:
         shutil.rmtree(directory, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 
@@ -88,19 +89,26 @@ class Run:
     def run(self, say: Callable[[str], None]) -> None:
         """Run all rounds that begin within the time.
 
-        :param say: receives progress, about a line a minute.
+        :param say: receives progress, a line a minute.
         """
         self.observer.start()
+        ended = threading.Event()
+
+        def report() -> None:
+            while not ended.wait(60):
+                say(self.progress())
+
+        threading.Thread(target=report, daemon=True).start()
         try:
             self._settle('start')
             self.observer.watch(self.coverage.take)
             deadline = clock.now() + 60 * self.settings.minutes
             while clock.now() < deadline:
                 self._round(min(deadline - clock.now(), self.settings.storm))
-                say(self.progress())
             if not self.settings.broken:
                 self.proof = self._prove()
         finally:
+            ended.set()
             self.observer.stop()
 
     def progress(self) -> str:
