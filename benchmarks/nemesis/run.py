@@ -95,8 +95,13 @@ class Run:
         ended = threading.Event()
 
         def report() -> None:
+            shown = 0
             while not ended.wait(60):
                 say(self.progress())
+                found = self.findings.all
+                for one in found[shown:]:
+                    say(f'  violation of {one.law}: {one.text}')
+                shown = len(found)
 
         threading.Thread(target=report, daemon=True).start()
         try:
