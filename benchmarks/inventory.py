@@ -78,7 +78,7 @@ class Service:
         self._records = records.SqlRecords(self._database)
         self._epoch = self._records.register(HOST, model.MemberSettings())
         self._fence = fence.Fence(1e9, 0)
-        self._fence.extend(fence.monotonic(), self._epoch)
+        self._fence.open(fence.monotonic(), self._epoch)
 
     def own(self, nodes: Sequence[model.Node]) -> None:
         """Put nodes on record."""

@@ -14,17 +14,18 @@ from ironic_ownership.engine.membership import fence, local_member
 
 def break_fence() -> None:
     """Never let the right to act end, and ignore all epochs."""
-    extend = fence.Fence.extend
+    open_fence = fence.Fence.open
 
-    def extend_forever(
+    def open_forever(
         self: fence.Fence, beat_started: float, epoch: int
     ) -> None:
         if not self.may_act:
-            extend(self, beat_started + 1e9, epoch)
+            open_fence(self, beat_started + 1e9, epoch)
 
-    _replace(fence.Fence, 'extend', extend_forever)
+    _replace(fence.Fence, 'open', open_forever)
+    _replace(fence.Fence, 'extend', _nothing)
     _replace(fence.Fence, 'drop', _nothing)
-    _replace(local_member.LocalMember, 'lose_epoch', _nothing)
+    _replace(local_member.LocalMember, 'check_epoch', _nothing)
     _replace(transaction, 'check_right', _nothing)
     _replace(refresh, '_check_epoch', _nothing)
 

@@ -146,6 +146,8 @@ class Records(abc.ABC):
             fenced for this incarnation by :meth:`fail_over`.
         :returns: the new epoch: greater than each earlier one, also than those
             of commits that the database has lost.
+        :raises FencedError: if the service is forced down; nothing is
+            changed.
         :raises StandbyError: if another process, perhaps alive, is active;
             nothing is changed.
         """
@@ -242,10 +244,9 @@ class Records(abc.ABC):
         """Change an operator's settings of a service, in one event.
 
         ``None`` keeps a setting; without a change there is no event. Forcing
-        down raises the epoch and fences the service in the same transaction,
-        and it stays fenced while it is forced down, even if it registers
-        again. Taking that back does not unfence: the host registers again by
-        itself.
+        down raises the epoch and fences the service in the same transaction.
+        While it is forced down it stays fenced and can't register. Taking
+        that back does not unfence: the host registers again by itself.
 
         :param disabled_reason: kept while the service is disabled.
         :returns: the service as it is now.
@@ -269,6 +270,21 @@ class Records(abc.ABC):
     @abc.abstractmethod
     def services(self) -> Sequence[model.Service]:
         """Return all services, sorted by host. One query."""
+
+    @abc.abstractmethod
+    def service(self, host: str) -> model.Service | None:
+        """Return one service, if it exists. One query, by the key."""
+
+    @abc.abstractmethod
+    def service_and_node(
+        self, host: str, uuid: str
+    ) -> tuple[model.Service | None, model.ComputeNode | None]:
+        """Return a service and the record of a node, of the same moment.
+
+        One query: whether the service may act, and whether it owns the node,
+        can't change in between. Two times ``None`` if there is no such
+        service.
+        """
 
     @abc.abstractmethod
     def compute_nodes(self) -> Sequence[model.ComputeNode]:

@@ -19,6 +19,12 @@ _events = tables.events.c
 SERVICES = sa.select(tables.services, clock.EpochSeconds().label('now'))
 """Every service, with the time that decides whether it is away."""
 
+
+def service(host: str) -> sa.Select[Any]:
+    """Select one service, as :data:`SERVICES` does."""
+    return SERVICES.where(tables.services.c.host == host)
+
+
 COMPUTE_NODES = (
     sa.select(
         _nodes.uuid,
@@ -106,6 +112,17 @@ def _event_filters(
         # The first part alone lets every database use the index.
         yield _events.at <= before.at
         yield (_events.at < before.at) | (_events.id < before.id)
+
+
+def service_and_node(host: str, uuid: str) -> sa.Select[Any]:
+    """Select one service, and behind its columns those of a compute node."""
+    services, now = tables.services, clock.EpochSeconds().label('now')
+    node = COMPUTE_NODES.where(_nodes.uuid == uuid).subquery()
+    return (
+        sa.select(services, now, *node.c)
+        .select_from(services.outerjoin(node, sa.true()))
+        .where(services.c.host == host)
+    )
 
 
 def chunks(values: Collection[T]) -> Iterator[Sequence[T]]:

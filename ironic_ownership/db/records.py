@@ -68,6 +68,18 @@ class SqlRecords(connection.Port, records.Records):
         # Databases disagree about the order of letters; Python does not.
         return sorted(found, key=lambda s: s.host)
 
+    def service(self, host: str) -> model.Service | None:
+        found = self._database.select(queries.service(host), rows.service)
+        return found[0] if found else None
+
+    def service_and_node(
+        self, host: str, uuid: str
+    ) -> tuple[model.Service | None, model.ComputeNode | None]:
+        found = self._database.select(
+            queries.service_and_node(host, uuid), rows.service_and_node
+        )
+        return found[0] if found else (None, None)
+
     def compute_nodes(self) -> Sequence[model.ComputeNode]:
         return self._database.select(queries.COMPUTE_NODES, rows.compute_node)
 

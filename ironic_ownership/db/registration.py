@@ -29,11 +29,17 @@ def register(
 ) -> int:
     """Create or renew the row of a service and raise its epoch.
 
-    Being forced down outlives a registration, and so does its fence. The
-    database may have lost commits, by a promotion or a restore: an epoch that
-    contains the time does not repeat a lost one, which a process may hold.
+    The database may have lost commits, by a promotion or a restore: an epoch
+    that contains the time does not repeat a lost one, which a process may
+    hold.
     """
     before = service_admin.lock(conn, host)
+    if before is not None and before.forced_down:
+        raise exceptions.FencedError(
+            f'{host} is forced down',
+            hint='It can register again after "ironic-ownership service set '
+            f'{host} --up"',
+        )
     active = before.incarnation if before else None
     if active is not None and active != incarnation and active in alive:
         raise exceptions.StandbyError(host, active)
@@ -42,7 +48,7 @@ def register(
     epoch = max(last + 1, int(now * 1000))
     values = {
         'epoch': epoch,
-        'fenced': before is not None and before.forced_down,
+        'fenced': False,
         'settings': settings.to_json(),
         'registered_at': now,
         'incarnation': incarnation,

@@ -22,6 +22,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
+from ironic_ownership.db import queries
 
 UNREADABLE = model.MemberSettings(policies=(), contract_version=0)
 """Stands for settings that this release cannot read."""
@@ -78,6 +79,14 @@ def service(row: Any) -> model.Service:
         away=away and not row.forced_down,
         revision=row.revision,
     )
+
+
+def service_and_node(
+    row: Any,
+) -> tuple[model.Service, model.ComputeNode | None]:
+    """Build both from a row of ``queries.service_and_node``."""
+    node = row[-len(queries.COMPUTE_NODES.selected_columns) :]
+    return service(row), None if node[0] is None else compute_node(node)
 
 
 def member(row: Any) -> model.Member:

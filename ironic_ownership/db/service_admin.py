@@ -28,9 +28,7 @@ _EPOCH = 'epoch '
 
 def lock(conn: sa.Connection, host: str) -> model.Service | None:
     """Lock the row of a service, and return the service if it exists."""
-    found = conn.execute(
-        queries.SERVICES.where(_services.host == host).with_for_update()
-    ).first()
+    found = conn.execute(queries.service(host).with_for_update()).first()
     return None if found is None else rows.service(found)
 
 

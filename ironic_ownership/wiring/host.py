@@ -22,6 +22,7 @@ from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.reload import Reload
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
+from ironic_ownership.engine.membership.epoch_monitor import EpochMonitor
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.heartbeat import Heartbeat
 from ironic_ownership.engine.membership.local_member import LocalMember
@@ -87,7 +88,11 @@ def build(wired: Container) -> tuple[Host, Reload]:
         wake,
         longest_age=longest_scan_age(tuning.intervals.refresh),
     )
-    guard = Guard(context.with_source(wired.inventory_of()), tuning.policies)
+    guard = Guard(
+        context.with_source(wired.inventory_of()),
+        tuning.policies,
+        longest=tuning.intervals.heartbeat,
+    )
     host = Host(
         context,
         member,
@@ -96,7 +101,10 @@ def build(wired: Container) -> tuple[Host, Reload]:
         RefreshLoop(context, member, refresher, wake, tuning.intervals),
         guard,
         prepare=functools.partial(_prepare, wired),
-        workers={'placement': placement_loop} if placement_loop else {},
+        workers={
+            'epoch': EpochMonitor(member, heartbeat, context.clock),
+            **({'placement': placement_loop} if placement_loop else {}),
+        },
     )
     return host, Reload(
         host,

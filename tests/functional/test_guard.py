@@ -6,7 +6,7 @@ import threading
 
 from ironic_ownership import wiring
 from ironic_ownership.conf import new
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.process import Host
 from tests.functional.support import hosts, ironics
 
@@ -19,7 +19,7 @@ class TestGuard(hosts.HostsTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.proxy = ironics.RecordingProxy(self.server.endpoint)
+        self.proxy = ironics.HoldingProxy(self.server.endpoint)
         self.addCleanup(self.proxy.stop)
         self.deployed, *self.free = self.enrol('s1')
         self.foreign, *_ = self.enrol('s2')
@@ -85,7 +85,11 @@ class TestGuard(hosts.HostsTestCase):
 
     def test_own_nodes_pass_and_nothing_is_listed(self) -> None:
         for uuid in (self.deployed, *self.free):
-            self.assertIsInstance(self.host.guard(uuid), model.Node)
+            permission = self.host.guard(uuid)
+            self.assertEqual(
+                (uuid, 1), (permission.node.uuid, permission.epoch)
+            )
+            self.assertTrue(permission.is_valid)
         asked = [path for path, _, _ in self.proxy.requests]
         self.assertEqual([], self.proxy.lists)
         self.assertIn(f'/v1/nodes/{self.deployed}', asked)
@@ -103,7 +107,7 @@ class TestGuard(hosts.HostsTestCase):
 
     def test_deployed_node_that_left_the_scope_passes(self) -> None:
         self.enrolment.set_shard(self.deployed, 's2')
-        self.assertEqual('s2', self.host.guard(self.deployed).shard)
+        self.assertEqual('s2', self.host.guard(self.deployed).node.shard)
 
     def test_node_of_another_service_is_refused(self) -> None:
         self.refuse(
@@ -121,17 +125,66 @@ class TestGuard(hosts.HostsTestCase):
         self.refuse(exceptions.NotOwnerError, new, 'unowned')
         self.host.guard(second)
 
-    def test_fenced_service_is_refused(self) -> None:
-        for values, word in (
-            ('forced_down = 1', 'forced down'),
-            ('forced_down = 0, fenced = 1', 'was fenced'),
-            ('fenced = 0, epoch = epoch + 1', 'was fenced'),
+    def test_fenced_service_is_refused_until_it_registers_again(self) -> None:
+        for values in (
+            'forced_down = 1',
+            'fenced = 1',
+            'epoch = epoch + 1',
         ):
             self.operator(values)
-            caught = self.assertRaises(
+            self.assertRaises(
                 exceptions.FencedError, self.host.guard, self.deployed
             )
-            self.assertIn(word, str(caught))
+            self.operator('forced_down = 0')
+            self.wait_until_permitted()
+
+    def wait_until_permitted(self) -> None:
+        def permitted() -> bool:
+            try:
+                return self.host.guard(self.deployed).is_valid
+            except exceptions.FencedError:
+                return False
+
+        self.deployment.wait_until(permitted, 'permission')
+
+    def test_guard_that_began_before_a_fence_is_refused(self) -> None:
+        """Ironic answers after the service has got a new epoch."""
+        before = self.host.guard(self.deployed)
+        answers: list[object] = []
+
+        def ask() -> None:
+            try:
+                answers.append(self.host.guard(self.deployed))
+            except exceptions.OwnershipError as exc:
+                answers.append(exc)
+
+        thread = threading.Thread(target=ask)
+        with self.proxy.holding(f'/v1/nodes/{self.deployed}') as asked:
+            thread.start()
+            self.assertTrue(asked.wait(hosts.TIMEOUT))
+            records = self.deployment.records
+            for down in (True, False):
+                records.set_service('host1', actor='x', forced_down=down)
+            self.deployment.wait_until(
+                lambda: not self.deployment.service('host1').fenced,
+                'registration',
+            )
+        thread.join()
+        self.assertIsInstance(answers[0], exceptions.FencedError)
+        self.assertFalse(before.is_valid)
+        self.assertRaises(exceptions.FencedError, before.confirm)
+        self.wait_until_permitted()
+
+    def test_long_operation_confirms_its_permission(self) -> None:
+        permission = self.host.guard(self.deployed)
+        first = permission.deadline
+        permission.confirm()
+        self.assertLess(first, permission.deadline)
+        self.operator('fenced = 1')
+        self.assertRaises(exceptions.FencedError, permission.confirm)
+        self.deployment.wait_until(
+            lambda: not permission.is_valid, 'notice of the fence'
+        )
 
     def test_service_that_stops_is_refused(self) -> None:
         self.host.stop()

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
@@ -172,21 +171,6 @@ class OperatorLog:
                 f'nodes are shared among {len(group.peers)} peers, which is '
                 f'deprecated: {assigner.deprecated}',
             )
-
-    def is_forced_down(self, row: model.Service | None) -> bool:
-        """Tell whether the own service is forced down, and log it."""
-        if row is not None and row.forced_down:
-            self._conditions.report(
-                'forced_down',
-                f'service {self._host} is forced down: it changes nothing '
-                'until an operator runs "ironic-ownership service set '
-                f'{self._host} --up"',
-            )
-            return True
-        self._conditions.clear(
-            'forced_down', f'service {self._host} is no longer forced down'
-        )
-        return False
 
     def is_mass_loss(self, found: missing_nodes.Findings, owned: int) -> bool:
         """Tell whether too many own nodes are missing, and log it."""

@@ -9,8 +9,9 @@ from typing import Protocol
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.action_guard import Guard
+from ironic_ownership.engine.host.permission import Permission
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop, back_off
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
 from ironic_ownership.engine.host.tuning import Intervals
@@ -111,9 +112,10 @@ class Host:
         self.refresh_loop.intervals = intervals
         self.takeover.longest_age = longest_scan_age(intervals.refresh)
         self.heartbeat.change_intervals(intervals.heartbeat, intervals.watch)
+        self.action_guard.longest = intervals.heartbeat
 
-    def guard(self, uuid: str) -> model.Node:
-        """Return a node if this service may act on it now; see Guard."""
+    def guard(self, uuid: str) -> Permission:
+        """Permit to act on a node, or raise; see :class:`Guard`."""
         return self.action_guard.check(uuid)
 
     def _wait_for_dependencies(self) -> None:
@@ -133,7 +135,7 @@ class Host:
 
     def _end(self, heartbeat: threading.Thread | None) -> None:
         # The fence first: a thread that still runs can't write any more.
-        self.context.fence.drop()
+        self.context.fence.close()
         self._stopping.set()
         self.heartbeat.stop()
         for worker in self.workers.values():

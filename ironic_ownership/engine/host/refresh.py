@@ -134,15 +134,10 @@ class Refresher:
         self._last = summary
         own = {u for u, r in seen.records.items() if r.host == self._host}
         summary.owned = len(own)
-        row = seen.services.get(self._host)
         lost = self._lost_commits.observe(seen.services)
         if lost:
             self._status.lost_commits = self.operator_log.lost_commits(lost)
-        if self.operator_log.is_forced_down(row):
-            # Not even the status is stored: it would be refused, and this
-            # service would register again and again.
-            return summary
-        _check_epoch(self._host, epoch, row)
+        _check_epoch(self._host, epoch, seen.services.get(self._host))
         self._status.store(seen.view)
         missing = own.difference(node.uuid for node in seen.nodes)
         found = self.missing_nodes.examine(missing, len(own))
@@ -246,11 +241,11 @@ def _away(services: Iterable[model.Service]) -> frozenset[str]:
 
 
 def _check_epoch(host: str, epoch: int, row: model.Service | None) -> None:
-    # Before there is something to write, so that a service recovers after it
-    # is no longer forced down. The epoch is from before the row was read.
-    if row is None or row.fenced or row.epoch != epoch:
+    # Before there is something to write, so that the service learns of it.
+    # The epoch is from before the row was read.
+    if row is None or row.fenced or row.forced_down or row.epoch != epoch:
         raise exceptions.FencedError(
-            f'{host} has no right to write: its service was fenced or '
-            'deleted, or registered by another process',
-            hint='It registers again by itself',
+            f'{host} has no right to write: its service was fenced, forced '
+            'down or deleted, or registered by another process',
+            hint='It registers again by itself, unless it is forced down',
         )

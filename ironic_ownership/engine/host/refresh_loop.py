@@ -43,7 +43,7 @@ class RefreshLoop:
     def before_refresh(self, action: Callable[[], None]) -> None:
         """Run an action before each refresh; wake up for the first time.
 
-        Replaces an earlier action. A standby runs it, too. Any thread.
+        Replaces an earlier action. An idle process runs it, too. Any thread.
 
         :param action: called in the refresh thread. An error that it raises
             counts as a failed refresh.
@@ -70,7 +70,7 @@ class RefreshLoop:
                     return
                 failures += 1
                 again_in = back_off(failures, self.intervals.refresh)
-                if not self.member.is_standby:
+                if not self._is_reported(exc):
                     self.context.conditions.report(
                         'refresh', f'refresh failed: {exc}', exc
                     )
@@ -85,18 +85,14 @@ class RefreshLoop:
                 self.wake.wait(again_in)
 
     def _refresh(self) -> float:
-        epoch = self.member.epoch
         try:
             if self._action is not None:
                 self._action()
-            if epoch is None:
+            if self.member.epoch is None:
                 return self.intervals.refresh
             summary = self.refresher.refresh()
         except exceptions.FencedError:
-            # Without a lease there is no epoch to lose, and this process may
-            # have got another epoch during the refresh.
-            if self.context.fence.may_act and epoch == self.member.epoch:
-                self.member.lose_epoch()
+            self.member.check_epoch()
             raise
         self.context.conditions.clear('refresh', 'refresh succeeded again')
         LOG.debug('refreshed: %s', summary)
@@ -105,6 +101,13 @@ class RefreshLoop:
         if summary.unfinished or summary.limited:
             return min(self.intervals.heartbeat, self.intervals.refresh)
         return self.intervals.refresh
+
+    def _is_reported(self, error: exceptions.OwnershipError) -> bool:
+        # A process that is not active has logged the reason for that.
+        return self.member.is_idle or (
+            isinstance(error, exceptions.FencedError)
+            and self.member.epoch is None
+        )
 
     def _wait_for_refresh(self, seconds: float) -> None:
         clock = self.context.clock

@@ -85,9 +85,9 @@ class Reload:
         self._report(error)
 
     def _report(self, error: str | None) -> None:
-        # A standby stores the error when it becomes active.
+        # An idle process stores the error when it becomes active.
         self.refresher.report_config_error(
-            error, store=not self.member.is_standby
+            error, store=not self.member.is_idle
         )
 
     def _apply(self, wanted: Tuning) -> bool:

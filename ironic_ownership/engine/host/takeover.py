@@ -126,10 +126,9 @@ class TakeOver:
         if scan is None or context.clock() - scan.began > self.longest_age:
             return False
         rows = {row.host: row for row in ports.records.services()}
-        own = rows.get(context.host)
         records = self._records_of(hosts)
         nodes = [node for node in scan.nodes if node.uuid in records]
-        if not nodes or own is None or own.forced_down:
+        if not nodes:
             return False
         instances = ports.source.instances(scan.scope)
         services, view = read_members(rows, ports)

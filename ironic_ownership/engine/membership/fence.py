@@ -7,6 +7,7 @@ process may declare this one dead.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable
@@ -33,8 +34,26 @@ def monotonic() -> float:
     return time.clock_gettime(boot_time)
 
 
+@dataclasses.dataclass(frozen=True)
+class Lease:
+    """The right of one epoch, as it was at one moment.
+
+    :param until: when it ends by the fence's clock, in seconds.
+    :param term: counts how often the fence was opened: a lease from before
+        the fence was dropped does not come back, under any epoch.
+    """
+
+    epoch: int
+    until: float
+    term: int
+
+
 class Fence:
     """The right to act and write, limited in time and bound to one epoch.
+
+    Registration opens it, heartbeats extend it, and any thread that learns of
+    the end of the right drops it. A heartbeat that was under way at that time
+    does not open it again.
 
     Threading: any thread.
 
@@ -50,27 +69,48 @@ class Fence:
         self._lock = threading.Lock()
         self._until = float('-inf')
         self._epoch: int | None = None
+        self._term = 0
+        self._closed = False
         self._reason = _NO_MEMBER
 
-    def extend(self, beat_started: float, epoch: int) -> None:
-        """Extend the right after a beat was accepted.
+    def open(self, beat_started: float, epoch: int) -> None:
+        """Grant the right under an epoch that was just registered.
+
+        :param beat_started: time just before the last accepted beat was sent.
+        """
+        with self._lock:
+            if self._closed:
+                return
+            if epoch != self._epoch:
+                self._term += 1
+            self._epoch = epoch
+            self._until = beat_started + self._length
+            self._reason = _NO_MEMBER
+
+    def extend(self, beat_started: float) -> None:
+        """Extend the right after a beat was accepted, if it was not dropped.
 
         :param beat_started: time just before that beat was sent.
         """
         with self._lock:
-            self._until = beat_started + self._length
-            self._epoch = epoch
-            self._reason = _NO_MEMBER
+            if self._epoch is not None:
+                self._until = beat_started + self._length
 
     def drop(self, reason: tuple[str, str] | None = None) -> None:
         """Withdraw the right immediately.
 
-        :param reason: message and hint of later errors, until :meth:`extend`.
+        :param reason: message and hint of later errors, until :meth:`open`.
         """
         with self._lock:
             self._until = float('-inf')
             self._epoch = None
             self._reason = reason or _NO_MEMBER
+
+    def close(self) -> None:
+        """Withdraw the right for ever: the process stops."""
+        with self._lock:
+            self._closed = True
+        self.drop()
 
     def reaches(self, beat_started: float) -> bool:
         """Tell whether an accepted beat would still grant the right.
@@ -85,8 +125,8 @@ class Fence:
         with self._lock:
             return self._until - self._clock()
 
-    def epoch(self) -> int:
-        """Return the epoch to write under.
+    def lease(self) -> Lease:
+        """Return the right as it is now.
 
         :raises FencedError: if there is no right to act at this moment.
         """
@@ -94,7 +134,14 @@ class Fence:
             if self._epoch is None or self._clock() >= self._until:
                 message, hint = self._reason
                 raise exceptions.FencedError(message, hint=hint)
-            return self._epoch
+            return Lease(self._epoch, self._until, self._term)
+
+    def epoch(self) -> int:
+        """Return the epoch to write under.
+
+        :raises FencedError: if there is no right to act at this moment.
+        """
+        return self.lease().epoch
 
     @property
     def may_act(self) -> bool:

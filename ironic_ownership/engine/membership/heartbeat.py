@@ -66,10 +66,14 @@ class Heartbeat:
 
         def run() -> None:
             work()
-            self._answered.set()
-            self._changed.set()
+            self.poll_soon()
 
         threading.Thread(target=run, name='records', daemon=True).start()
+
+    def poll_soon(self) -> None:
+        """Poll the members, and register if that is due. Any thread."""
+        self._answered.set()
+        self._changed.set()
 
     def stop(self) -> None:
         """Make :meth:`run` return soon. Any thread."""

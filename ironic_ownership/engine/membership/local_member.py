@@ -8,7 +8,6 @@ which process of a host is active; its other processes stand by.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable
 
 from oslo_log import log
@@ -19,11 +18,12 @@ from ironic_ownership.engine.membership.failure_detector import (
     Liveness,
 )
 from ironic_ownership.engine.membership.registration import (
-    Identity,
+    Active,
+    ForcedDown,
     Registration,
     Runner,
+    Standby,
     run_now,
-    standby_reason,
 )
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
@@ -53,9 +53,7 @@ class LocalMember:
         run_in_background: Runner = run_now,
     ) -> None:
         ports = context.ports
-        self._registration = Registration(
-            Identity(context.host, settings), ports.records, run_in_background
-        )
+        self._registration = Registration(context, settings, run_in_background)
         self._backend = ports.backend
         self._fence = context.fence
         self._conditions = context.conditions
@@ -74,20 +72,25 @@ class LocalMember:
         self._notified: model.View | None = None
         self._notify_wanted = False
         self._died = _NO_HOSTS
-        self._epoch_lost = threading.Event()
+        self._notified_epoch: int | None = None
         self.next_expiry: float | None = None
 
     @property
-    def is_standby(self) -> bool:
-        """True if another process of the host is active. Any thread."""
-        return (
-            self.epoch is None and self._registration.standby_for is not None
-        )
+    def is_idle(self) -> bool:
+        """True if the records do not let this process act. Any thread.
+
+        Another process of the host is active, or the service is forced down.
+        """
+        return isinstance(self._registration.state, Standby | ForcedDown)
 
     @property
     def epoch(self) -> int | None:
-        """The epoch that this process got last, if any. Any thread."""
-        return self._registration.epoch
+        """The epoch under which this process is active. Any thread.
+
+        As far as it knows; the fence has the right to act.
+        """
+        state = self._registration.state
+        return state.epoch if isinstance(state, Active) else None
 
     @property
     def awaits_records(self) -> bool:
@@ -111,11 +114,8 @@ class LocalMember:
     @property
     def wants_poll(self) -> bool:
         """True if a poll is due although the backend reported no change."""
-        return (
-            self.epoch is None
-            or self._epoch_lost.is_set()
-            or bool(self._detector.liveness.suspect)
-        )
+        registered = isinstance(self._registration.state, Active | ForcedDown)
+        return not registered or bool(self._detector.liveness.suspect)
 
     def liveness(self) -> Liveness:
         """Return which hosts are dead or suspected. Any thread."""
@@ -130,10 +130,13 @@ class LocalMember:
     def advertises(self, settings: model.MemberSettings) -> bool:
         """Tell whether these settings have reached all other members.
 
-        Those of a standby are on record once it is active. Any thread.
+        Those of an idle process are on record once it is active. Any thread.
         """
+        state = self._registration.state
         return self._joined_with == settings and (
-            self.is_standby or self._registration.registered_with == settings
+            state.settings == settings
+            if isinstance(state, Active)
+            else self.is_idle
         )
 
     def beat(self) -> None:
@@ -154,10 +157,19 @@ class LocalMember:
                 self._conditions.clear('register', 'registered in the records')
             self._conditions.clear('membership', 'member again')
 
-    def lose_epoch(self) -> None:
-        """Register again at the next poll: it was fenced. Any thread."""
-        self._fence.drop()
-        self._epoch_lost.set()
+    def check_epoch(self) -> bool:
+        """Read the own service row, and drop the fence if the right ended.
+
+        Any thread. If the records do not answer, nothing is concluded: no
+        write is accepted either.
+
+        :returns: whether this process has to register, or has stopped to act.
+        """
+        try:
+            return self._registration.check()
+        except exceptions.RecordsError as exc:
+            LOG.debug('the own service row cannot be read: %s', exc)
+            return False
 
     def leave(self, grace: float = 0.0) -> None:
         """Give up the right to act, the active role and the membership.
@@ -170,9 +182,7 @@ class LocalMember:
         self.is_member = False
         host = self._registration.identity.host
         # A process that resumed too late has nothing to give up.
-        if not self._epoch_lost.is_set() and self._fence.reaches(
-            self._beat_started
-        ):
+        if self._fence.reaches(self._beat_started):
             self._retire(host, grace)
         try:
             self._backend.leave()
@@ -202,8 +212,6 @@ class LocalMember:
             self._conditions.report('membership', f'membership lost: {exc}')
         except exceptions.BackendUnavailableError as exc:
             self._conditions.report(condition, f'{failed}: {exc}', exc)
-        except exceptions.FencedError:
-            self.lose_epoch()
         except exceptions.RecordsError as exc:
             self._conditions.report(
                 'register', f'registration failed: {exc}', exc
@@ -222,8 +230,7 @@ class LocalMember:
         for detector in (self._detector, self._siblings):
             detector.beat_accepted(started, ended)
         self._accepted, self._beat_started = True, started
-        if self.epoch is not None and not self._epoch_lost.is_set():
-            self._fence.extend(started, self.epoch)
+        self._registration.beat_accepted(started)
         settings = self._registration.identity.settings
         if self._joined_with != settings:
             self._backend.advertise(settings)
@@ -238,9 +245,8 @@ class LocalMember:
         LOG.info('%s joined as incarnation %s', own.host, own.incarnation)
 
     def _abandon(self) -> None:
-        self._fence.drop()
         self.is_member = self._accepted = False
-        self._registration.lose_epoch()
+        self._registration.membership_lost()
         self._beat_wanted = True  # join again immediately
 
     def _poll(self) -> None:
@@ -266,30 +272,12 @@ class LocalMember:
         self._notify(view)
 
     def _update_registration(self) -> None:
-        if self._epoch_lost.is_set():
-            self._fence.drop()
-            self._epoch_lost.clear()
-            self._registration.lose_epoch()
         siblings = self._siblings.liveness
-        may_live = siblings.present | siblings.suspect
-        host = self._registration.identity.host
-        before = self.epoch
-        self._registration.update(may_live)
-        if before is not None and self.epoch is None:
-            self._fence.drop()
-            self._registration.update(may_live)
-        if self.epoch is None:
-            active = self._registration.standby_for
-            if active is not None:
-                self._fence.drop(standby_reason(host, active))
-                self._conditions.report(
-                    'standby', f'{host} stands by for incarnation {active}'
-                )
-        elif self.epoch != before:
-            self._fence.extend(self._beat_started, self.epoch)
-            self._conditions.clear('standby', f'{host} is active now')
-            LOG.info('%s registered, epoch %s', host, self.epoch)
+        self._registration.update(siblings.present | siblings.suspect)
+        epoch = self.epoch
+        if epoch not in (None, self._notified_epoch):
             self._notify_wanted = True
+        self._notified_epoch = epoch
 
     def _notify(self, view: model.View) -> None:
         if self._detector.wants_beat:

@@ -3,24 +3,29 @@
 The records may be slow or down while the membership works, and the other way
 round. So requests to the records run in the background, and their results are
 taken when they are there. The heartbeat never waits for them.
+
+The state and the fence change together, under one lock: the fence is open
+only while the state is :class:`Active`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 import uuid
 from collections.abc import Callable
 from concurrent import futures
 
+from oslo_log import log
+
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.records import Records
+from ironic_ownership.engine.membership.service_context import ServiceContext
+
+LOG = log.getLogger(__name__)
 
 Runner = Callable[[Callable[[], None]], None]
 """Runs a function, now or in another thread."""
-
-_Result = Callable[[], None] | None
-"""Applies the result of a request, in the heartbeat's thread."""
 
 
 def run_now(work: Callable[[], None]) -> None:
@@ -42,62 +47,139 @@ class Identity:
     )
 
 
-@dataclasses.dataclass(eq=False)
-class Registration:
-    """The role of this process for its host: active, standby or unknown.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Unregistered:
+    """No epoch: the process requests one."""
 
-    Threading: the heartbeat's thread; attributes may be read by any.
 
-    :ivar identity: registered by the next request.
-    :ivar epoch: under which this process is active, as far as it knows.
-    :ivar standby_for: incarnation of the process that is active instead.
-    :ivar registered_with: the settings on record.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Active:
+    """The active process of its host.
+
+    :param settings: the settings on record.
     """
 
-    identity: Identity
-    records: Records
-    run_in_background: Runner = run_now
-    epoch: int | None = None
-    standby_for: str | None = None
-    registered_with: model.MemberSettings | None = None
+    epoch: int
+    settings: model.MemberSettings
 
-    def __post_init__(self) -> None:
-        self._losses = 0
-        self._request: tuple[futures.Future[_Result], int] | None = None
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Standby:
+    """Another process of the host is active, and perhaps alive.
+
+    :param active: its incarnation.
+    """
+
+    active: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ForcedDown:
+    """An operator keeps all processes of the host from registering."""
+
+
+State = Unregistered | Active | Standby | ForcedDown
+"""A request that was sent in one state says nothing about a later one."""
+
+_Result = State | None
+"""The next state; ``None`` to stay in this one."""
+
+
+class Registration:
+    """The role of this process for its host.
+
+    Threading: the heartbeat's thread, except where a method says otherwise.
+
+    :ivar identity: registered by the next request. Any thread.
+    """
+
+    def __init__(
+        self,
+        context: ServiceContext,
+        settings: model.MemberSettings,
+        run_in_background: Runner = run_now,
+    ) -> None:
+        self.identity = Identity(context.host, settings)
+        self.run_in_background = run_in_background
+        self._host = context.host
+        self._records = context.ports.records
+        self._fence = context.fence
+        self._conditions = context.conditions
+        self._lock = threading.Lock()
+        self._state: State = Unregistered()
+        self._beat_started = float('-inf')
+        self._request: tuple[futures.Future[_Result], State] | None = None
+
+    @property
+    def state(self) -> State:
+        """The state of this moment. Any thread."""
+        return self._state
 
     @property
     def is_pending(self) -> bool:
         """True while a request to the records is under way."""
         return self._request is not None
 
-    def lose_epoch(self) -> None:
+    def beat_accepted(self, started: float) -> None:
+        """Extend the right to act, if there is one."""
+        with self._lock:
+            self._beat_started = started
+            self._fence.extend(started)
+
+    def membership_lost(self) -> None:
         """Drop the epoch, and ignore the result of a pending request."""
-        self.epoch = None
-        self._losses += 1
+        with self._lock:
+            self._fence.drop()
+            if isinstance(self._state, Active | Unregistered):
+                self._state = Unregistered()
+            else:
+                self._state = dataclasses.replace(self._state)
 
     def update(self, siblings: frozenset[str]) -> None:
         """Send the next request if one is needed; apply a result.
 
         :param siblings: other incarnations of the host that may be alive.
-        :raises FencedError: if the epoch is no longer the current one.
         :raises RecordsError: if the records do not answer.
         """
         if self._request is None:
-            work = self._next_request(siblings)
+            state = self._state
+            work = self._next_request(state, siblings)
             if work is None:
                 return
-            self._request = futures.Future(), self._losses
+            self._request = futures.Future(), state
             self.run_in_background(
                 functools.partial(_answer, self._request[0], work)
             )
-        answer, losses = self._request
-        if not answer.done():
-            return
-        self._request = None
-        if losses == self._losses:
-            result = answer.result()
-            if result is not None:
-                result()
+        answer, state = self._request
+        if answer.done():
+            self._request = None
+            found = answer.result()
+            if found is not None:
+                self._become(found, instead_of=state)
+
+    def check(self) -> bool:
+        """Read the own service row, and follow it. Any thread. One query.
+
+        A right that has ended is dropped at once, without waiting for the
+        heartbeat's thread.
+
+        :returns: whether the state changed.
+        :raises RecordsError: if the records do not answer.
+        """
+        state = self._state
+        if not isinstance(state, Active | ForcedDown):
+            return False  # the next registration reads the row
+        row = self._records.service(self._host)
+        if row is not None and row.forced_down:
+            if isinstance(state, ForcedDown):
+                return False
+            return self._become(ForcedDown(), instead_of=state)
+        if isinstance(state, ForcedDown):
+            return self._become(Unregistered(), instead_of=state)
+        loss = _loss(row, state.epoch, self.identity.incarnation)
+        return loss is not None and self._become(
+            Unregistered(), instead_of=state, loss=loss
+        )
 
     def retire(self, grace: float) -> None:
         """Give up the active role, if this process has it.
@@ -105,55 +187,82 @@ class Registration:
         :param grace: seconds for which the service is expected back.
         :raises RecordsError: if that could not be written.
         """
-        epoch, self.epoch = self.epoch, None
-        if epoch is not None:
-            self.records.retire(self.identity.host, epoch, grace=grace)
+        with self._lock:
+            state, self._state = self._state, Unregistered()
+            self._fence.drop()
+        if isinstance(state, Active):
+            self._records.retire(self._host, state.epoch, grace=grace)
 
     def _next_request(
-        self, siblings: frozenset[str]
+        self, state: State, siblings: frozenset[str]
     ) -> Callable[[], _Result] | None:
-        if self.epoch is None:
-            return functools.partial(self._register, self.identity, siblings)
-        if self.registered_with != self.identity.settings:
-            return functools.partial(
-                self._advertise, self.epoch, self.identity
-            )
-        if siblings:
-            return functools.partial(self._check_epoch, self.epoch)
+        identity = self.identity
+        if isinstance(state, Unregistered | Standby):
+            return functools.partial(self._register, identity, siblings)
+        if isinstance(state, Active) and state.settings != identity.settings:
+            return functools.partial(self._advertise, state.epoch, identity)
         return None
 
     def _register(
         self, identity: Identity, siblings: frozenset[str]
     ) -> _Result:
         try:
-            epoch = self.records.register(
+            epoch = self._records.register(
                 identity.host,
                 identity.settings,
                 incarnation=identity.incarnation,
                 alive=siblings,
             )
         except exceptions.StandbyError as exc:
-            return functools.partial(self._stand_by, exc.active)
-        return functools.partial(self._activate, epoch, identity.settings)
-
-    def _stand_by(self, active: str) -> None:
-        self.standby_for = active
-
-    def _activate(self, epoch: int, settings: model.MemberSettings) -> None:
-        self.epoch, self.registered_with = epoch, settings
-        self.standby_for = None
+            return Standby(exc.active)
+        except exceptions.FencedError:
+            return ForcedDown()
+        return Active(epoch, identity.settings)
 
     def _advertise(self, epoch: int, identity: Identity) -> _Result:
-        self.records.advertise(identity.host, epoch, identity.settings)
-        return functools.partial(self._activate, epoch, identity.settings)
+        try:
+            self._records.advertise(identity.host, epoch, identity.settings)
+        except exceptions.FencedError:
+            self.check()
+            return None
+        return Active(epoch, identity.settings)
 
-    def _check_epoch(self, epoch: int) -> _Result:
-        rows = self.records.services()
-        row = next((r for r in rows if r.host == self.identity.host), None)
-        superseded = row is None or (
-            not row.forced_down and (row.fenced or row.epoch != epoch)
+    def _become(
+        self, new: State, *, instead_of: State, loss: str = ''
+    ) -> bool:
+        with self._lock:
+            if self._state is not instead_of:
+                return False
+            self._state = new
+            if isinstance(new, Active):
+                self._fence.open(self._beat_started, new.epoch)
+            else:
+                self._fence.drop(_reason(self._host, new, loss))
+        self._report(instead_of, new, loss)
+        return True
+
+    def _report(self, old: State, new: State, loss: str) -> None:
+        host, conditions = self._host, self._conditions
+        if isinstance(new, ForcedDown):
+            conditions.report(
+                'forced_down',
+                f'service {host} is forced down: it changes nothing until an '
+                f'operator runs "ironic-ownership service set {host} --up"',
+            )
+            return
+        conditions.clear(
+            'forced_down', f'service {host} is no longer forced down'
         )
-        return self.lose_epoch if superseded else None
+        if isinstance(new, Standby):
+            conditions.report(
+                'standby', f'{host} stands by for incarnation {new.active}'
+            )
+        elif isinstance(new, Active):
+            conditions.clear('standby', f'{host} is active now')
+            if not isinstance(old, Active):
+                LOG.info('%s registered, epoch %s', host, new.epoch)
+        elif loss:
+            LOG.warning('%s may not act under its epoch: %s', host, loss)
 
 
 def _answer(
@@ -165,10 +274,33 @@ def _answer(
         answer.set_exception(exc)
 
 
-def standby_reason(host: str, active: str) -> tuple[str, str]:
-    """Return the reason why a standby may not act, and a hint."""
-    hint = (
-        'It acts when that process ends, or hands over: ironic-ownership '
-        f'service failover {host}'
-    )
-    return f'this process stands by for incarnation {active} of {host}', hint
+def _loss(
+    row: model.Service | None, epoch: int, incarnation: str
+) -> str | None:
+    """Return why the row ends the right of an epoch, if it does."""
+    if row is None:
+        return 'its service was deleted'
+    if row.epoch == epoch and not row.fenced:
+        return None
+    if row.incarnation not in (None, incarnation):
+        return f'its role was given to incarnation {row.incarnation}'
+    if row.fenced:
+        return 'another service or an operator has fenced it'
+    return f'its epoch was {epoch}, the current one is {row.epoch}'
+
+
+def _reason(host: str, state: State, loss: str) -> tuple[str, str] | None:
+    """Return the message and the hint of a fence that is closed."""
+    if isinstance(state, ForcedDown):
+        hint = f'Run "ironic-ownership service set {host} --up" once nothing '
+        return f'{host} is forced down', f'{hint}else acts on its nodes'
+    if isinstance(state, Standby):
+        hint = 'It acts when that process ends, or hands over: '
+        return (
+            f'this process stands by for incarnation {state.active} of {host}',
+            f'{hint}ironic-ownership service failover {host}',
+        )
+    if loss:
+        hint = 'It acts again after it has registered again'
+        return f'{host} may not act: {loss}', hint
+    return None

@@ -282,14 +282,6 @@ class MoveContract(records.RecordsContract):
         self.register('host1')
         self.assert_refused_node(nodes[1], 'source_stopped')
 
-    def test_source_that_is_forced_down_may_register_meanwhile(self) -> None:
-        self.set_service('host1', forced_down=True)
-        node = self.seen(1)
-        self.register('host1')
-        (result,) = self.move(node)
-        self.assertEqual(MOVED, result.state)
-        self.assertTrue(self.service('host1').fenced)
-
     def test_source_whose_epoch_the_move_raised_is_moved_on(self) -> None:
         nodes = [self.seen(1), self.seen(2)]
         request_id = self.planned(*nodes)

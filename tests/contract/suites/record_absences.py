@@ -76,15 +76,6 @@ class AbsenceContract(records.RecordsContract):
             self.records.retire('host2', 1, grace=GRACE)
         self.assertEqual(before, self.state())
 
-    def test_process_of_a_forced_down_service_can_retire(self) -> None:
-        self.register('host1')
-        self.records.set_service('host1', actor='alice', forced_down=True)
-        epoch = self.records.register(
-            'host1', records.SETTINGS, incarnation='one'
-        )
-        self.records.retire('host1', epoch, grace=0)
-        self.assertIsNone(self.service('host1').incarnation)
-
     def test_retired_service_is_away_until_its_grace_ends(self) -> None:
         self.retired()
         self.assertTrue(self.service('host1').away)

@@ -104,13 +104,14 @@ class OperatorContract(records.RecordsContract):
                 self.records.apply('host1', its, [records.claim(2)])
         self.assertIsNone(self.find(2))
 
-    def test_registering_again_does_not_help_while_forced_down(self) -> None:
+    def test_forced_down_service_cannot_register(self) -> None:
         self.register('host1')
         self.set_service('host1', forced_down=True)
-        again = self.register('host1')
-        with self.assertRaises(exceptions.FencedError):
-            self.records.apply('host1', again, [records.claim(1)])
-        self.assertTrue(self.service('host1').fenced)
+        before = self.state()
+        with self.assertRaises(exceptions.FencedError) as caught:
+            self.register('host1')
+        self.assertIn('host1 is forced down', str(caught.exception))
+        self.assertEqual(before, self.state())
 
     def test_taking_it_back_leaves_the_fence_until_it_registers(self) -> None:
         old = self.register('host1')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.records import Outcome
+from ironic_ownership.contracts.records import Forget, Outcome
 from tests.contract.suites import records
 
 
@@ -15,6 +15,44 @@ class ServiceContract(records.RecordsContract):
             self.register(host)
         hosts = [s.host for s in self.records.services()]
         self.assertEqual(['host1', 'host10', 'host2'], hosts)
+
+    def test_one_service_is_read_by_its_name(self) -> None:
+        self.register('host1')
+        self.register('host10')
+        self.assertEqual(self.service('host1'), self.records.service('host1'))
+        self.assertIsNone(self.records.service('host2'))
+
+    def test_service_and_node_are_read_together(self) -> None:
+        epoch = self.register('host1')
+        self.register('host2')
+        node = records.node(1, instance_uuid='i', shard='a')
+        self.assert_applied(
+            'host1',
+            epoch,
+            records.claim(1, instance_uuid='i', shard='a'),
+            records.claim(2),
+        )
+        for host in ('host1', 'host2'):
+            self.assertEqual(
+                (self.service(host), self.find(1)),
+                self.records.service_and_node(host, node.uuid),
+            )
+        self.assertEqual(
+            (self.service('host2'), None),
+            self.records.service_and_node('host2', records.uuid(3)),
+        )
+        self.assertEqual(
+            (None, None), self.records.service_and_node('host3', node.uuid)
+        )
+
+    def test_deleted_record_is_not_read_with_the_service(self) -> None:
+        epoch = self.register('host1')
+        self.assert_applied('host1', epoch, records.claim(1))
+        self.assert_applied('host1', epoch, Forget(records.uuid(1)))
+        self.assertEqual(
+            (self.service('host1'), None),
+            self.records.service_and_node('host1', records.uuid(1)),
+        )
 
     def test_each_registration_raises_the_epoch(self) -> None:
         epochs = [self.register('host1') for _ in range(3)]
@@ -127,6 +165,7 @@ class ServiceContract(records.RecordsContract):
         epochs.append(self.service('host1').epoch)
         self.records.set_service('host1', actor='alice', forced_down=True)
         epochs.append(self.service('host1').epoch)
+        self.records.set_service('host1', actor='alice', forced_down=False)
         epochs.append(self.register('host1'))
         self.records.delete_service('host1', actor='alice')
         epochs.append(self.register('host1'))

@@ -153,14 +153,13 @@ class TestRows(sqlite.SqliteCase):
     def test_registration_keeps_the_settings_of_the_operator(self) -> None:
         sqlite.run_sql(
             self.database,
-            'UPDATE services SET disabled=1, forced_down=1, '
-            "disabled_reason='why'",
+            "UPDATE services SET disabled=1, disabled_reason='why'",
         )
         self.records.register('host1', model.MemberSettings())
         (service,) = self.records.services()
         self.assertEqual(
-            (True, True, 'why'),
-            (service.disabled, service.forced_down, service.disabled_reason),
+            (True, 'why'),
+            (service.disabled, service.disabled_reason),
         )
 
     def test_claim_from_a_deleted_service_needs_no_epoch(self) -> None:

@@ -137,8 +137,9 @@ class Service:
     def beat(self) -> None:
         """Beat, and immediately again if that decides about a death.
 
-        The heartbeat loop does the same.
+        The heartbeat loop does the same, and another thread polls the row.
         """
+        self.member.check_epoch()
         self.member.beat()
         if self.member.wants_beat:
             self.member.beat()

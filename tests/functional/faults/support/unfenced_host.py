@@ -23,17 +23,18 @@ IGNORED = 'ignored'
 
 
 def _break_fence() -> None:
-    extend = fence.Fence.extend
+    open_fence = fence.Fence.open
 
-    def extend_forever(
+    def open_forever(
         self: fence.Fence, beat_started: float, epoch: int
     ) -> None:
         if not self.may_act:
-            extend(self, beat_started + 1e9, epoch)
+            open_fence(self, beat_started + 1e9, epoch)
 
-    _replace(fence.Fence, 'extend', extend_forever)
+    _replace(fence.Fence, 'open', open_forever)
+    _replace(fence.Fence, 'extend', _nothing)
     _replace(fence.Fence, 'drop', _nothing)
-    _replace(local_member.LocalMember, 'lose_epoch', _nothing)
+    _replace(local_member.LocalMember, 'check_epoch', _nothing)
     _freeze_view()
 
 

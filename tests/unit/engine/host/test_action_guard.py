@@ -5,6 +5,7 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import action_guard
 from tests.unit.engine import service, world
 
+LONGEST = 5.0
 SHARD_A = world.runs(shard_key='a', conductor_group='g')
 
 
@@ -25,7 +26,7 @@ class TestGuard(service.ServiceCase):
         self, host: service.Service, settings: model.MemberSettings
     ) -> action_guard.Guard:
         policies = world.interpret(settings) or policy_set.PolicySet()
-        return action_guard.Guard(host.context, policies)
+        return action_guard.Guard(host.context, policies, longest=LONGEST)
 
     def refuse(
         self, error: type[exceptions.OwnershipError], *words: str
@@ -38,7 +39,7 @@ class TestGuard(service.ServiceCase):
 
     def test_own_node_in_scope_passes_as_ironic_has_it_now(self) -> None:
         self.place(1, name='renamed')
-        self.assertEqual('renamed', self.guard.check(world.uuid(1)).name)
+        self.assertEqual('renamed', self.guard.check(world.uuid(1)).node.name)
 
     def test_look_up_is_by_uuid_alone_and_lists_nothing(self) -> None:
         self.guard.check(world.uuid(1))
@@ -61,13 +62,15 @@ class TestGuard(service.ServiceCase):
 
     def test_deployed_node_that_left_the_scope_passes(self) -> None:
         self.place(1, shard='b', instance_uuid='i')
-        self.assertEqual('i', self.guard.check(world.uuid(1)).instance_uuid)
+        self.assertEqual(
+            'i', self.guard.check(world.uuid(1)).node.instance_uuid
+        )
 
     def test_instance_on_record_counts_until_it_is_closed(self) -> None:
         self.place(1, instance_uuid='i')
         self.host.refresh()
         self.place(1, shard='b')
-        self.assertIsNone(self.guard.check(world.uuid(1)).instance_uuid)
+        self.assertIsNone(self.guard.check(world.uuid(1)).node.instance_uuid)
 
     def test_node_of_another_service_is_refused_and_it_is_named(self) -> None:
         self.operator("UPDATE compute_nodes SET host = 'host2'")
@@ -165,7 +168,6 @@ class TestGuard(service.ServiceCase):
         self.refuse(exceptions.FencedError, 'forced down')
         self.records.set_service('host1', actor='x', forced_down=False)
         self.refuse(exceptions.FencedError, 'was fenced')
-        self.host.member.lose_epoch()
         self.host.beat()
         self.guard.check(world.uuid(1))
 

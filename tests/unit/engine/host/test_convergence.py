@@ -163,7 +163,7 @@ class Story:
         try:
             report = process.service.refresh()
         except exceptions.FencedError:
-            process.service.member.lose_epoch()
+            process.service.member.check_epoch()
             return 1
         except exceptions.BackendUnavailableError:
             return 1

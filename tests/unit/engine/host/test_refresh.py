@@ -306,8 +306,9 @@ class TestFence(service.ServiceCase):
         before = self.state()
         with self.assertLogs(service.LOGGER, 'INFO') as logs:
             for _ in range(3):
+                with self.assertRaises(exceptions.FencedError):
+                    self.host.refresh()
                 self.host.beat()
-                self.host.refresh()
         self.assertEqual(1, len(logs.records))
         self.assertEqual(before, self.state())
 
@@ -315,12 +316,10 @@ class TestFence(service.ServiceCase):
         self.host.refresh()
         owners = self.owners()
         self.records.set_service('host1', actor='x', forced_down=True)
-        self.host.refresh()
+        self.host.beat()
         self.records.set_service('host1', actor='x', forced_down=False)
-        # Nothing is to be written, and it has to notice all the same.
         with self.assertRaises(exceptions.FencedError):
             self.host.refresh()
-        self.host.member.lose_epoch()
         self.host.beat()
         self.host.refresh()
         self.assertFalse(self.records.services()[0].fenced)
@@ -332,7 +331,6 @@ class TestFence(service.ServiceCase):
         self.records.delete_service('host1', actor='x')
         with self.assertRaises(exceptions.FencedError):
             self.host.refresh()
-        self.host.member.lose_epoch()
         self.host.beat()
         self.host.refresh()
         self.assertEqual(5, len(self.owners()))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import Report
 from ironic_ownership.engine.host import refresh_result
 from tests.contract.suites import placement
@@ -59,7 +60,8 @@ class TestReporter(service.ServiceCase):
         self.assertTrue(self.host.refresh().mass_loss)
         self.ironic.put(*(world.node(n, shard='a') for n in range(1, 6)))
         self.operator('UPDATE services SET forced_down = 1')
-        self.host.refresh()
+        with self.assertRaises(exceptions.FencedError):
+            self.host.refresh()
         self.assertEqual(1, len(self.reporter.received))
 
     def test_provider_is_withdrawn_before_it_is_deleted(self) -> None:

@@ -48,7 +48,9 @@ class ReloadCase(service.ServiceCase):
         self.host.refresh()
         self.loop = Loop()
         current = service.tuning_of(A)
-        self.guard = action_guard.Guard(self.host.context, current.policies)
+        self.guard = action_guard.Guard(
+            self.host.context, current.policies, longest=5.0
+        )
         self.reload = reload.Reload(
             self.loop,
             self.host.member,

@@ -47,7 +47,7 @@ class TestSelfReport(unittest.TestCase):
 
     def register(self) -> None:
         epoch = self.records.register('host1', model.MemberSettings())
-        self.fence.extend(self.clock(), epoch)
+        self.fence.open(self.clock(), epoch)
 
     def stored(self) -> str | None:
         (row,) = self.records.services()

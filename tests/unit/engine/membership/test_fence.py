@@ -29,7 +29,7 @@ class TestFence(unittest.TestCase):
     def test_right_lasts_until_start_of_the_beat_ttl_less_margin(
         self,
     ) -> None:
-        self.fence.extend(self.clock(), 3)
+        self.fence.open(self.clock(), 3)
         self.clock.elapse(TTL - MARGIN - 0.001)
         self.assertEqual(3, self.fence.epoch())
         self.assertTrue(self.fence.may_act)
@@ -39,24 +39,24 @@ class TestFence(unittest.TestCase):
     def test_late_answer_does_not_count_from_its_end(self) -> None:
         started = self.clock()
         self.clock.elapse(15)
-        self.fence.extend(started, 3)
+        self.fence.open(started, 3)
         self.clock.elapse(4)
         self.assert_fenced()
 
     def test_answer_that_comes_too_late_gives_no_right_at_all(self) -> None:
         started = self.clock()
         self.clock.elapse(TTL)
-        self.fence.extend(started, 3)
+        self.fence.open(started, 3)
         self.assert_fenced()
 
     def test_dropped_right_ends_immediately(self) -> None:
-        self.fence.extend(self.clock(), 3)
+        self.fence.open(self.clock(), 3)
         self.fence.drop()
         self.assert_fenced()
 
     def test_right_is_bound_to_the_epoch_of_the_last_beat(self) -> None:
-        self.fence.extend(self.clock(), 3)
-        self.fence.extend(self.clock(), 4)
+        self.fence.open(self.clock(), 3)
+        self.fence.open(self.clock(), 4)
         self.assertEqual(4, self.fence.epoch())
 
     @given(
@@ -69,7 +69,7 @@ class TestFence(unittest.TestCase):
             self.clock.elapse(pause)
             started = self.clock()
             self.clock.elapse(duration)
-            self.fence.extend(started, 1)
+            self.fence.open(started, 1)
             dead_at = started + TTL
             if self.clock() >= dead_at:
                 self.assertFalse(self.fence.may_act)

@@ -42,7 +42,7 @@ class FakeMember:
         self.beats.append(started - 1000)
         self.wants_beat = False
         self.clock.elapse(self.beat_takes)
-        self.fence.extend(started, 1)
+        self.fence.open(started, 1)
         self._poll()
 
     def poll(self) -> None:

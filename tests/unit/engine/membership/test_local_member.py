@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable
+from unittest import mock
 from unittest.mock import ANY
 
 from ironic_ownership.backends import memory
@@ -24,7 +25,7 @@ class FakeRecords:
         self.epoch = 0
         self.settings: model.MemberSettings | None = None
         self.active: str | None = None
-        self.forced_down = False
+        self.forced_down = self.fenced = self.deleted = False
         self.retired: list[float] = []
         self.requested = 0
         self.fail_with: Exception | None = None
@@ -32,9 +33,12 @@ class FakeRecords:
     def register(self, host, settings, *, incarnation, alive) -> int:
         if self.fail_with is not None:
             raise self.fail_with
+        if self.forced_down:
+            raise exceptions.FencedError('forced down')
         if self.active in alive and self.active != incarnation:
             raise exceptions.StandbyError(host, self.active)
         self.epoch += 1
+        self.fenced = self.deleted = False
         self.active = incarnation
         self.settings = settings
         return self.epoch
@@ -42,6 +46,8 @@ class FakeRecords:
     def advertise(self, host, epoch, settings) -> None:
         if self.fail_with is not None:
             raise self.fail_with
+        if self.forced_down or self.fenced or epoch != self.epoch:
+            raise exceptions.FencedError('another epoch')
         self.settings = settings
 
     def retire(self, host, epoch, *, grace) -> None:
@@ -57,17 +63,19 @@ class FakeRecords:
         self.epoch += 1
         self.active = incarnation
 
-    def services(self) -> list[model.Service]:
+    def service(self, host: str) -> model.Service | None:
         self.requested += 1
-        return [
-            model.Service(
-                'host1',
-                self.epoch,
-                forced_down=self.forced_down,
-                fenced=self.forced_down,
-                incarnation=self.active,
-            )
-        ]
+        if self.fail_with is not None:
+            raise self.fail_with
+        if self.deleted:
+            return None
+        return model.Service(
+            host,
+            self.epoch,
+            forced_down=self.forced_down,
+            fenced=self.fenced or self.forced_down,
+            incarnation=self.active,
+        )
 
 
 class MemberCase(unittest.TestCase):
@@ -231,7 +239,8 @@ class TestLocalMember(MemberCase):
     ) -> None:
         self.member.beat()
         before = self.incarnation()
-        self.member.lose_epoch()
+        self.records.fenced = True
+        self.assertTrue(self.member.check_epoch())
         self.assertFalse(self.fence.may_act)
         self.member.beat()
         self.assertEqual(2, self.fence.epoch())
@@ -243,7 +252,8 @@ class TestLocalMember(MemberCase):
         self,
     ) -> None:
         self.member.beat()
-        self.member.lose_epoch()
+        self.records.fenced = True
+        self.member.check_epoch()
         self.records.fail_with = exceptions.RecordsUnavailableError('down')
         self.member.beat()
         self.assertFalse(self.fence.may_act)
@@ -330,10 +340,9 @@ class TestLocalMember(MemberCase):
     def test_fenced_process_registers_with_the_changed_settings(self) -> None:
         self.member.beat()
         self.member.change_settings(world.RING)
-        self.records.fail_with = exceptions.FencedError('fenced')
+        self.records.fenced = True
         self.member.beat()
         self.assertFalse(self.fence.may_act)
-        self.records.fail_with = None
         self.member.beat()
         self.assertEqual(2, self.fence.epoch())
         self.assertEqual(world.RING, self.records.settings)
@@ -424,7 +433,7 @@ class TestStandby(MemberCase):
                 self.member.beat()
         self.assertEqual(1, len(logs.records))
         self.assertIn('first', logs.output[0])
-        self.assertTrue(self.member.is_standby)
+        self.assertTrue(self.member.is_idle)
 
     def test_second_process_of_a_host_stands_by_and_logs_it(self) -> None:
         self.stand_by()
@@ -440,11 +449,11 @@ class TestStandby(MemberCase):
         changes = self.changes
         self.store.rows.pop(('host1', 'first'))
         self.member.poll()
-        self.assertTrue(self.member.is_standby)
+        self.assertTrue(self.member.is_idle)
         self.assertTrue(self.member.wants_beat)
         self.clock.elapse(0.1)
         self.member.beat()
-        self.assertFalse(self.member.is_standby)
+        self.assertFalse(self.member.is_idle)
         self.assertEqual(2, self.fence.epoch())
         # The first one went, and this one became active.
         self.assertEqual(changes + 2, self.changes)
@@ -464,7 +473,7 @@ class TestStandby(MemberCase):
         self.store.rows.clear()
         self.member.poll()
         self.member.beat()
-        self.assertTrue(self.member.is_standby)
+        self.assertTrue(self.member.is_idle)
         self.assertEqual('first', self.records.active)
 
     def test_right_of_the_new_one_counts_from_its_last_beat(self) -> None:
@@ -484,7 +493,7 @@ class TestStandby(MemberCase):
         third.beat()
         self.records.fail_over(self.member._registration.identity.incarnation)
         third.poll()
-        self.assertTrue(third.is_standby)
+        self.assertTrue(third.is_idle)
         self.member.poll()
         self.assertEqual(3, self.fence.epoch())
 
@@ -499,9 +508,10 @@ class TestStandby(MemberCase):
         for _ in range(5):
             self.clock.elapse(1)
             self.active.beat()
+            self.member.check_epoch()
             self.member.poll()
             self.member.beat()
-            self.assertTrue(self.member.is_standby)
+            self.assertTrue(self.member.is_idle)
             self.assertFalse(self.fence.may_act)
         self.assertEqual('first', self.records.active)
 
@@ -515,9 +525,9 @@ class TestStandby(MemberCase):
             self.member.poll()
             self.clock.elapse(0.1)
             self.member.beat()
-        self.member.lose_epoch()
+        self.member.check_epoch()
         self.member.poll()
-        self.assertFalse(self.member.is_standby)
+        self.assertFalse(self.member.is_idle)
         self.assertTrue(self.fence.may_act)
 
     def test_active_one_that_is_alone_asks_the_records_for_nothing(
@@ -530,17 +540,165 @@ class TestStandby(MemberCase):
             self.member.beat()
         self.assertEqual(0, self.records.requested)
 
-    def test_forced_down_active_one_is_not_registered_again_and_again(
-        self,
-    ) -> None:
-        self.records.active = None
+
+class TestEndOfRight(MemberCase):
+    """The own row says that the right has ended; nothing was written."""
+
+    def setUp(self) -> None:
+        super().setUp()
         self.member.beat()
+
+    def force_down(self) -> None:
         self.records.forced_down = True
         self.records.epoch += 1
+
+    def assert_ended(self, *words: str) -> None:
+        with self.assertLogs(LOGGER, 'WARNING') as logs:
+            self.assertTrue(self.member.check_epoch())
+        with self.assertRaises(exceptions.FencedError) as caught:
+            self.fence.epoch()
+        (line,) = logs.output
+        for word in words:
+            self.assertIn(word, line)
+            self.assertIn(word, str(caught.exception))
+
+    def test_valid_row_changes_nothing(self) -> None:
+        self.assertFalse(self.member.check_epoch())
+        self.assertEqual(1, self.fence.epoch())
+        self.assertEqual(1, self.records.requested)
+
+    def test_fence_of_another_service_is_named(self) -> None:
+        self.records.epoch, self.records.fenced = 2, True
+        self.assert_ended('another service or an operator has fenced it')
+
+    def test_fail_over_is_named(self) -> None:
+        self.records.fail_over('other')
+        self.assert_ended('given to incarnation other')
+
+    def test_registration_of_another_process_is_named(self) -> None:
+        self.records.register('host1', world.ALL, incarnation='o', alive=())
+        self.assert_ended('given to incarnation o')
+
+    def test_deletion_is_named(self) -> None:
+        self.records.deleted = True
+        self.assert_ended('was deleted')
+
+    def test_forced_down_service_is_named(self) -> None:
+        self.force_down()
+        self.assert_ended('is forced down')
+
+    def test_beat_under_way_does_not_open_the_fence_again(self) -> None:
+        beat = self.backend.beat
+
+        def meanwhile() -> None:
+            beat()
+            self.records.fenced = True
+            self.member.check_epoch()
+
+        self.backend.beat = meanwhile
+        with mock.patch.object(self.member, 'poll'):
+            self.member.beat()
+            self.assertFalse(self.fence.may_act)
+            self.backend.beat = beat
+            self.member.beat()
+        self.assertFalse(self.fence.may_act)
+        self.member.beat()
+        self.assertEqual(2, self.fence.epoch())
+
+    def test_store_of_the_members_is_not_needed(self) -> None:
+        self.store.available = False
+        self.force_down()
+        self.assert_ended('is forced down')
+
+    def test_records_that_do_not_answer_end_nothing(self) -> None:
+        self.records.fail_with = exceptions.RecordsUnavailableError('down')
+        self.assertFalse(self.member.check_epoch())
+        self.assertEqual(1, self.fence.epoch())
+
+    def test_forced_down_one_stays_a_member_and_does_not_register(
+        self,
+    ) -> None:
+        self.force_down()
+        before = self.records.epoch
+        with self.assertLogs(LOGGER, 'WARNING') as logs:
+            for _ in range(5):
+                self.clock.elapse(5)
+                self.member.check_epoch()
+                self.member.beat()
+                self.member.poll()
+        self.assertEqual(1, len(logs.records))
+        self.assertEqual(before, self.records.epoch)
+        self.assertTrue(self.member.is_idle)
+        self.assertEqual({'host1'}, self.backend.view().hosts)
+        self.assertIn('forced_down', self.conditions.standing)
+
+    def test_it_registers_once_when_that_is_taken_back(self) -> None:
+        self.force_down()
+        self.member.check_epoch()
+        self.records.forced_down, self.records.fenced = False, True
+        before, changes = self.records.epoch, self.changes
+        for _ in range(3):
+            self.member.check_epoch()
+            self.member.poll()
+        self.assertEqual(before + 1, self.fence.epoch())
+        self.assertEqual(changes + 1, self.changes)
+        self.assertEqual({}, self.conditions.standing)
+
+    def test_settings_changed_meanwhile_are_advertised_and_stored_then(
+        self,
+    ) -> None:
+        self.force_down()
+        self.member.check_epoch()
+        self.member.change_settings(world.RING)
         before = self.records.epoch
         for _ in range(3):
-            self.member.poll()
+            self.member.check_epoch()
+            self.member.beat()
         self.assertEqual(before, self.records.epoch)
+        self.assertEqual(world.RING, self.backend.view().get('host1').settings)
+        self.assertTrue(self.member.advertises(world.RING))
+        self.assertEqual(world.ALL, self.records.settings)
+        self.records.forced_down = False
+        self.member.check_epoch()
+        self.member.beat()
+        self.assertEqual(world.RING, self.records.settings)
+        self.assertTrue(self.member.advertises(world.RING))
+
+    def test_settings_that_are_refused_reveal_the_end(self) -> None:
+        self.force_down()
+        before = self.records.epoch
+        self.member.change_settings(world.RING)
+        for _ in range(5):
+            self.member.beat()
+        self.assertEqual(before, self.records.epoch)
+        self.assertFalse(self.fence.may_act)
+
+    def test_process_that_starts_forced_down_waits_as_well(self) -> None:
+        self.force_down()
+        self.member.leave()
+        fence = Fence(TTL, MARGIN, self.clock)
+        later = self.build('host1', self.build_backend(), fence)
+        before = self.records.epoch
+        for _ in range(3):
+            later.beat()
+            later.check_epoch()
+        self.assertEqual(before, self.records.epoch)
+        self.assertTrue(later.is_idle)
+        self.records.forced_down = False
+        later.check_epoch()
+        later.beat()
+        self.assertEqual(before + 1, fence.epoch())
+
+    def test_membership_that_is_lost_meanwhile_registers_nothing(self) -> None:
+        self.force_down()
+        self.member.check_epoch()
+        before = self.records.epoch
+        self.store.rows.clear()
+        for _ in range(3):
+            self.member.beat()
+            self.member.check_epoch()
+        self.assertEqual(before, self.records.epoch)
+        self.assertTrue(self.member.is_idle)
 
 
 class TestSlowRecords(MemberCase):
@@ -572,7 +730,7 @@ class TestSlowRecords(MemberCase):
     def test_active_one_keeps_its_right_while_they_are_silent(self) -> None:
         self.member.beat()
         self.answer()
-        self.other('host1', 'standby')
+        self.member.change_settings(world.RING)
         for _ in range(10):
             self.clock.elapse(5)
             self.member.beat()

@@ -1,0 +1,181 @@
+"""A service that was fenced: what it notices, and what it then leaves alone.
+
+By an operator, by its peers while it was paused, with an Ironic that does not
+answer, and with a configuration that changes meanwhile.
+"""
+
+from __future__ import annotations
+
+import sys
+import urllib.parse
+
+from ironic_ownership.db import event_log, heartbeats
+from lab import proxy
+from tests.functional.support import (
+    guarding_host,
+    hosts,
+    ironics,
+    member_expiry,
+    reload_case,
+)
+
+DOWN = 'service host1 is forced down'
+
+
+class TestForcedDown(reload_case.ReloadsTestCase):
+    def start(self, **sections: object) -> hosts.Host:
+        """Start host1, and wait until it owns two nodes."""
+        uuids = self.enrolment.enrol(2)
+        host = self.deployment.start('host1', 'peer_list', **sections)
+        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
+        return host
+
+    def down(self, down: bool) -> None:
+        self.deployment.records.set_service(
+            'host1', actor='test', forced_down=down
+        )
+
+    def wait_until_registered(self) -> None:
+        self.deployment.wait_until(
+            lambda: not self.row('host1').fenced, 'registration'
+        )
+
+    def registrations(self) -> int:
+        kinds = [event.kind for event in self.deployment.events()]
+        return kinds.count(event_log.SERVICE_REGISTERED)
+
+    def advertised(self) -> str:
+        view = heartbeats.alive(self.deployment.database)
+        member = view.get('host1')
+        return member.settings.to_json() if member else ''
+
+    def test_configuration_that_changes_meanwhile_registers_nothing(
+        self,
+    ) -> None:
+        host = self.start()
+        self.down(True)
+        # Before it can know: the change is stored under the dead epoch.
+        reload_case.reload(host, ironic={'peer_list': 'host1,host9'})
+        self.wait_for_lines(host, DOWN)
+        self.wait_for_lines(host, reload_case.RELOADED)
+        before = self.row('host1'), self.deployment.events()
+        self.reload_and_wait(host, ironic={'peer_list': 'host1,host2'})
+        self.reload_and_wait(
+            host,
+            ownership={'refresh_interval': 2},
+            membership={'heartbeat_interval': 0.5},
+        )
+        reload_case.reload(host, ownership={'refresh_interval': 'never'})
+        self.wait_for_lines(host, reload_case.REFUSED)
+        self.deployment.wait_for_beats('host1', 6)
+        self.assertEqual(before, (self.row('host1'), self.deployment.events()))
+        self.assertIn('host2', self.advertised())
+        self.assertEqual(1, len(host.lines(DOWN)))
+        self.down(False)
+        self.wait_until_registered()
+        self.wait_for_error('host1', 'refresh_interval')
+        self.deployment.wait_for_beats('host1', 6)
+        epoch = before[0].epoch
+        self.assertEqual(epoch + 1, self.row('host1').epoch)
+        self.assertEqual(2, self.registrations())
+        self.assertIn('host2', self.row('host1').settings.to_json())
+        self.assertEqual([], host.lines('another service'))
+        self.assertEqual(1, len(host.lines(' joined as ')))
+
+    def test_process_that_starts_meanwhile_waits_and_then_registers(
+        self,
+    ) -> None:
+        host = self.start()
+        self.assertEqual(0, host.terminate())
+        self.down(True)
+        before = self.row('host1').epoch
+        again = self.deployment.start('host1', 'peer_list')
+        self.wait_for_lines(again, DOWN)
+        self.deployment.wait_for_beats('host1', 4)
+        self.assertEqual(before, self.row('host1').epoch)
+        self.down(False)
+        self.wait_until_registered()
+        self.assertEqual(before + 1, self.row('host1').epoch)
+
+    def test_lone_service_registers_while_ironic_hangs(self) -> None:
+        port = urllib.parse.urlsplit(self.server.endpoint).port
+        assert port is not None
+        ironic = self.enterContext(proxy.Proxy(port))
+        host = self.start(
+            ironic={'endpoint_override': f'http://127.0.0.1:{ironic.port}'},
+            # Only the heartbeat may matter.
+            ownership={'refresh_interval': 600},
+        )
+        ironic.silence()
+        self.down(True)
+        self.wait_for_lines(host, DOWN)
+        self.down(False)
+        self.wait_until_registered()
+
+    def test_peers_fence_and_deletion_are_noticed_and_named(self) -> None:
+        host = self.start(ownership={'refresh_interval': 600})
+        with self.deployment.database.engine.begin() as conn:
+            conn.exec_driver_sql(
+                'UPDATE services SET epoch = epoch + 1, fenced = 1'
+            )
+        self.wait_for_lines(host, 'has fenced it')
+        self.wait_until_registered()
+        with self.deployment.database.engine.begin() as conn:
+            conn.exec_driver_sql('DELETE FROM services')
+        self.wait_for_lines(host, 'its service was deleted')
+        self.deployment.wait_until(
+            lambda: self.deployment.records.service('host1'), 'registration'
+        )
+
+
+class TestPausedGuard(hosts.HostsTestCase):
+    """host1 asks its guard, and is paused while Ironic takes its time."""
+
+    def test_it_does_not_permit_what_its_peer_was_given(self) -> None:
+        ironic = ironics.HoldingProxy(self.server.endpoint)
+        self.addCleanup(ironic.stop)
+        deployment = self.deployment
+        uuids = self.enrolment.enrol(12)
+        questions = deployment.directory / 'questions'
+        deployment.command = (sys.executable, guarding_host.__file__)
+        deployment.environment = {guarding_host.VARIABLE: str(questions)}
+        one = deployment.start(
+            'host1', ironic={'endpoint_override': ironic.url}
+        )
+        deployment.command, deployment.environment = hosts.COMMAND, None
+        deployment.start('host2')
+        deployment.wait_for_members('host1', 'host2')
+        deployment.wait_until(
+            lambda: set(deployment.owners().values()) == {'host1', 'host2'},
+            f'sharing {deployment.owners()}',
+        )
+        node = min(deployment.owned_by('host1'))
+        self.assertIn(node, uuids)
+        questions.write_text(f'{node}\n')
+        self.wait_for_answers(questions, 1)
+        with ironic.holding(f'/v1/nodes/{node}') as asked:
+            questions.write_text(f'{node}\n{node}\n')
+            self.assertTrue(asked.wait(hosts.TIMEOUT))
+            before = deployment.service('host1').epoch
+            member_expiry.freeze(deployment, one)
+            deployment.wait_until(
+                lambda: deployment.owners()[node] == 'host2', 'take-over'
+            )
+            one.thaw()
+            deployment.wait_until(
+                lambda: self.is_back('host1', before), 'registration'
+            )
+        answers = self.wait_for_answers(questions, 2)
+        self.assertEqual(guarding_host.PERMITTED, answers[0])
+        self.assertNotIn(guarding_host.PERMITTED, answers[1:])
+
+    def is_back(self, host: str, epoch: int) -> bool:
+        row = self.deployment.service(host)
+        return row.epoch > epoch and not row.fenced
+
+    def wait_for_answers(self, questions: object, count: int) -> list[str]:
+        self.deployment.wait_until(
+            lambda: len(guarding_host.answers_of(questions)) >= count,
+            f'{count} answers',
+        )
+        return guarding_host.answers_of(questions)
