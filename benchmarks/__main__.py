@@ -20,6 +20,7 @@ _BENCHMARKS = (
     'reserve',
     'membership',
     'membership_servers',
+    'fencing',
     'takeover',
 )
 

@@ -122,9 +122,9 @@ class Permission:
 
     @property
     def deadline(self) -> float:
-        """When it ends unless confirmed, in seconds of the fence's clock.
+        """The time of its end unless confirmed, by the clock of the fence.
 
-        That clock is the function ``monotonic`` of ``membership.fence``.
+        In seconds; the clock is ``monotonic`` of ``membership.fence``.
         """
         return self._confirmed.until
 

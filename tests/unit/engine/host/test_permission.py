@@ -1,4 +1,4 @@
-"""What ends a permission, and what a guard that takes its time returns.
+"""End of permissions, and answers of a guard that takes its time.
 
 The random stories let events happen between any two steps of a guard. Their
 oracle reads the tables only.
