@@ -27,6 +27,7 @@ from benchmarks import stores, table
 from ironic_ownership import wiring
 from ironic_ownership.conf import new
 from ironic_ownership.contracts.records import Records
+from ironic_ownership.db import connection, schema
 from ironic_ownership.engine.host.process import Host
 from lab import ironic, postgresql
 
@@ -91,14 +92,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             files.mkdir()
             files.chmod(0o755)
             with stores.STORES[backend](files) as store:
+                url = database.create_database(backend)
+                with contextlib.closing(connection.open_database(url)) as one:
+                    schema.upgrade(one)
                 config = files / 'host.conf'
                 config.write_text(
-                    _text(
-                        store,
-                        database.create_database(backend),
-                        server.endpoint,
-                        args.heartbeat,
-                    )
+                    _text(store, url, server.endpoint, args.heartbeat)
                 )
                 for name, fence in FENCES.items():
                     seconds = _measure(config, fence, args)

@@ -147,7 +147,7 @@ class TestPausedGuard(hosts.HostsTestCase):
         deployment.wait_for_members('host1', 'host2')
         deployment.wait_until(
             lambda: set(deployment.owners().values()) == {'host1', 'host2'},
-            f'sharing {deployment.owners()}',
+            'sharing',
         )
         node = min(deployment.owned_by('host1'))
         self.assertIn(node, uuids)
