@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from ironic_ownership.db import event_log
+from ironic_ownership.contracts.events import EventKind
 from lab import cluster, etcd, redis, slow_disk, zookeeper
 from tests.functional.faults.support import incident, stores
 from tests.functional.support import databases, hosts
@@ -237,7 +237,7 @@ class _SplitBrain(incident.IncidentTestCase):
 
     def fenced(self, host: str, after: int) -> bool:
         return any(
-            event.kind == event_log.SERVICE_FENCED
+            event.kind == EventKind.SERVICE_FENCED
             and event.from_host == host
             and event.id > after
             for event in self.deployment.events()
