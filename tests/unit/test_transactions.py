@@ -1,0 +1,55 @@
+"""Every transaction that writes is in the contributors' table."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+import unittest
+from collections.abc import Iterator
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGE = ROOT / 'doc/source/contributor/transactions.rst'
+CONNECTION = 'connection.py'
+
+
+def transactions(module: pathlib.Path) -> Iterator[str]:
+    """Yield the qualified names of the transactions of a module."""
+    tree = ast.parse(module.read_text())
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield from (f'{node.name}.{name}' for name in _names(node.body))
+        else:
+            yield from (f'{module.stem}.{name}' for name in _names([node]))
+
+
+def _names(body: list[ast.stmt]) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            marks = map(ast.unparse, node.decorator_list)
+            calls = [
+                ast.unparse(call.func)
+                for call in ast.walk(node)
+                if isinstance(call, ast.Call)
+            ]
+            if 'connection.writes' in marks or any(
+                re.search(r'database\.write$', call) for call in calls
+            ):
+                yield node.name
+        elif isinstance(node, ast.Assign) and re.match(
+            r'connection\.transaction\(', ast.unparse(node.value)
+        ):
+            yield ast.unparse(node.targets[0])
+
+
+class TestTransactions(unittest.TestCase):
+    def test_table_names_every_transaction(self) -> None:
+        found = {
+            name
+            for module in (ROOT / 'ironic_ownership').rglob('*.py')
+            if module.name != CONNECTION
+            for name in transactions(module)
+        }
+        named = re.findall(r'^   \* - ``([\w.]+)``', PAGE.read_text(), re.M)
+        self.assertEqual(sorted(found), sorted(named))
+        self.assertLess(15, len(found))
