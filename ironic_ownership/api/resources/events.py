@@ -10,7 +10,7 @@ import uuid as uuid_module
 from ironic_ownership.api import errors, schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import (
     EventFilter,
     EventKind,
@@ -146,8 +146,9 @@ def _seconds(text: str | None) -> float | None:
             at = at.replace(tzinfo=datetime.UTC)
         return at.timestamp()
     except (ValueError, OverflowError) as exc:
-        raise errors.InvalidRequestError(
-            [f'{text!r} is no time: {exc}'],
+        # As for a name: it fits the schema, and cannot exist.
+        raise exceptions.NotFoundError(
+            f'{text!r} is no time: {exc}',
             hint='Write it as 2025-01-31 or 2025-01-31T22:00:00Z',
         ) from exc
 
@@ -162,8 +163,8 @@ def _position(text: str | None) -> EventPosition | None:
         return None
     match = _MARKER.fullmatch(text)
     if match is None:
-        raise errors.InvalidRequestError(
-            [f'{text!r} is no marker of this list'],
+        raise exceptions.NotFoundError(
+            f'{text!r} is no marker of this list',
             hint='Follow the "next" of a page',
         )
     return EventPosition(float(match[1]), int(match[2]))
