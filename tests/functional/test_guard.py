@@ -84,10 +84,12 @@ class TestGuard(hosts.HostsTestCase):
             )
 
     def test_own_nodes_pass_and_nothing_is_listed(self) -> None:
+        service = self.deployment.records.service('host1')
+        assert service is not None
         for uuid in (self.deployed, *self.free):
             permission = self.host.guard(uuid)
             self.assertEqual(
-                (uuid, 1), (permission.node.uuid, permission.epoch)
+                (uuid, service.epoch), (permission.node.uuid, permission.epoch)
             )
             self.assertTrue(permission.is_valid)
         asked = [path for path, _, _ in self.proxy.requests]

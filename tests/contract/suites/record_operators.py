@@ -195,8 +195,3 @@ class OperatorContract(records.RecordsContract):
             self.records.apply('host1', old[-1], [records.claim(1)])
         self.records.delete_service('host1', actor='x')
         self.assertGreater(self.register('host1'), again)
-
-    def test_deletion_of_one_host_raises_no_epoch_of_another(self) -> None:
-        self.register('host1')
-        self.records.delete_service('host1', actor='x')
-        self.assertEqual(1, self.register('host10'))

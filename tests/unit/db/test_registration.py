@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import records, tables
 from tests.unit.db import sqlite
 
@@ -18,7 +19,7 @@ class TestLostCommits(sqlite.SqliteCase):
     def register(self) -> int:
         return self.records.register('host1', model.MemberSettings())
 
-    def lose(self, statement: sa.Delete | sa.Update) -> None:
+    def lose(self, statement: sa.Delete | sa.Insert | sa.Update) -> None:
         self.database.write(lambda conn: conn.execute(statement))
 
     def test_lost_epoch_is_not_given_to_another_process(self) -> None:
@@ -36,3 +37,20 @@ class TestLostCommits(sqlite.SqliteCase):
         self.lose(sa.delete(tables.events))
         self.lose(sa.delete(tables.services))
         self.assertNotEqual(lost, self.register())
+
+    def test_deleted_host_raises_no_epoch_of_another(self) -> None:
+        far = 10**15
+        for host in ('host10', 'host1'):
+            self.lose(
+                sa.insert(tables.events).values(
+                    at=1.0,
+                    actor='x',
+                    kind=EventKind.SERVICE_DELETED.value,
+                    from_host=host,
+                    reason=f'epoch {far}',
+                )
+            )
+            if host == 'host10':
+                self.assertLess(self.register(), far)
+        self.lose(sa.delete(tables.services))
+        self.assertEqual(far + 1, self.register())
