@@ -101,16 +101,21 @@ class ServiceTest(_Case):
                 instance_uuid='00000000-0000-4000-8000-0000000000f1',
             ),
         )
-        self.lab.serve('rack2', command_line.shard('rack2'), alive=False)
+        other = self.lab.serve(
+            'rack2', command_line.shard('rack2'), alive=False
+        )
+        self.epochs = epoch, other
 
     def test_list_says_who_is_alive_and_counts_nodes(self) -> None:
         one, two = self.lab.json('service', 'list')
         self.assertEqual(SERVICE_KEYS, list(one))
         self.assertEqual(
-            ['rack1', 'up', 'enabled', False, 1, 2, 1], list(one.values())
+            ['rack1', 'up', 'enabled', False, self.epochs[0], 2, 1],
+            list(one.values()),
         )
         self.assertEqual(
-            ['rack2', 'down', 'enabled', False, 1, 0, 0], list(two.values())
+            ['rack2', 'down', 'enabled', False, self.epochs[1], 0, 0],
+            list(two.values()),
         )
 
     def test_long_list_shows_settings(self) -> None:
