@@ -97,7 +97,7 @@ class OperationCommand(base.Lister):
             if refused and not skips:
                 self._report_refusal(refused, totals, skips=False)
                 return self.rows(columns.PLAN, map(_failed_gates, refused))
-            if any(row['state'] == NodeState.PLANNED for row in rows):
+            if _is_possible(rows):
                 confirmation.confirm(parsed_args, self.question(moves))
         try:
             answer = move_progress.execute(
@@ -106,14 +106,17 @@ class OperationCommand(base.Lister):
         except exceptions.OwnershipError as exc:
             if exc.code != 'gates_failed':
                 raise
-            if not skips:
-                found = details_of(exc)
-                self._report_refusal(
-                    found['nodes'], found['evaluated'], skips=False
-                )
-                return self.rows(columns.PLAN, found['nodes'])
-            # No node can be moved: show the unchanged ones as well.
-            answer = _unexecuted(self.api.call(name, path=path, body=trial))
+            # No node can be moved. Those that need not move are in no refusal.
+            if skips:
+                proposal = self.api.call(name, path=path, body=trial)
+                if not _is_possible(_rows(_parts(proposal)[0])):
+                    return self._show(_unexecuted(proposal))
+                # The gates pass by now: the refusal tells what happened.
+            found = details_of(exc)
+            self._report_refusal(
+                found['nodes'], found['evaluated'], skips=False
+            )
+            return self.rows(columns.PLAN, found['nodes'])
         return self._show(answer)
 
     def _report_refusal(
@@ -223,6 +226,10 @@ def _parts(answer: Body) -> tuple[Sequence[Body], Sequence[Row]]:
 
 def _rows(moves: Sequence[Body]) -> list[Row]:
     return [row for move in moves for row in move['nodes']]
+
+
+def _is_possible(rows: Sequence[Row]) -> bool:
+    return any(row['state'] == NodeState.PLANNED for row in rows)
 
 
 def _is_refused(row: Row) -> bool:

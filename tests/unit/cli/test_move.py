@@ -144,6 +144,22 @@ class MoveCommandTest(CommandCase):
         code, rows = self.move('node1', '-y')
         self.assertEqual((0, 'unchanged'), (code, rows[0]['state']))
 
+    def test_gate_that_passes_again_is_no_interruption(self) -> None:
+        node = self.ironic.nodes.pop(world.uuid(1))
+        execute = move_progress.execute
+
+        def refuse(*args: Any) -> Any:
+            try:
+                return execute(*args)
+            finally:
+                self.ironic.nodes[node.uuid] = node
+
+        with mock.patch.object(move_progress, 'execute', refuse):
+            code, rows = self.move('node1', '-y', '--skip-invalid')
+        self.assertEqual((3, 'refused'), (code, rows[0]['state']))
+        self.assertIn('node_exists', self.stderr.getvalue())
+        self.assertNotIn('move resume', self.stderr.getvalue())
+
     def test_unknown_name_is_a_usage_error(self) -> None:
         with self.assertRaises(errors.UsageError):
             self.move('node1', 'nodule', '-y')
