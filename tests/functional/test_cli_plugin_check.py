@@ -1,0 +1,106 @@
+"""``plugin check`` on nodes of a deployment, and on plugins that never end."""
+
+from __future__ import annotations
+
+import json
+import unittest
+from typing import Any
+
+from tests.functional.support import command_line, ironics, plugin_packages
+
+HANGS = """
+    class Hangs(FilterPolicy):
+        contract_version = 1
+
+        def admits(self, node):
+            while node.name == 'endless':
+                pass
+            return True
+"""
+
+
+def _rows(done: command_line.Done) -> dict[str, Any]:
+    return {row['law']: row for row in json.loads(done.stdout)}
+
+
+class TestHanging(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.site = plugin_packages.Site()
+
+    def check(self, *words: str) -> command_line.Done:
+        return command_line.run(
+            *('plugin', 'check', *words, '-f', 'json'),
+            env=self.site.environment,
+        )
+
+    def test_law_that_never_ends_is_named_and_the_others_are_checked(
+        self,
+    ) -> None:
+        self.site.install('their-loop', HANGS, {'loop': 'Hangs'})
+        lab = command_line.Deployment()
+        self.addCleanup(lab.close)
+        nodes = lab.directory / 'nodes.json'
+        nodes.write_text(
+            json.dumps(
+                [
+                    {
+                        'UUID': '6f1c0c4e-8f0a-4b3f-9a53-5a1d6f0e2b77',
+                        'Name': 'endless',
+                    }
+                ]
+            )
+        )
+        words = 'loop', '--nodes', str(nodes), '--time-limit', '3'
+        done = self.check(*words)
+        self.assertEqual(1, done.returncode, done.stderr)
+        rows = _rows(done)
+        detail = rows['every node gets an answer']['detail']
+        self.assertIn('Hangs still runs after 3 s, in Hangs.admits', detail)
+        self.assertEqual('pass', rows['remarks are lines']['result'])
+        self.assertIn('loop: remarks are lines', done.stderr)
+
+    def test_import_that_never_ends_is_an_error_with_its_place(self) -> None:
+        self.site.install(
+            'their-sleep', 'import time; time.sleep(600)', {'sleep': 'Any'}
+        )
+        done = self.check('all', '--time-limit', '3')
+        self.assertEqual((1, ''), (done.returncode, done.stdout))
+        self.assertIn('still runs after 3 s', done.stderr)
+        self.assertIn('their_sleep', done.stderr)
+
+
+class TestFleet(ironics.IronicTestCase):
+    """A policy on the nodes of a real Ironic."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.proxy = ironics.RecordingProxy(self.server.endpoint)
+        self.addCleanup(self.proxy.stop)
+        self.lab = command_line.Deployment(self.proxy.url)
+        self.addCleanup(self.lab.close)
+        self.enrolment.enrol(3, shard='rack1')
+        self.enrolment.enrol(2, shard='rack2')
+
+    def admitted(self, config: Any = None) -> str:
+        done = self.lab.run(
+            *('plugin', 'check', 'shard_key', '--option', 'shard_key=rack2'),
+            *('--from-ironic', '-f', 'json'),
+            config=config,
+        )
+        self.assertEqual(0, done.returncode, done.stderr)
+        row: dict[str, Any] = _rows(done)['admitted nodes are in the scope']
+        return str(row['detail'])
+
+    def test_nodes_of_the_configured_ironic_are_asked_about(self) -> None:
+        self.assertEqual('admits 122 of 245 sample nodes', self.admitted())
+
+    def test_nodes_are_never_listed_without_the_configured_shard(self) -> None:
+        config = self.lab.configure(
+            'sharded', policies='shard_key', ironic='shard_key = rack1'
+        )
+        self.assertEqual(
+            'admits 120 of 243 sample nodes', self.admitted(config)
+        )
+        for query in self.proxy.lists:
+            self.assertIn(('shard', 'rack1'), query)
