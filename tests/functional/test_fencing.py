@@ -75,8 +75,7 @@ class TestForcedDown(reload_case.ReloadsTestCase):
         self.wait_until_registered()
         self.wait_for_error('host1', 'refresh_interval')
         self.deployment.wait_for_beats('host1', 6)
-        epoch = before[0].epoch
-        self.assertEqual(epoch + 1, self.row('host1').epoch)
+        self.assertGreater(self.row('host1').epoch, before[0].epoch)
         self.assertEqual(2, self.registrations())
         self.assertIn('host2', self.row('host1').settings.to_json())
         self.assertEqual([], host.lines('another service'))
@@ -95,7 +94,8 @@ class TestForcedDown(reload_case.ReloadsTestCase):
         self.assertEqual(before, self.row('host1').epoch)
         self.down(False)
         self.wait_until_registered()
-        self.assertEqual(before + 1, self.row('host1').epoch)
+        self.assertGreater(self.row('host1').epoch, before)
+        self.assertEqual(2, self.registrations())
 
     def test_lone_service_registers_while_ironic_hangs(self) -> None:
         port = urllib.parse.urlsplit(self.server.endpoint).port
