@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 import urllib.parse
 
-from ironic_ownership.db import event_log, heartbeats
+from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.db import heartbeats
 from lab import proxy
 from tests.functional.support import (
     guarding_host,
@@ -42,7 +43,7 @@ class TestForcedDown(reload_case.ReloadsTestCase):
 
     def registrations(self) -> int:
         kinds = [event.kind for event in self.deployment.events()]
-        return kinds.count(event_log.SERVICE_REGISTERED)
+        return kinds.count(EventKind.SERVICE_REGISTERED)
 
     def advertised(self) -> str:
         view = heartbeats.alive(self.deployment.database)
