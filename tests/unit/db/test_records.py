@@ -72,17 +72,18 @@ class TestStatements(sqlite.SqliteCase):
         self.assertEqual([], written)
 
     def test_epoch_after_deletions_is_greater_than_all_of_them(self) -> None:
+        far = 10**15  # milliseconds, long after the database's clock
         event = {'actor': 'a', 'kind': 'service_deleted', 'from_host': 'host9'}
         # Where several servers write, ids are not in the order of commits.
         late_and_early = [
-            {**event, 'id': 900, 'at': 1.0, 'reason': 'epoch 4'},
-            {**event, 'id': 901, 'at': 2.0, 'reason': 'epoch 3'},
+            {**event, 'id': 900, 'at': 1.0, 'reason': f'epoch {far + 4}'},
+            {**event, 'id': 901, 'at': 2.0, 'reason': f'epoch {far + 3}'},
         ]
         self.database.write(
             lambda conn: conn.execute(sa.insert(tables.events), late_and_early)
         )
         epoch = self.records.register('host9', model.MemberSettings())
-        self.assertEqual(5, epoch)
+        self.assertEqual(far + 5, epoch)
 
     def test_each_read_is_one_query(self) -> None:
         self.records.apply('host1', self.epoch, claims(range(300)))

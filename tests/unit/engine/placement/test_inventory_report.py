@@ -127,8 +127,10 @@ class TestReport(ReportCase):
         self.placement.calls.clear()
         self.host.fence.drop()
         epoch = self.records.register('host2', world.ALL)
+        seen = self.records.service('host1')
+        assert seen is not None
         claims = [
-            Claim(self.ironic.nodes[r.uuid], r.reason, 'host1', seen_epoch=1)
+            Claim(self.ironic.nodes[r.uuid], r.reason, 'host1', seen.epoch)
             for r in self.records.compute_nodes()
         ]
         self.assertEqual(
