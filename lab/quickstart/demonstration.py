@@ -162,7 +162,9 @@ class Demonstration:
 
     def show_services(self) -> None:
         """Show the number of nodes of each service."""
-        self.show('service', 'list')
+        columns = ('Host', 'Alive', 'Status', 'Nodes', 'Instances')
+        options = [word for name in columns for word in ('-c', name)]
+        self.show('service', 'list', *options)
 
     def show(self, *words: str) -> None:
         """Show a command and its output, as an operator sees them."""
