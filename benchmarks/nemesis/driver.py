@@ -28,7 +28,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
 from benchmarks.nemesis import broken, clock
 from ironic_ownership import wiring
@@ -55,28 +55,6 @@ class Permission(Protocol):
 
     def confirm(self) -> object:
         """Ask again."""
-
-
-class Unlimited:
-    """The answer of a guard whose answers do not end.
-
-    It is used once after each question.
-    """
-
-    def __init__(self, ask: Callable[[], object]) -> None:
-        self._ask = ask
-        self._is_new = True
-
-    @property
-    def is_valid(self) -> bool:
-        """True just after a question."""
-        was_new, self._is_new = self._is_new, False
-        return was_new
-
-    def confirm(self) -> None:
-        """Ask the guard again."""
-        self._ask()
-        self._is_new = True
 
 
 class Asker:
@@ -122,7 +100,7 @@ class Asker:
     def _ask(self, uuid: str) -> type[Exception] | None:
         """Ask for one node, and return the class of the refusal."""
         begin = clock.now()
-        answers: list[Any] = []
+        answers: list[Permission] = []
 
         def ask() -> None:
             answers.append(self._host.guard(uuid))
@@ -130,8 +108,6 @@ class Asker:
         refusal = self._refusal(ask)
         if refusal is None:
             permission = answers[0]
-            if not hasattr(permission, 'is_valid'):
-                permission = Unlimited(ask)
             self._act(uuid, permission, begin, 'guard')
             self._held.append((uuid, permission))
             if len(self._held) > _MOST_HELD:
