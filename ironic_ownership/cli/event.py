@@ -8,7 +8,7 @@ import re
 
 from ironic_ownership.cli import base
 from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.observe import event
+from ironic_ownership.observe import columns, event
 
 _AGE = re.compile(r'(\d{1,9})([smhdw])', re.ASCII)
 _SECONDS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}
@@ -119,15 +119,13 @@ def _moment(text: str) -> str:
                 seconds=int(age[1]) * _SECONDS[age[2]]
             )
         else:
-            at = datetime.datetime.fromisoformat(text)
+            at = columns.parse_moment(text)
+        return at.astimezone(datetime.UTC).isoformat()
     except (ValueError, OverflowError) as exc:
         raise argparse.ArgumentTypeError(
             f'{text!r} is neither a time such as 2025-01-31T22:00 nor an age '
             'such as 12h'
         ) from exc
-    if at.tzinfo is None:
-        at = at.replace(tzinfo=datetime.UTC)
-    return at.astimezone(datetime.UTC).isoformat()
 
 
 def _count(text: str) -> int:

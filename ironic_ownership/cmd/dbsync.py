@@ -7,7 +7,6 @@ Must not do anything else to the records.
 from __future__ import annotations
 
 import argparse
-import datetime
 import sys
 from collections.abc import Callable, Sequence
 
@@ -18,6 +17,7 @@ from ironic_ownership.cmd import config_files
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, purge, schema
+from ironic_ownership.observe import columns
 
 PROG = 'ironic-ownership-dbsync'
 
@@ -120,10 +120,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _moment(text: str) -> float:
     try:
-        at = datetime.datetime.fromisoformat(text)
-        if at.tzinfo is None:
-            at = at.replace(tzinfo=datetime.UTC)
-        return at.timestamp()
+        return columns.parse_moment(text).timestamp()
     except (ValueError, OverflowError) as exc:
         raise argparse.ArgumentTypeError(
             f'{text!r} is no date such as 2025-01-31'

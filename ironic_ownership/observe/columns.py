@@ -90,6 +90,15 @@ def moment(seconds: float | None) -> str | None:
     return at.isoformat(timespec='seconds')
 
 
+def parse_moment(text: str) -> datetime.datetime:
+    """Return a date or time in ISO 8601, in UTC unless it has an offset.
+
+    :raises ValueError: if the text is neither.
+    """
+    at = datetime.datetime.fromisoformat(text)
+    return at if at.tzinfo else at.replace(tzinfo=datetime.UTC)
+
+
 def _value(value: Cell) -> str:
     """Return one setting; an empty value has to be visible."""
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import re
 import uuid as uuid_module
 
@@ -18,8 +17,7 @@ from ironic_ownership.contracts.events import (
 )
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine import suggestions
-from ironic_ownership.observe import event
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.observe import columns, event
 
 _TYPES: schemas.Types = {
     'at': schemas.described(
@@ -112,7 +110,7 @@ def _list(request: Request) -> Answer:
         limit=request.limit + 1,
     )
     return request.part(
-        'events', found, _marker, lambda one: cells(event.LONG, one)
+        'events', found, _marker, lambda one: columns.cells(event.LONG, one)
     )
 
 
@@ -141,10 +139,7 @@ def _seconds(text: str | None) -> float | None:
     if text is None:
         return None
     try:
-        at = datetime.datetime.fromisoformat(text)
-        if at.tzinfo is None:
-            at = at.replace(tzinfo=datetime.UTC)
-        return at.timestamp()
+        return columns.parse_moment(text).timestamp()
     except (ValueError, OverflowError) as exc:
         # As for a name: it fits the schema, and cannot exist.
         raise exceptions.NotFoundError(
