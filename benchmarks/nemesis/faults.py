@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks.nemesis import members
 from benchmarks.nemesis.cluster import HOSTS
@@ -87,42 +87,22 @@ def slow_ironic(storm: Storm, planned: Planned) -> Iterator[None]:
                 path.forward()
 
 
-@contextlib.contextmanager
-def records_restart(storm: Storm, planned: Planned) -> Iterator[None]:
-    """Stop a server of the records for a while."""
-    target = planned.choose(0, storm.cluster.records.servers)
-    with (
-        storm.taken('records'),
-        storm.noted('server-stop', 'records', target.title),
-    ):
-        target.stop()
-        yield
-        _start(target)
+def server_stop(part: str) -> Fault:
+    """Stop a server of the records or of the members for a while."""
+    return _on_server(part, 'server-stop', _stopped)
 
 
-@contextlib.contextmanager
-def records_kill(storm: Storm, planned: Planned) -> Iterator[None]:
-    """SIGKILL a server of the records, and start it again."""
-    target = planned.choose(0, storm.cluster.records.servers)
-    with (
-        storm.taken('records'),
-        storm.noted('server-kill', 'records', target.title),
-    ):
-        target.kill()
-        yield
-        _start(target)
+def server_kill(part: str) -> Fault:
+    """SIGKILL a server of the records or of the members; start it again."""
+    return _on_server(part, 'server-kill', _killed)
 
 
-@contextlib.contextmanager
-def records_freeze(storm: Storm, planned: Planned) -> Iterator[None]:
-    """Freeze a server of the records; connections stay open."""
-    target = planned.choose(0, storm.cluster.records.servers)
-    with (
-        storm.taken('records'),
-        storm.noted('server-freeze', 'records', target.title),
-        _frozen(target),
-    ):
-        yield
+def server_freeze(part: str) -> Fault:
+    """Freeze a server of the records or of the members.
+
+    Connections stay open.
+    """
+    return _on_server(part, 'server-freeze', _frozen)
 
 
 @contextlib.contextmanager
@@ -147,44 +127,6 @@ def records_isolate(storm: Storm, planned: Planned) -> Iterator[None]:
         storm.taken('records'),
         storm.noted('server-isolated', 'records'),
         storm.cluster.records.isolated(planned.draws[0]),
-    ):
-        yield
-
-
-@contextlib.contextmanager
-def members_restart(storm: Storm, planned: Planned) -> Iterator[None]:
-    """Stop a server of the members for a while."""
-    target = planned.choose(0, storm.cluster.members.servers)
-    with (
-        storm.taken('members'),
-        storm.noted('server-stop', 'members', target.title),
-    ):
-        target.stop()
-        yield
-        _start(target)
-
-
-@contextlib.contextmanager
-def members_kill(storm: Storm, planned: Planned) -> Iterator[None]:
-    """SIGKILL a server of the members, and start it again."""
-    target = planned.choose(0, storm.cluster.members.servers)
-    with (
-        storm.taken('members'),
-        storm.noted('server-kill', 'members', target.title),
-    ):
-        target.kill()
-        yield
-        _start(target)
-
-
-@contextlib.contextmanager
-def members_freeze(storm: Storm, planned: Planned) -> Iterator[None]:
-    """Freeze a server of the members; connections stay open."""
-    target = planned.choose(0, storm.cluster.members.servers)
-    with (
-        storm.taken('members'),
-        storm.noted('server-freeze', 'members', target.title),
-        _frozen(target),
     ):
         yield
 
@@ -270,6 +212,40 @@ def _path(
                 each.forward()
 
 
+def _on_server(
+    part: str,
+    kind: str,
+    fault: Callable[[server.Server], contextlib.AbstractContextManager[None]],
+) -> Fault:
+    """Return a fault of one server; the part is records or members."""
+
+    @contextlib.contextmanager
+    def run(storm: Storm, planned: Planned) -> Iterator[None]:
+        target = planned.choose(0, getattr(storm.cluster, part).servers)
+        with (
+            storm.taken(part),
+            storm.noted(kind, part, target.title),
+            fault(target),
+        ):
+            yield
+
+    return run
+
+
+@contextlib.contextmanager
+def _stopped(target: server.Server) -> Iterator[None]:
+    target.stop()
+    yield
+    _start(target)
+
+
+@contextlib.contextmanager
+def _killed(target: server.Server) -> Iterator[None]:
+    target.kill()
+    yield
+    _start(target)
+
+
 @contextlib.contextmanager
 def _frozen(target: server.Server) -> Iterator[None]:
     target.freeze()
@@ -300,14 +276,14 @@ FAULTS: Mapping[Kind, Fault] = {
     Kind('silence', 3, 1, 20): silence,
     Kind('slow', 2, 2, 20): slow,
     Kind('slow-ironic', 2, 5, 40): slow_ironic,
-    Kind('records-stop', 1, 0.1, 8): records_restart,
-    Kind('records-kill', 0.5, 0.1, 5): records_kill,
-    Kind('records-freeze', 1, 1, 12): records_freeze,
+    Kind('records-stop', 1, 0.1, 8): server_stop('records'),
+    Kind('records-kill', 0.5, 0.1, 5): server_kill('records'),
+    Kind('records-freeze', 1, 1, 12): server_freeze('records'),
     Kind('records-promote', 1, 0.1, 8): records_promote,
     Kind('records-isolate', 1.5, 1, 12): records_isolate,
-    Kind('members-stop', 1, 0.1, 8): members_restart,
-    Kind('members-kill', 0.5, 0.1, 5): members_kill,
-    Kind('members-freeze', 1, 1, 12): members_freeze,
+    Kind('members-stop', 1, 0.1, 8): server_stop('members'),
+    Kind('members-kill', 0.5, 0.1, 5): server_kill('members'),
+    Kind('members-freeze', 1, 1, 12): server_freeze('members'),
     Kind('members-isolate', 2, 1, 15): members_isolate,
     Kind('reload-intervals', 2, 1, 20): reload_intervals,
     Kind('reload-peers', 2, 1, 20): reload_peers,
