@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.availability import Evaluation
+from ironic_ownership.contracts.conditions import Condition, ConditionReport
 from ironic_ownership.contracts.events import (
     EVERY_EVENT,
     EventFilter,
@@ -229,6 +230,31 @@ class Records(abc.ABC):
             change that it refused, a policy that fails; ``None`` if it does.
         :raises FencedError: if the epoch is no longer the current one.
         """
+
+    @abc.abstractmethod
+    def report_conditions(
+        self,
+        host: str,
+        incarnation: str,
+        found: Sequence[Condition],
+        *,
+        interval: float,
+        at: float,
+    ) -> bool:
+        """Store the conditions of a process of a service, in place of others.
+
+        Needs no right to write: a process without it has most to report. No
+        event, and no change of the service's row.
+
+        :param interval: seconds after which it reports again.
+        :param at: the time now, on the clock of ``found``.
+        :returns: whether they are stored. Those of another process stay if
+            it is the active one, or still reports.
+        """
+
+    @abc.abstractmethod
+    def condition_reports(self) -> dict[str, ConditionReport]:
+        """Return the last report of each service that has one. One query."""
 
     @abc.abstractmethod
     def set_service(

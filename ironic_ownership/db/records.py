@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model, records
+from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.events import (
     EVERY_EVENT,
     EventFilter,
@@ -18,6 +19,7 @@ from ironic_ownership.contracts.events import (
 )
 from ironic_ownership.db import (
     change_transaction,
+    condition_reports,
     connection,
     queries,
     registration,
@@ -37,6 +39,7 @@ class SqlRecords(connection.Port, records.Records):
     record_death = connection.transaction(registration.record_death)
     set_service = connection.transaction(service_admin.change)
     delete_service = connection.transaction(service_admin.delete)
+    report_conditions = connection.transaction(condition_reports.store)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings
@@ -67,6 +70,12 @@ class SqlRecords(connection.Port, records.Records):
         found = self._database.select(queries.SERVICES, rows.service)
         # Databases disagree about the order of letters; Python does not.
         return sorted(found, key=lambda s: s.host)
+
+    def condition_reports(self) -> dict[str, ConditionReport]:
+        found = self._database.select(
+            condition_reports.ALL, condition_reports.read
+        )
+        return {report.host: report for report in found}
 
     def service(self, host: str) -> model.Service | None:
         found = self._database.select(queries.service(host), rows.service)

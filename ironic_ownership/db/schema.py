@@ -18,7 +18,7 @@ from ironic_ownership.db import connection, schema_lock
 if TYPE_CHECKING:
     import alembic.config
 
-HEAD = '0009'
+HEAD = '0010'
 """The newest revision of ``migrations``; a unit test compares them."""
 
 _VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))

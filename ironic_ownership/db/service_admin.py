@@ -13,7 +13,13 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.db import queries, rows, tables, transaction
+from ironic_ownership.db import (
+    condition_reports,
+    queries,
+    rows,
+    tables,
+    transaction,
+)
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -104,6 +110,7 @@ def delete(
     if nodes or instances:
         raise exceptions.ServiceInUseError(host, nodes, instances)
     conn.execute(sa.delete(tables.services).where(_services.host == host))
+    condition_reports.delete(conn, host)
     transaction.add_event(
         conn,
         transaction.now_of(conn),

@@ -47,6 +47,20 @@ services = sa.Table(
     **_EXACT,
 )
 
+condition_reports = sa.Table(
+    'condition_reports',
+    metadata,
+    # Apart from the service's row, which every decision locks and writes.
+    sa.Column('host', _HOST, primary_key=True),
+    sa.Column('incarnation', _SHORT, nullable=False),
+    sa.Column('reported_at', sa.Double, nullable=False),
+    # Seconds after which the next report is due.
+    sa.Column('due_after', sa.Double, nullable=False),
+    # As JSON, with times by the database's clock.
+    sa.Column('conditions', sa.Text, nullable=False),
+    **_EXACT,
+)
+
 compute_nodes = sa.Table(
     'compute_nodes',
     metadata,

@@ -16,6 +16,7 @@ from tests.contract.suites import (
     record_availability,
     record_changes,
     record_claims,
+    record_conditions,
     record_events,
     record_instances,
     record_operators,
@@ -62,6 +63,12 @@ class TestAbsences(
 
 class TestClaims(
     _OnSqlite, database.RecordsOnDatabase, record_claims.ClaimContract
+):
+    pass
+
+
+class TestConditions(
+    _OnSqlite, database.RecordsOnDatabase, record_conditions.ConditionContract
 ):
     pass
 

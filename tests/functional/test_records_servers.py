@@ -17,6 +17,7 @@ from tests.contract.suites import (
     record_availability,
     record_changes,
     record_claims,
+    record_conditions,
     record_events,
     record_instances,
     record_operators,
@@ -103,6 +104,22 @@ class TestAbsencesOnPostgreSQL(
 
 class TestAbsencesOnMariaDB(
     _OnMariaDB, database.RecordsOnDatabase, record_absences.AbsenceContract
+):
+    pass
+
+
+class TestConditionsOnPostgreSQL(
+    _OnPostgreSQL,
+    database.RecordsOnDatabase,
+    record_conditions.ConditionContract,
+):
+    pass
+
+
+class TestConditionsOnMariaDB(
+    _OnMariaDB,
+    database.RecordsOnDatabase,
+    record_conditions.ConditionContract,
 ):
     pass
 
