@@ -64,7 +64,7 @@ class Condition:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConditionReport:
-    """What one process has stored of its loops.
+    """Report of one process on its loops, as stored.
 
     :param interval: seconds after which the process reports again, even
         without a change: that of its refreshes.
