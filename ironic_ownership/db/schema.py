@@ -1,8 +1,11 @@
 """Create, upgrade and check the schema of a database.
 
 An SQLite file is created and upgraded by the first process that opens it, a
-server database only by its operator. alembic is imported only when there is
-work: every start of a command calls :func:`ensure`.
+server database only by its operator. Migrations only add: what the release
+before needs goes one release later. So a release also runs on the schema of
+the next one, which names the oldest revision that still works. alembic is
+imported only when there is work: every start of a command calls
+:func:`ensure`.
 """
 
 from __future__ import annotations
@@ -11,14 +14,17 @@ import pathlib
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
+from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, schema_lock
+from ironic_ownership.db import connection, schema_lock, tables
 
 if TYPE_CHECKING:
     import alembic.config
 
-HEAD = '0010'
+LOG = log.getLogger(__name__)
+
+HEAD = '0011'
 """The newest revision of ``migrations``; a unit test compares them."""
 
 _VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))
@@ -40,12 +46,20 @@ def _version(conn: sa.Connection) -> str | None:
 
 
 def ensure(database: connection.Database) -> None:
-    """Make sure that the schema is this release's.
+    """Make sure that this release can use the schema.
 
-    :raises SchemaError: if it is not, and cannot be upgraded here.
+    :raises SchemaError: if it cannot, and the schema cannot be upgraded here.
     """
     found = version(database)
     if found == HEAD:
+        return
+    if database.read(lambda conn: _is_compatible(conn, found)):
+        LOG.info(
+            'database %s has the schema %s of a newer release, which this '
+            'one can use',
+            database.where,
+            found,
+        )
         return
     _check_known(database, found)
     if not database.is_file:
@@ -129,6 +143,16 @@ def _check_target(revision: str) -> None:
             f'this release does not know the revision {revision!r}',
             hint=f'It knows: {", ".join(revisions())}, head',
         )
+
+
+def _is_compatible(conn: sa.Connection, found: str | None) -> bool:
+    """Tell whether a newer schema has all that this release needs."""
+    if found is None or found in revisions():
+        return False
+    table = tables.schema_compatibility
+    if not sa.inspect(conn).has_table(table.name):
+        return False
+    return conn.scalar(sa.select(table.c.oldest)) in revisions()
 
 
 def _check_known(database: connection.Database, found: str | None) -> None:

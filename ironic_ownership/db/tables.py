@@ -214,3 +214,11 @@ reservations = sa.Table(
     sa.Index('ix_reservations_state', 'state', 'updated_at'),
     **_EXACT,
 )
+
+schema_compatibility = sa.Table(
+    'schema_compatibility',
+    metadata,
+    # The oldest revision whose release can still use this schema: one row.
+    sa.Column('oldest', sa.String(32), primary_key=True),
+    **_EXACT,
+)

@@ -14,6 +14,7 @@ import unittest
 import sqlalchemy as sa
 
 from ironic_ownership.db import connection, schema, tables
+from tests.contract import newer_schema
 from tests.functional.support import databases, hosts
 
 START = 'ironic-ownership-host: error: '
@@ -240,11 +241,7 @@ class TestFiles(_Refused):
         self.records.unlink(missing_ok=True)
         database = connection.open_database(f'sqlite:///{self.records}')
         schema.upgrade(database)
-        database.write(
-            lambda c: c.exec_driver_sql(
-                f"UPDATE alembic_version SET version_num = '{version}'"
-            )
-        )
+        newer_schema.mark(database, version)
         database.close()
 
     def test_records_of_a_newer_release(self) -> None:

@@ -15,11 +15,11 @@ import unittest
 from collections.abc import Iterator
 from typing import IO
 
-import sqlalchemy as sa
 import yaml
 
 from ironic_ownership.contracts import model
 from ironic_ownership.db import connection
+from tests.contract import newer_schema
 from tests.functional.support import command_line
 
 # root reads every file, unless it gives up the right to do so.
@@ -463,11 +463,7 @@ class BadInputTest(_Case):
     def test_database_of_a_newer_release(self) -> None:
         database = connection.open_database(self.lab.url)
         self.addCleanup(database.close)
-        database.write(
-            lambda conn: conn.execute(
-                sa.text("UPDATE alembic_version SET version_num = 'f00'")
-            )
-        )
+        newer_schema.mark(database, 'f00')
         for words in (('service', 'list'), ('member', 'list')):
             self.assert_refused(self.lab.run(*words), 1, 'newer release')
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import connection, records, schema, tables
+from tests.contract import newer_schema
 from tests.functional.support import databases
 
 
@@ -137,16 +138,23 @@ class _Dbsync:
         run(url, 'upgrade')
         database = connection.open_database(url)
         self.addCleanup(database.close)
-        database.write(
-            lambda conn: conn.execute(
-                sa.text("UPDATE alembic_version SET version_num = 'f00'")
-            )
-        )
+        newer_schema.mark(database, 'f00')
         self.assert_refused(run(url, 'upgrade'), 'f00', 'newer release')
         with self.assertRaises(exceptions.SchemaError) as caught:
             schema.ensure(database)
         self.assertIn('newer release', str(caught.exception))
         self.assert_done(run(url, 'version'), 'f00')
+
+    def test_schema_of_the_next_release_can_be_used_but_not_upgraded(
+        self,
+    ) -> None:
+        url = self.fresh_url()
+        run(url, 'upgrade')
+        database = connection.open_database(url)
+        self.addCleanup(database.close)
+        newer_schema.mark(database, 'f00', schema.HEAD)
+        schema.ensure(database)
+        self.assert_refused(run(url, 'upgrade'), 'f00', 'newer release')
 
     def test_tables_of_something_else_are_left_alone(self) -> None:
         url = self.fresh_url()

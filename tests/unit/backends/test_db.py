@@ -4,6 +4,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import capabilities, exceptions, model
+from tests.contract import newer_schema
 from tests.unit.db import sqlite
 
 
@@ -57,10 +58,7 @@ class TestDatabaseBackend(sqlite.SqliteCase):
         self.assertIn('/nonexistent/dir', str(caught.exception))
 
     def test_database_of_a_newer_release_is_refused(self) -> None:
-        sqlite.run_sql(
-            self.open_with_schema(),
-            "UPDATE alembic_version SET version_num='f'",
-        )
+        newer_schema.mark(self.open_with_schema(), 'f')
         with self.assertRaises(exceptions.MembershipError) as caught:
             self.build().view()
         self.assertIn('newer release', str(caught.exception))

@@ -7,7 +7,9 @@ import sqlalchemy as sa
 from alembic import autogenerate
 from alembic.runtime import migration
 
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import schema, tables
+from tests.contract import newer_schema
 from tests.unit.db import sqlite
 
 _STEADY = """
@@ -40,6 +42,27 @@ class TestSchema(sqlite.SqliteCase):
         self.assertIsNone(schema.version(database))
         schema.ensure(database)
         self.assertEqual(schema.HEAD, schema.version(database))
+
+    def test_schema_of_the_next_release_can_be_used(self) -> None:
+        database = self.open_with_schema()
+        newer_schema.mark(database, 'f00', schema.HEAD)
+        schema.ensure(database)
+        self.assertEqual('f00', schema.version(database))
+
+    def test_schema_that_lacks_what_this_release_needs_is_refused(
+        self,
+    ) -> None:
+        database = self.open_with_schema()
+        newer_schema.mark(database, 'f00', 'f00')
+        with self.assertRaises(exceptions.SchemaError):
+            schema.ensure(database)
+
+    def test_schema_of_another_program_is_refused(self) -> None:
+        database = self.open_with_schema()
+        newer_schema.mark(database, 'f00', schema.HEAD)
+        sqlite.run_sql(database, 'DROP TABLE schema_compatibility')
+        with self.assertRaises(exceptions.SchemaError):
+            schema.ensure(database)
 
     def test_failed_migration_leaves_no_table(self) -> None:
         database = self.open()
