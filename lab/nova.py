@@ -1,0 +1,345 @@
+"""A real Nova with one cell, and any number of real nova-computes.
+
+MariaDB, RabbitMQ, Placement, nova-conductor, and on request nova-scheduler and
+nova-api. There is no Keystone: requests to the API carry the headers that its
+middleware would add. Neutron and Glance are stand-ins: see
+``nova_neighbours``.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from lab import (
+    ironic_api,
+    mariadb,
+    nova_api,
+    nova_config,
+    nova_environment,
+    nova_schema,
+    placement,
+    rabbitmq,
+)
+from lab.nova_neighbours import Neighbours
+from lab.process import Process, wait_for
+
+Driver = Literal['stock', 'ours']
+Sections = nova_config.Sections
+
+DRIVERS: Mapping[Driver, str] = {
+    'stock': 'ironic.IronicDriver',
+    'ours': 'ironic_ownership.OwnershipDriver',
+}
+_OF_INSTANCES = (
+    *('instance_actions_events', 'instance_actions', 'instance_extra'),
+    *('instance_faults', 'instance_info_caches', 'instance_metadata'),
+    *('instance_system_metadata', 'block_device_mapping', 'instances'),
+    *('compute_nodes', 'console_auth_tokens', 'migrations'),
+)
+_STARTED = 'Join ServiceGroup membership'
+"""Logged when a service has read its nodes and consumes its queue."""
+
+
+class _Database(mariadb.MariaDB):
+    def _options(self) -> list[str]:
+        # Each process of Nova keeps a pool for each database.
+        return ['--max-connections=500']
+
+
+class Compute:
+    """One nova-compute of a host; made by :meth:`Nova.compute`.
+
+    :ivar host: its name as a service.
+    :ivar log: what it logs.
+    """
+
+    def __init__(
+        self, host: str, command: list[str], directory: pathlib.Path
+    ) -> None:
+        self.host = host
+        self.log = directory / 'nova-compute.log'
+        self._command = command
+        self._directory = directory
+        self._begun = 0
+        self._process: Process | None = None
+
+    @property
+    def process(self) -> Process:
+        """The process, running or ended."""
+        assert self._process is not None, 'not started'
+        return self._process
+
+    def start(self) -> Compute:
+        """Start it and wait until it consumes its queue."""
+        self.begin()
+        self.wait()
+        return self
+
+    def begin(self) -> None:
+        """Start it, for the first time or again, and do not wait."""
+        self._begun = len(self.lines(_STARTED))
+        self._process = Process(
+            self._command, self._directory / 'output.log'
+        ).start()
+
+    @property
+    def is_ready(self) -> bool:
+        """``True`` once it consumes its queue."""
+        return len(self.lines(_STARTED)) > self._begun
+
+    def wait(self, timeout: float = 180) -> None:
+        """Wait until it has read its nodes and consumes its queue."""
+        self.process.wait_until(
+            lambda: self.is_ready, f'start of {self.host}', timeout=timeout
+        )
+
+    def stop(self) -> None:
+        """Stop it cleanly."""
+        if self._process is not None:
+            self._process.stop()
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        if self._process is not None:
+            self._process.kill()
+
+    def freeze(self) -> None:
+        """Stop it with SIGSTOP."""
+        self.process.freeze()
+
+    def thaw(self) -> None:
+        """Continue after :meth:`freeze`."""
+        self.process.thaw()
+
+    def lines(self, text: str = '') -> list[str]:
+        """Return the lines of its log that contain a text."""
+        if not self.log.exists():
+            return []
+        log = self.log.read_text(errors='replace')
+        return [line for line in log.splitlines() if text in line]
+
+
+class Nova:
+    """One Nova with its files in one directory.
+
+    :param directory: created if missing; must be empty.
+    :param ironic: the Ironic whose nodes it has; started before.
+    :ivar database: MariaDB, with the databases of ``nova_schema``.
+    """
+
+    def __init__(
+        self, directory: pathlib.Path, ironic: ironic_api.IronicAPI
+    ) -> None:
+        self.directory = directory.absolute()
+        self.ironic = ironic
+        self.database = _Database(self._home('mariadb'))
+        self.bus = rabbitmq.RabbitMQ(self._home('rabbitmq'))
+        self.placement = placement.Placement(self.directory / 'placement')
+        self.neighbours = Neighbours()
+        self.api = nova_api.NovaAPI(self.directory / 'api')
+        self._config = self.directory / 'nova.conf'
+        self._services: dict[str, Process] = {}
+        self._computes: list[Compute] = []
+
+    def _home(self, name: str) -> pathlib.Path:
+        home = self.directory / name
+        home.mkdir(parents=True)
+        return home
+
+    def start(self) -> None:
+        """Start everything but the API, the scheduler and computes."""
+        venv = nova_environment.stock()
+        _at_the_same_time(
+            lambda: self._start_database(venv),
+            self.bus.start,
+            self.placement.start,
+        )
+        self.neighbours.start()
+        nova_schema.map_cells(self.database, self.bus.url)
+        nova_config.write(
+            self._config, nova_config.common(self), nova_config.FAST
+        )
+        self.start_service('nova-conductor')
+
+    def _start_database(self, venv: pathlib.Path) -> None:
+        self.database.start()
+        nova_schema.create(self.database, venv, self.directory)
+
+    def start_api(self) -> nova_api.NovaAPI:
+        """Start the scheduler and the API; return the API.
+
+        A nova-compute has to run before: the API reads their versions.
+        """
+        self.start_service('nova-scheduler')
+        self.api.configure(
+            nova_environment.stock(),
+            nova_config.common(self),
+            nova_config.FAST,
+        )
+        self.api.start()
+        return self.api
+
+    def start_service(self, name: str) -> None:
+        """Start nova-conductor or nova-scheduler, first or again.
+
+        Waits until its service is on record; nova-compute waits itself until
+        the conductor answers.
+        """
+        self._services[name] = Process(
+            [*self._program(name), '--config-file', str(self._config)],
+            self.directory / f'{name}.log',
+        ).start()
+        self._services[name].wait_until(
+            lambda: name in {row['binary'] for row in self.services()},
+            'record of its service',
+        )
+
+    def stop_service(self, name: str) -> None:
+        """End nova-conductor or nova-scheduler."""
+        self._services.pop(name).stop(timeout=10)
+
+    def compute(
+        self,
+        host: str,
+        driver: Driver = 'stock',
+        config: Sections | None = None,
+    ) -> Compute:
+        """Return a nova-compute, which is not started.
+
+        :param host: two of one host each have files of their own.
+        :param driver: Nova's own for Ironic, or the one of this checkout.
+        :param config: more options, by section.
+        """
+        if driver == 'ours':
+            nova_environment.with_driver()
+        home = self._home(f'compute-{len(self._computes)}-{host}')
+        path = home / 'nova-compute.conf'
+        nova_config.write(
+            path,
+            {
+                'DEFAULT': {
+                    'host': host,
+                    'state_path': str(home),
+                    'log_file': str(home / 'nova-compute.log'),
+                    'compute_driver': DRIVERS[driver],
+                }
+            },
+            config or {},
+        )
+        made = Compute(
+            host,
+            [
+                *(*self._program('nova-compute'), '--config-file'),
+                *(str(self._config), '--config-file', str(path)),
+            ],
+            home,
+        )
+        self._computes.append(made)
+        return made
+
+    def manage(self, *words: str) -> Process:
+        """Run ``nova-manage`` to its end; the result has its output."""
+        done = Process(
+            [
+                *(*self._program('nova-manage'), '--config-file'),
+                *(str(self._config), *words),
+            ],
+            self.directory / 'manage.log',
+        )
+        done.log.unlink(missing_ok=True)
+        done.start().wait()
+        return done
+
+    def map_hosts(self) -> None:
+        """Map every nova-compute to the cell, as ``discover_hosts`` does."""
+        self.database.query(
+            f'INSERT INTO {nova_schema.API}.host_mappings '
+            '(created_at, cell_id, host) SELECT NOW(), c.id, s.host '
+            f'FROM {nova_schema.API}.cell_mappings AS c '
+            f'JOIN {nova_schema.CELL1}.services AS s '
+            f"WHERE c.name = 'cell1' AND s.binary = 'nova-compute' "
+            'AND s.deleted = 0 AND s.host NOT IN '
+            f'(SELECT host FROM {nova_schema.API}.host_mappings)'
+        )
+
+    def services(self) -> list[dict[str, Any]]:
+        """Return the rows of services that are not deleted."""
+        return self.rows(
+            'id, host, `binary`, disabled, forced_down, report_count, uuid',
+            'services WHERE deleted = 0',
+        )
+
+    def compute_nodes(self) -> dict[str, str]:
+        """Return the host of each compute node that is not deleted."""
+        found = self.rows(
+            'uuid, host', 'compute_nodes WHERE deleted = 0 ORDER BY uuid'
+        )
+        return {row['uuid']: row['host'] for row in found}
+
+    def rows(self, columns: str, source: str) -> list[dict[str, Any]]:
+        """Return rows of the first cell.
+
+        :param columns: of a SELECT; their names are the keys.
+        :param source: what follows FROM.
+        """
+        names = [
+            column.split(' AS ')[-1].split('.')[-1].strip(' `')
+            for column in columns.split(',')
+        ]
+        found = self.database.query(
+            f'SELECT {columns} FROM {nova_schema.CELL1}.{source}'
+        )
+        return [dict(zip(names, row, strict=True)) for row in found]
+
+    def clear(self) -> None:
+        """Forget every nova-compute, compute node, instance and provider.
+
+        No nova-compute may run.
+        """
+        query = self.database.query
+        for table in ('build_requests', 'instance_mappings', 'host_mappings'):
+            query(f'DELETE FROM {nova_schema.API}.{table}')
+        query('SET GLOBAL foreign_key_checks = 0')
+        for table in _OF_INSTANCES:
+            query(f'DELETE FROM {nova_schema.CELL1}.{table}')
+        query('SET GLOBAL foreign_key_checks = 1')
+        query(
+            f'DELETE FROM {nova_schema.CELL1}.services '
+            "WHERE `binary` = 'nova-compute'"
+        )
+        self.placement.clear()
+
+    def wait_for_hosts(
+        self, expected: Mapping[str, str], *, timeout: float = 180
+    ) -> None:
+        """Wait until exactly these compute nodes have these hosts."""
+        wait_for(
+            lambda: self.compute_nodes() == dict(expected),
+            'wanted hosts of the compute nodes',
+            timeout=timeout,
+        )
+
+    def stop(self) -> None:
+        """End everything that runs."""
+        for compute in self._computes:
+            compute.kill()
+        for name in list(self._services):
+            self._services.pop(name).kill()
+        self.api.stop()
+        self.neighbours.stop()
+        self.placement.stop()
+        self.bus.stop()
+        self.database.stop()
+
+    @staticmethod
+    def _program(name: str) -> list[str]:
+        return [str(nova_environment.stock() / 'bin' / name)]
+
+
+def _at_the_same_time(*calls: Callable[[], object]) -> None:
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        for begun in [pool.submit(call) for call in calls]:
+            begun.result()

@@ -1,0 +1,75 @@
+"""The virtual environment of Nova, with this checkout installed into it.
+
+Nova itself is installed once and cached. The checkout and its driver follow as
+a second step, which is repeated when their metadata or the driver change. The
+package is installed in place; the driver is not, because it adds a module
+below ``nova.virt``, as on the host of an operator.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import pathlib
+import subprocess
+
+from lab import process, venvs
+
+REQUIREMENTS = ('nova==34.0.0', 'PyMySQL>=1.1.0', 'gunicorn>=22')
+_CHECKOUT = pathlib.Path(__file__).resolve().parents[1]
+_DRIVER = _CHECKOUT / 'nova_driver'
+_TIMEOUT = 900
+
+
+def stock() -> pathlib.Path:
+    """Return the environment; Nova is installed in it."""
+    return venvs.ensure('nova', REQUIREMENTS)
+
+
+@functools.cache
+def with_driver() -> pathlib.Path:
+    """Return the environment; Nova, the package and the driver are in it.
+
+    :raises LabError: with the end of pip's output, if that fails.
+    """
+    venv = stock()
+    mark = venv / 'checkout'
+    with (venv / 'checkout.lock').open('w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted = _fingerprint()
+        if not mark.exists() or mark.read_text() != wanted:
+            mark.unlink(missing_ok=True)
+            _install(venv, '--editable', str(_CHECKOUT))
+            _install(venv, '--force-reinstall', '--no-deps', str(_DRIVER))
+            mark.write_text(wanted)
+    return venv
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256(str(_CHECKOUT).encode())
+    for path in (
+        *(_CHECKOUT / 'pyproject.toml', _CHECKOUT / 'setup.cfg'),
+        *sorted(_DRIVER.rglob('*.py')),
+        *sorted(_DRIVER.glob('*.toml')),
+    ):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _install(venv: pathlib.Path, *words: str) -> None:
+    done = subprocess.run(
+        [
+            *(str(venv / 'bin' / 'python'), '-m', 'pip', 'install'),
+            *('--quiet', '--disable-pip-version-check', *words),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=_TIMEOUT,
+        check=False,
+    )
+    if done.returncode:
+        end = '\n'.join(done.stdout.splitlines()[-15:])
+        raise process.LabError(f'pip install {" ".join(words)}:\n{end}')
