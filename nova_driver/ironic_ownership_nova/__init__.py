@@ -1,0 +1,1 @@
+"""Driver of nova-compute for nodes that ironic-ownership owns."""

@@ -1,0 +1,155 @@
+"""Internals of Nova on which the driver depends, checked at its start.
+
+What ownership rests on has to be there, or the driver does not start. What
+only saves work is replaced by Nova's plain way, with one line in the log.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+from typing import Any
+
+from nova import exception
+from nova.compute import resource_tracker
+from nova.virt.ironic import driver as ironic_driver
+from oslo_log import log
+
+LOG = log.getLogger(__name__)
+
+TRIED = ('34',)
+"""Releases of Nova that the tests of this driver run with."""
+
+_REFRESH = '_refresh_cache'
+_REQUIRED = {
+    _REFRESH: 'replaced: the nodes come from the records',
+    '_refresh_hash_ring': 'replaced: there is no ring in Nova',
+    'ironic_connection': 'replaced: each write asks the guard',
+    'get_available_nodes': 'replaced: only own nodes are offered',
+    'node_is_available': 'replaced: skips nodes that have not changed',
+    'is_node_deleted': 'replaced: Nova does not delete records',
+}
+_READ_BY = ('list_instance_uuids', 'get_available_resource', 'get_info')
+"""Methods of Nova that read the cache, and fill it by :data:`_REFRESH`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Shortcuts:
+    """Which internals of Nova may be used to save work.
+
+    :param tracker: the resource tracker, its compute nodes.
+    :param skip: a pass ends for a node of which ``node_is_available`` says
+        no, before it costs anything.
+    """
+
+    tracker: bool = True
+    skip: bool = True
+
+
+def missing() -> list[str]:
+    """List what ownership rests on and this Nova does not have."""
+    plain = ironic_driver.IronicDriver
+    faults = [
+        f'IronicDriver.{name} ({why})'
+        for name, why in _REQUIRED.items()
+        if not hasattr(plain, name)
+    ]
+    faults += [
+        f'IronicDriver.{name} (reads node_cache, filled by {_REFRESH})'
+        for name in _READ_BY
+        if not {'node_cache', _REFRESH} <= _attributes(plain, name)
+    ]
+    return faults
+
+
+def require() -> None:
+    """Check what ownership rests on.
+
+    :raises InvalidConfiguration: naming all that is missing.
+    """
+    faults = missing()
+    if faults:
+        raise exception.InvalidConfiguration(
+            'ironic-ownership-nova does not work with this release of Nova, '
+            f'which lacks: {", ".join(faults)}'
+        )
+
+
+def shortcuts(virtapi: Any, wanted: bool) -> Shortcuts:
+    """Find out which internals can be used, and log those that cannot.
+
+    :param virtapi: as Nova gives it to the driver.
+    :param wanted: the option ``shortcuts``.
+    """
+    if not wanted:
+        LOG.info('shortcuts are switched off: each pass updates all nodes')
+        return Shortcuts(tracker=False, skip=False)
+    tracker = tracker_of(virtapi) is not None
+    skip = tracker and skips_early()
+    if not tracker:
+        LOG.warning(
+            'the resource tracker of this Nova cannot be reached: gained '
+            'nodes wait for the next pass'
+        )
+    if not skip:
+        LOG.warning(
+            'this Nova updates resources in another order: each pass '
+            'updates all nodes'
+        )
+    return Shortcuts(tracker, skip)
+
+
+def tracker_of(virtapi: Any) -> Any:
+    """Return the resource tracker; ``None`` if it can't be reached."""
+    found = getattr(getattr(virtapi, '_compute', None), 'rt', None)
+    needed = ('compute_nodes', 'old_resources', 'remove_node', 'service_ref')
+    if all(hasattr(found, name) for name in needed):
+        return found
+    return None
+
+
+def skips_early() -> bool:
+    """Tell whether a pass asks ``node_is_available`` before it costs anything.
+
+    In ``_update_available_resource``, right after ``_init_compute_node``, and
+    in ``disabled``.
+    """
+    tracker = resource_tracker.ResourceTracker
+    asks = 'node_is_available' in _attributes(tracker, 'disabled')
+    body = _statements(tracker, '_update_available_resource')
+    # Before it only the row is read; between the two a name is assigned.
+    steps = [part for part in body if _calls(part)]
+    return (
+        asks
+        and len(steps) > 1
+        and '_init_compute_node' in _names(steps[0])
+        and isinstance(steps[1], ast.If)
+        and 'disabled' in _names(steps[1].test)
+        and isinstance(steps[1].body[0], ast.Return)
+    )
+
+
+def _statements(owner: type, name: str) -> list[ast.stmt]:
+    method = inspect.unwrap(getattr(owner, name))
+    tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    return function.body
+
+
+def _attributes(owner: type, name: str) -> set[str]:
+    if not hasattr(owner, name):
+        return set()
+    return {
+        found for part in _statements(owner, name) for found in _names(part)
+    }
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+
+
+def _calls(tree: ast.AST) -> bool:
+    return any(isinstance(node, ast.Call) for node in ast.walk(tree))

@@ -1,0 +1,161 @@
+"""Connection to Ironic that asks the guard before each write.
+
+Whatever Nova's driver does to a node passes here, so no operation can bypass
+the guard, nor can a step of a long operation: a process that was frozen in
+the middle of a deployment does not go on with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from ironic_ownership.embedding import Permission, exceptions
+from oslo_log import log
+
+LOG = log.getLogger(__name__)
+
+_READ_PREFIXES = ('get', 'find_')
+_READS = frozenset(
+    (
+        *('nodes', 'ports', 'port_groups', 'volume_targets'),
+        *('volume_connectors', 'validate_node', 'head'),
+    )
+)
+
+
+class Permit(Protocol):
+    """The guard of the embedded host."""
+
+    def __call__(
+        self, node_uuid: str, *, instance_uuid: str | None
+    ) -> Permission:
+        """Permit to act on a node, or raise the refusal."""
+
+
+@dataclasses.dataclass
+class Operation:
+    """One operation of Nova on an instance, in one thread.
+
+    :param refusal: the error that Nova expects of this operation.
+    :param node: of the instance; ``None`` if it has none.
+    :param instance_uuid: has to be the one on the node, if given.
+    """
+
+    name: str
+    refusal: type[Exception]
+    node: str | None = None
+    instance_uuid: str | None = None
+    permissions: dict[str, Permission] = dataclasses.field(
+        default_factory=dict
+    )
+
+
+class ActionGuard:
+    """Permits or refuses each write, in the operation of the thread.
+
+    Threading: any thread.
+
+    :param permit: of the embedded host.
+    :param default: the error outside of all operations.
+    """
+
+    def __init__(self, permit: Permit, default: type[Exception]) -> None:
+        self._permit = permit
+        self._outside = functools.partial(Operation, 'a request', default)
+        self._thread = threading.local()
+
+    @contextlib.contextmanager
+    def operation(self, operation: Operation) -> Iterator[None]:
+        """Run one operation in this thread; one inside of it is part of it."""
+        if self._current is not None:
+            yield
+            return
+        self._thread.operation = operation
+        try:
+            yield
+        finally:
+            self._thread.operation = None
+
+    def require(self, call: str, node: str | None) -> None:
+        """Return if this service may act on a node at this moment.
+
+        :param call: for the log.
+        :param node: its uuid; that of the operation by default.
+        :raises Exception: the refusal of the operation.
+        """
+        operation = self._current or self._outside()
+        uuid = node or operation.node
+        try:
+            if uuid is None:
+                raise exceptions.OwnershipError(
+                    f'{call}: the node is not known'
+                )
+            self._confirm(operation, uuid)
+        except exceptions.OwnershipError as exc:
+            LOG.warning(
+                '%s on the node %s is refused: %s', operation.name, uuid, exc
+            )
+            raise operation.refusal(str(exc)) from exc
+
+    @property
+    def _current(self) -> Operation | None:
+        return getattr(self._thread, 'operation', None)
+
+    def _confirm(self, operation: Operation, uuid: str) -> None:
+        held = operation.permissions.get(uuid)
+        if held is None:
+            operation.permissions[uuid] = self._permit(
+                uuid, instance_uuid=operation.instance_uuid
+            )
+        elif not held.is_valid:
+            held.confirm()
+
+
+class GuardedConnection:
+    """The client of Ironic that Nova's driver uses, with the guard.
+
+    A method that is not known to read counts as a write.
+
+    :param adapter: ``baremetal`` of openstacksdk.
+    """
+
+    def __init__(self, adapter: Any, guard: ActionGuard) -> None:
+        self._adapter = adapter
+        self._guard = guard
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._adapter, name)
+        if (
+            name in _READS
+            or name.startswith(_READ_PREFIXES)
+            or not callable(found)
+        ):
+            return found
+        return functools.partial(self._write, name, found)
+
+    def _write(
+        self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        self._guard.require(name, _node_of(name, args, kwargs))
+        return method(*args, **kwargs)
+
+
+def _node_of(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> str | None:
+    """Return the uuid of the node that a call names, if it names one."""
+    for key in ('node', 'node_id'):
+        if key in kwargs:
+            return _uuid(kwargs[key])
+    if '_node' in name and args:
+        return _uuid(args[0])
+    return None
+
+
+def _uuid(node: Any) -> str:
+    return node if isinstance(node, str) else str(node.id)

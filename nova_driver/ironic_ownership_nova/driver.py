@@ -1,0 +1,232 @@
+"""Driver of nova-compute: Nova's own for Ironic, with nodes from the records.
+
+Nova's driver does the work on a node. Which nodes there are, and whether this
+process may act on one, is decided by the embedded host.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import pathlib
+import threading
+import time
+from typing import Any
+
+import nova.conf
+from ironic_ownership.embedding import (
+    EmbeddedHost,
+    FeedChanges,
+    exceptions,
+)
+from nova import baserpc, exception, version
+from nova.conductor import rpcapi as conductor_rpcapi
+from oslo_log import log
+
+from ironic_ownership_nova import compatibility, options, settings
+from ironic_ownership_nova.conductor_monitor import ConductorMonitor
+from ironic_ownership_nova.connection import ActionGuard, GuardedConnection
+from ironic_ownership_nova.node_view import CachedNode, digest
+from ironic_ownership_nova.operations import GuardedOperations
+from ironic_ownership_nova.reported import ReportedNodes
+from ironic_ownership_nova.service import Service
+from ironic_ownership_nova.tracker import Report, Tracker, admin_context
+
+LOG = log.getLogger(__name__)
+CONF = nova.conf.CONF
+
+options.register_opts(CONF)
+
+
+class OwnershipDriver(GuardedOperations):
+    """Nova's driver for Ironic, for the nodes that this service owns."""
+
+    def __init__(self, virtapi: Any, read_only: bool = False) -> None:
+        super().__init__(virtapi, read_only)
+        own = CONF[options.GROUP]
+        self._settings = settings.read(CONF)
+        self._skipped = threading.local()
+        self._service = Service(
+            self._embedded_host, self._follow, own.guard_patience
+        )
+        self.action_guard = ActionGuard(
+            self._service.permit, exception.NovaException
+        )
+        self._reported = ReportedNodes(
+            pathlib.Path(CONF.state_path) / 'ironic-ownership-reported.json',
+            _basis(),
+            own.full_update_interval,
+        )
+        self._monitor = ConductorMonitor(
+            _ping(own.conductor_check_interval),
+            self._service.resign,
+            self._service.rejoin,
+            own.conductor_check_interval,
+            own.conductor_failures,
+        )
+        self._tracker: Tracker | None = None
+
+    @property
+    def ironic_connection(self) -> Any:
+        """The client of Ironic, which asks the guard before each write."""
+        return GuardedConnection(super().ironic_connection, self.action_guard)
+
+    def init_host(self, host: str) -> None:
+        """Start to serve, and wait until this process is active.
+
+        :param host: name of the service in the cell.
+        :raises InvalidConfiguration: if the settings or this release of Nova
+            can't be used.
+        """
+        compatibility.require()
+        self._reported.load()
+        self._tracker = Tracker(
+            self.virtapi,
+            host,
+            self._reported,
+            shortcuts=compatibility.shortcuts(
+                self.virtapi, CONF[options.GROUP].shortcuts
+            ),
+            follows_records=self._settings.follows_records,
+        )
+        try:
+            self._service.start()
+        except exceptions.OwnershipError as exc:
+            raise exception.InvalidConfiguration(str(exc)) from exc
+        self._monitor.start()
+
+    def cleanup_host(self, host: str) -> None:
+        """Stop to serve, so that others take the free nodes at once."""
+        self._monitor.stop()
+        self._service.stop()
+        self._reported.store()
+        super().cleanup_host(host)
+
+    def get_available_nodes(self, refresh: bool = False) -> list[str]:
+        """Return the uuids of the nodes that this service owns.
+
+        :raises VirtDriverNotReady: while it may not act.
+        """
+        context = admin_context()
+        self._own_tracker.confirm(context)
+        self._refresh_cache()
+        return list(self.node_cache)
+
+    def get_available_resource(self, nodename: str) -> Any:
+        """Return the resources of a node.
+
+        Source: the first call of a pass of the resource tracker for a node,
+        in the thread of all others of this pass.
+
+        :raises ComputeHostNotFound: if the node was moved away meanwhile.
+        """
+        tracker = self._own_tracker
+        self._skipped.node = None
+        tracker.require(nodename)
+        resources = super().get_available_resource(nodename)
+        node = self.node_cache.get(nodename)
+        if node is not None and tracker.can_skip(nodename, digest(node)):
+            self._skipped.node = nodename
+        return resources
+
+    def node_is_available(self, nodename: str) -> bool:
+        """Tell whether a node exists; once no, if it has not changed.
+
+        The resource tracker ends its pass for the node then.
+        """
+        if getattr(self._skipped, 'node', None) == nodename:
+            self._skipped.node = None
+            return False
+        return bool(super().node_is_available(nodename))
+
+    def is_node_deleted(self, nodename: str) -> bool:
+        """Return no: ironic-ownership deletes records and providers."""
+        return False
+
+    def update_provider_tree(
+        self, provider_tree: Any, nodename: str, allocations: Any = None
+    ) -> None:
+        """Describe a node to Placement, as Nova's driver does."""
+        tracker = self._own_tracker
+        tracker.sent(nodename, None)
+        super().update_provider_tree(provider_tree, nodename, allocations)
+        node = self.node_cache.get(nodename)
+        if node is not None:
+            tracker.sent(nodename, Report(digest(node), provider_tree))
+
+    def _refresh_hash_ring(self, ctxt: Any) -> None:
+        """Do nothing: policies decide, not a ring of Nova."""
+
+    def _refresh_cache(self) -> None:
+        """Fill the cache from the last scan, without a request to Ironic."""
+        feed = self._service.feed
+        if feed is None:
+            raise exception.VirtDriverNotReady
+        owned = feed.owned()
+        offered = self._own_tracker.offer(admin_context(), owned)
+        self.node_cache = {
+            uuid: CachedNode.of(view.node)
+            for uuid, view in owned.items()
+            if uuid in offered
+        }
+        self.node_cache_time = time.time()
+
+    @property
+    def _own_tracker(self) -> Tracker:
+        if self._tracker is None:
+            raise exception.VirtDriverNotReady
+        return self._tracker
+
+    def _follow(self, changes: FeedChanges) -> None:
+        cache, tracker = self.node_cache, self._own_tracker
+        lost = (
+            cache.keys() - changes.gained.keys()
+            if changes.reset
+            else changes.lost
+        )
+        self.node_cache = {u: n for u, n in cache.items() if u not in lost}
+        tracker.lost(lost)
+        tracker.gained(admin_context(), changes.gained)
+
+    def _embedded_host(self, on_lost_place: Any) -> EmbeddedHost:
+        found = self._settings
+        return EmbeddedHost(
+            config_files=found.files,
+            config_dirs=found.directories,
+            overrides=found.overrides,
+            on_lost_place=on_lost_place,
+        )
+
+
+def _basis() -> str:
+    """Return what reports depend on, besides the node."""
+    parts = [
+        version.version_string_with_package(),
+        CONF.cpu_allocation_ratio,
+        CONF.ram_allocation_ratio,
+        CONF.disk_allocation_ratio,
+        CONF.reserved_host_memory_mb,
+        CONF.reserved_host_disk_mb,
+        CONF.workarounds.skip_reserve_in_use_ironic_nodes,
+        _provider_files(CONF.compute.provider_config_location),
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _provider_files(location: str) -> list[str]:
+    return [
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(pathlib.Path(location).glob('*.yaml'))
+    ]
+
+
+def _ping(timeout: float) -> functools.partial[Any]:
+    client: list[Any] = []
+
+    def ping() -> None:
+        if not client:
+            client.append(baserpc.BaseAPI(topic=conductor_rpcapi.RPC_TOPIC))
+        client[0].ping(admin_context(), 'ironic-ownership', timeout=timeout)
+
+    return functools.partial(ping)

@@ -1,0 +1,63 @@
+"""Nodes as the driver of Nova reads them, made from the last scan."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ironic_ownership.embedding import Node
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CachedNode:
+    """A node with the names that openstacksdk gives to its fields.
+
+    Nova reads the nodes in its cache, and never sends one to Ironic.
+    """
+
+    id: str
+    instance_id: str | None
+    power_state: str | None
+    target_power_state: str | None
+    provision_state: str | None
+    target_provision_state: str | None
+    is_maintenance: bool
+    properties: Mapping[str, Any]
+    traits: list[str]
+    resource_class: str | None
+
+    @classmethod
+    def of(cls, node: Node) -> CachedNode:
+        """Return the node of a scan."""
+        return cls(
+            id=node.uuid,
+            instance_id=node.instance_uuid,
+            power_state=node.power_state,
+            target_power_state=node.target_power_state,
+            provision_state=node.provision_state,
+            target_provision_state=node.target_provision_state,
+            is_maintenance=node.maintenance,
+            properties=node.properties,
+            traits=list(node.traits),
+            resource_class=node.resource_class,
+        )
+
+
+_REPORTED = (
+    *('id', 'instance_id', 'power_state', 'provision_state'),
+    *('is_maintenance', 'properties', 'resource_class'),
+)
+
+
+def digest(node: Any) -> str:
+    """Return a digest of all that Nova reports of a node.
+
+    :param node: a :class:`CachedNode`, or a node of openstacksdk.
+    """
+    values: list[Any] = [getattr(node, name) for name in _REPORTED]
+    values.append(sorted(node.traits or ()))
+    text = json.dumps(values, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,102 @@
+"""Operations of Nova on instances, and the errors that refuse them.
+
+Each error is the one after which Nova does the right thing: a build goes to
+another node, a deletion keeps the addresses of the instance, everything else
+is reported to the user.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nova import exception
+from nova.virt.ironic import driver as ironic_driver
+
+from ironic_ownership_nova.connection import Operation
+
+REFUSALS: Mapping[str, type[Exception]] = {
+    'prepare_for_spawn': exception.ComputeResourcesUnavailable,
+    'prepare_networks_before_block_device_mapping': (
+        exception.ComputeResourcesUnavailable
+    ),
+    'spawn': exception.ComputeResourcesUnavailable,
+    'failed_spawn_cleanup': exception.InstanceDeployFailure,
+    'clean_networks_preparation': exception.VirtualInterfaceUnplugException,
+    'destroy': exception.InstancePowerOffFailure,
+    'reboot': exception.InstanceRebootFailure,
+    'power_off': exception.InstancePowerOffFailure,
+    'power_on': exception.InstancePowerOnFailure,
+    'trigger_crash_dump': exception.NovaException,
+    'rebuild': exception.InstanceDeployFailure,
+    'rescue': exception.InstanceRescueFailure,
+    'unrescue': exception.InstanceUnRescueFailure,
+    'unplug_vifs': exception.VirtualInterfaceUnplugException,
+    'attach_interface': exception.VirtualInterfacePlugException,
+    'detach_interface': exception.VirtualInterfaceUnplugException,
+    'attach_volume': exception.VolumeAttachFailed,
+    'detach_volume': exception.VolumeDetachFailed,
+    'get_vnc_console': exception.ConsoleNotAvailable,
+    'get_serial_console': exception.ConsoleNotAvailable,
+}
+"""Operations that may act on a node."""
+
+_BUILDING = frozenset(
+    (
+        *('prepare_for_spawn', 'spawn', 'failed_spawn_cleanup'),
+        'prepare_networks_before_block_device_mapping',
+        'clean_networks_preparation',
+    )
+)
+"""Operations at a time when the records may have the instance before."""
+
+QUIET = frozenset(('failed_spawn_cleanup',))
+"""Operations whose errors would replace the one that they follow."""
+
+
+def guarded(
+    name: str, plain: Callable[..., Any], quiet: bool
+) -> Callable[..., Any]:
+    """Return a method of Nova's driver as an operation of its thread.
+
+    :param plain: the method, which has a parameter ``instance``.
+    :param quiet: do not raise the refusal.
+    """
+    signature = inspect.signature(plain)
+
+    @functools.wraps(plain)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        instance = signature.bind(self, *args, **kwargs).arguments['instance']
+        operation = Operation(
+            name,
+            REFUSALS[name],
+            instance.node,
+            None if name in _BUILDING else instance.uuid,
+        )
+        with self.action_guard.operation(operation):
+            try:
+                return plain(self, *args, **kwargs)
+            except operation.refusal:
+                if not quiet:
+                    raise
+        return None
+
+    return method
+
+
+class GuardedOperations(ironic_driver.IronicDriver):
+    """Nova's driver with each operation of :data:`REFUSALS` guarded."""
+
+
+for _name in REFUSALS:
+    setattr(
+        GuardedOperations,
+        _name,
+        guarded(
+            _name,
+            getattr(ironic_driver.IronicDriver, _name),
+            quiet=_name in QUIET,
+        ),
+    )

@@ -1,0 +1,114 @@
+"""Nodes of which Nova's cell and Placement have the current state.
+
+A node that is among them, and has not changed, costs nothing in a pass of the
+resource tracker. They are kept in a file, for the next start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import pathlib
+import threading
+import time
+import zlib
+from collections.abc import Collection
+
+from oslo_log import log
+
+LOG = log.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Report:
+    digest: str
+    at: float
+
+
+class ReportedNodes:
+    """Remembers what was reported of each node, and when.
+
+    Threading: any thread.
+
+    :param path: file for the next start.
+    :param basis: all that reports depend on besides the node, such as the
+        release of Nova: a file of another basis is not used.
+    :param interval: seconds for which one report counts.
+    """
+
+    def __init__(
+        self, path: pathlib.Path, basis: str, interval: float
+    ) -> None:
+        self._path = path
+        self._basis = basis
+        self._interval = interval
+        self._lock = threading.Lock()
+        self._reports: dict[str, _Report] = {}
+        self._is_stored = True
+
+    def is_current(self, uuid: str, digest: str) -> bool:
+        """Tell whether a node needs no report now."""
+        with self._lock:
+            report = self._reports.get(uuid)
+        if report is None or report.digest != digest:
+            return False
+        age = time.time() - report.at
+        return 0 <= age < self._interval * _spread(uuid)
+
+    def add(self, uuid: str, digest: str) -> None:
+        """Note that a node was reported."""
+        with self._lock:
+            self._reports[uuid] = _Report(digest, time.time())
+            self._is_stored = False
+
+    def discard(self, uuids: Collection[str]) -> None:
+        """Forget nodes: what was reported of them may have changed."""
+        with self._lock:
+            for uuid in uuids:
+                if self._reports.pop(uuid, None) is not None:
+                    self._is_stored = False
+
+    def load(self) -> None:
+        """Read the file of the last start, if it can be used."""
+        try:
+            stored = json.loads(self._path.read_text())
+            if stored['basis'] != self._basis:
+                return
+            reports = {
+                uuid: _Report(str(digest), float(at))
+                for uuid, (digest, at) in stored['nodes'].items()
+            }
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, KeyError, TypeError) as exc:
+            LOG.warning('%s is not used: %s', self._path, exc)
+            return
+        with self._lock:
+            self._reports = reports
+
+    def store(self) -> None:
+        """Write the file, if something has changed."""
+        with self._lock:
+            if self._is_stored:
+                return
+            self._is_stored = True
+            nodes = {u: (r.digest, r.at) for u, r in self._reports.items()}
+        temporary = self._path.with_suffix('.new')
+        try:
+            temporary.write_text(
+                json.dumps({'basis': self._basis, 'nodes': nodes})
+            )
+            temporary.replace(self._path)
+        except OSError as exc:
+            LOG.warning('%s is not written: %s', self._path, exc)
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+
+def _spread(uuid: str) -> float:
+    """Return a part between a half and 1, always the same for a node.
+
+    Nodes that were reported in one pass are not due in one pass again.
+    """
+    return 0.5 + zlib.crc32(uuid.encode()) / 2**33

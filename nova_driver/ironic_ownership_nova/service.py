@@ -1,0 +1,164 @@
+"""The embedded host of this nova-compute: start, resign, return, end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+
+from ironic_ownership.embedding import (
+    EmbeddedHost,
+    Feed,
+    FeedChanges,
+    LostPlace,
+    Permission,
+    PlaceState,
+    exceptions,
+)
+from oslo_log import log
+
+LOG = log.getLogger(__name__)
+
+EXIT_STATUS = 1
+"""Of a process that lost its place, so that a supervisor starts it again."""
+
+LOST = frozenset(
+    (PlaceState.STANDBY, PlaceState.FORCED_DOWN, PlaceState.FAILED)
+)
+_LONG_WAIT = 30.0
+_POLL = 1.0
+
+Make = Callable[[Callable[[LostPlace], None]], EmbeddedHost]
+
+
+class Service:
+    """This nova-compute as a service of ironic-ownership.
+
+    Threading: any thread; one at a time starts and resigns.
+
+    :param make: makes a new embedded host.
+    :param follow: receives the changes of what is owned, in order, in a
+        thread of its own, once all owned nodes are known.
+    :param patience: seconds for which the guard waits.
+    """
+
+    def __init__(
+        self,
+        make: Make,
+        follow: Callable[[FeedChanges], None],
+        patience: float,
+    ) -> None:
+        self._make = make
+        self._follow = follow
+        self._patience = patience
+        self._host: EmbeddedHost | None = None
+
+    def start(self) -> None:
+        """Serve, and wait until this process is active.
+
+        A second process of the host waits here as its standby. It consumes
+        no queue yet, so Nova sends it nothing.
+
+        :raises OwnershipError: if the configuration can't be used.
+        """
+        self._serve(self._begin())
+
+    def resign(self) -> None:
+        """Give up the place, and go on without nodes."""
+        self.stop()
+
+    def rejoin(self) -> None:
+        """Serve again after :meth:`resign`.
+
+        If another process of the host has become active, this one ends.
+        """
+        host = self._begin()
+        while not host.wait_until_active(_POLL):
+            if host.state in LOST:
+                end_process(f'{host.name} is {host.state}')
+        self._serve(host)
+
+    def stop(self) -> None:
+        """Give up the place; does nothing if it has not started."""
+        host, self._host = self._host, None
+        if host is not None:
+            host.stop()
+
+    @property
+    def feed(self) -> Feed | None:
+        """The nodes that may be offered; ``None`` while there are none.
+
+        That is so until the first list is complete, and after the service
+        has lost the right to act.
+        """
+        host = self._host
+        if host is None or not host.feed.is_complete:
+            return None
+        return host.feed
+
+    def permit(
+        self, node_uuid: str, *, instance_uuid: str | None
+    ) -> Permission:
+        """Ask the guard; see :meth:`EmbeddedHost.guard`."""
+        host = self._host
+        if host is None:
+            raise exceptions.FencedError(
+                'this nova-compute has given up its nodes',
+                hint='It takes them back when it is started again, or '
+                'nova-conductor answers again',
+            )
+        return host.guard(
+            node_uuid, self._patience, instance_uuid=instance_uuid
+        )
+
+    def _begin(self) -> EmbeddedHost:
+        host = self._make(self._lost_place)
+        host.start()
+        return host
+
+    def _serve(self, host: EmbeddedHost) -> None:
+        while not host.wait_until_active(_LONG_WAIT):
+            LOG.info('waiting to become active: %s', host.state)
+        while not host.feed.wait_until_complete(_LONG_WAIT):
+            LOG.info('waiting for the first list of nodes: %s', host.state)
+        generation = host.feed.generation
+        self._host = host
+        LOG.info('%s is active', host.name)
+        threading.Thread(
+            target=self._run_follower,
+            args=(host, generation),
+            name='node-follower',
+            daemon=True,
+        ).start()
+
+    def _run_follower(self, host: EmbeddedHost, generation: int) -> None:
+        feed = host.feed
+        while self._host is host:
+            feed.wait(generation, _POLL)
+            # A fenced service owns nothing, and gets most of it back.
+            if not feed.wait_until_complete(_POLL):
+                continue
+            changes = feed.changes_since(generation)
+            if not changes:
+                continue
+            generation = changes.generation
+            try:
+                self._follow(changes)
+            except Exception:
+                # The next pass of Nova does the same, only later.
+                LOG.exception('gained and lost nodes wait for the next pass')
+
+    def _lost_place(self, lost: LostPlace) -> None:
+        if self._host is not None:
+            end_process(lost.reason)
+
+
+def end_process(reason: str) -> None:
+    """End this process at once: another one consumes the same queue.
+
+    What it was doing is not waited for, since it may not do it any more.
+    """
+    LOG.critical('this process ends: %s', reason)
+    logging.shutdown()
+    os._exit(EXIT_STATUS)

@@ -1,0 +1,85 @@
+"""Settings of the embedded host, from the files of nova-compute and its own.
+
+The files of Nova come first, so that [ironic] and [placement] need no second
+copy: address, credentials, shard, conductor group and peers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nova import exception
+from oslo_config import cfg
+
+from ironic_ownership_nova import options
+
+_OWN = {
+    'database': cfg.StrOpt('connection'),
+    'nova': cfg.StrOpt('cell_schema'),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How to start the embedded host.
+
+    :ivar follows_records: the rows of the cell change with the records, in
+        one transaction; otherwise Nova itself moves the rows of free nodes.
+    """
+
+    files: Sequence[str]
+    directories: Sequence[str]
+    overrides: Mapping[tuple[str, str], Any]
+    follows_records: bool
+
+
+def read(conf: cfg.ConfigOpts) -> Settings:
+    """Read the settings.
+
+    :param conf: of Nova, with the options of the driver.
+    :raises InvalidConfiguration: if a file is missing, or does not say where
+        the records are.
+    """
+    own = options.config_files(conf)
+    found = _read_own(own)
+    if not found['database']:
+        raise exception.InvalidConfiguration(
+            'the records of ironic-ownership are not configured: set '
+            f'[database] connection in {" or ".join(own) or "a file"}, which '
+            f'is named by [{options.GROUP}] config_file'
+        )
+    return Settings(
+        files=(*conf.config_file, *own),
+        directories=tuple(conf.config_dir),
+        overrides={
+            # Nova's own spelling, which its cell has as well.
+            ('DEFAULT', 'host'): conf.host,
+            # Nova reports inventories itself.
+            ('placement', 'report_inventory'): False,
+        },
+        follows_records=bool(found['nova']),
+    )
+
+
+def _read_own(files: Sequence[str]) -> dict[str, str | None]:
+    absent = [path for path in files if not pathlib.Path(path).is_file()]
+    if absent:
+        raise exception.InvalidConfiguration(
+            f'no such file of ironic-ownership: {", ".join(absent)}'
+        )
+    conf = cfg.ConfigOpts()
+    for group, option in _OWN.items():
+        conf.register_opt(option, group)
+    try:
+        conf(
+            [f'--config-file={path}' for path in files],
+            project='ironic-ownership',
+            default_config_files=[],
+            default_config_dirs=[],
+        )
+    except cfg.Error as exc:
+        raise exception.InvalidConfiguration(str(exc)) from exc
+    return {group: conf[group][option.name] for group, option in _OWN.items()}

@@ -1,0 +1,231 @@
+"""Nova's resource tracker, as far as the driver reaches it.
+
+It rewrites the row of a node that it does not know, without a question. So it
+has to know each node that it is given, and to forget each one that is lost.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from ironic_ownership.embedding import NodeView
+from nova import context as nova_context
+from nova import exception, objects, utils
+from nova.compute.resource_tracker import COMPUTE_RESOURCE_SEMAPHORE
+from nova.objects import base as objects_base
+from oslo_log import log
+
+from ironic_ownership_nova import compatibility
+from ironic_ownership_nova.reported import ReportedNodes
+
+LOG = log.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """The state of a node that Nova is sending to cell and Placement.
+
+    :param tree: the providers as they shall be; Nova completes it later.
+    """
+
+    digest: str
+    tree: Any
+
+
+class Tracker:
+    """Offers nodes to the resource tracker, and knows what it reported.
+
+    Threading: any thread.
+
+    :param virtapi: as Nova gives it to the driver.
+    :param host: name of the service in the cell.
+    :param follows_records: the rows of the cell change with the records.
+    """
+
+    def __init__(
+        self,
+        virtapi: Any,
+        host: str,
+        reported: ReportedNodes,
+        *,
+        shortcuts: compatibility.Shortcuts,
+        follows_records: bool,
+    ) -> None:
+        self._virtapi = virtapi
+        self._host = host
+        self._follows_records = follows_records
+        self._reported = reported
+        self._can_skip = shortcuts.skip
+        self._reaches_tracker = shortcuts.tracker
+        self._sent: dict[str, Report] = {}
+        self._epochs: dict[str, int] = {}
+        self._own_rows: frozenset[str] = frozenset()
+        self._new: frozenset[str] = frozenset()
+        self._withheld: frozenset[str] = frozenset()
+
+    @property
+    def _nova(self) -> Any:
+        """The tracker of Nova, ``None`` if it is not to be used."""
+        if not self._reaches_tracker:
+            return None
+        return compatibility.tracker_of(self._virtapi)
+
+    @property
+    def _known(self) -> Collection[str]:
+        nova = self._nova
+        return self._own_rows if nova is None else nova.compute_nodes.keys()
+
+    def offer(
+        self, context: Any, owned: Mapping[str, NodeView]
+    ) -> frozenset[str]:
+        """Return which owned nodes Nova may have, and make them known to it.
+
+        Those whose row in the cell names this service, or which have none.
+        One call for all that are not known yet.
+        """
+        known = () if self._nova is None else self._known
+        unknown = [uuid for uuid in owned if uuid not in known]
+        rows = self._rows(context, unknown)
+        withheld = frozenset(
+            row.uuid for row in rows if not self._is_ours(row, owned)
+        )
+        self._seed(row for row in rows if row.uuid not in withheld)
+        self._own_rows = frozenset(row.uuid for row in rows) - withheld
+        self._new = frozenset(unknown) - {row.uuid for row in rows}
+        self._epochs.update({u: view.epoch for u, view in owned.items()})
+        self._log_withheld(withheld)
+        return frozenset(owned) - withheld
+
+    def require(self, uuid: str) -> None:
+        """Check that Nova would not take a row from another service.
+
+        A node that was moved away since it was offered is not known any more.
+
+        :raises ComputeHostNotFound: which makes Nova skip the node.
+        """
+        if uuid not in self._known and uuid not in self._new:
+            raise exception.ComputeHostNotFound(host=uuid)
+
+    def can_skip(self, uuid: str, digest: str) -> bool:
+        """Tell whether a pass has nothing to do for a node."""
+        return (
+            self._can_skip
+            and uuid in self._known
+            and self._reported.is_current(uuid, digest)
+        )
+
+    def sent(self, uuid: str, report: Report | None) -> None:
+        """Note that Nova is about to report a node.
+
+        :param report: ``None`` if it is not known which state.
+        """
+        self._reported.discard((uuid,))
+        if report is None:
+            self._sent.pop(uuid, None)
+        elif self._can_skip:
+            self._sent[uuid] = report
+
+    def confirm(self, context: Any) -> None:
+        """Check what was sent since the last pass, and note what arrived."""
+        for uuid in list(self._sent):
+            report = self._sent.pop(uuid, None)
+            if report is not None and self._arrived(context, uuid, report):
+                self._reported.add(uuid, report.digest)
+        self._reported.store()
+
+    def gained(self, context: Any, nodes: Mapping[str, NodeView]) -> None:
+        """Make gained nodes known to Nova at once.
+
+        Under the epoch of before no other service has had them: it was only
+        the right to act that was lost for a time.
+        """
+        self._reported.discard(
+            [u for u, v in nodes.items() if v.epoch != self._epochs.get(u)]
+        )
+        nova = self._nova
+        if nova is None or nova.service_ref is None:
+            return
+        rows = self._rows(
+            context, [uuid for uuid in nodes if uuid not in nova.compute_nodes]
+        )
+        self._seed(row for row in rows if self._is_ours(row, nodes))
+
+    def lost(self, uuids: Iterable[str]) -> None:
+        """Make Nova forget nodes, so that it takes no request for them."""
+        gone = list(uuids)
+        self._reported.discard(gone)
+        nova = self._nova
+        for uuid in gone:
+            self._sent.pop(uuid, None)
+            self._epochs.pop(uuid, None)
+            if nova is not None:
+                _remove(nova, uuid)
+                self._virtapi.reportclient.invalidate_resource_provider(uuid)
+
+    def _rows(self, context: Any, uuids: list[str]) -> list[Any]:
+        if not uuids:
+            return []
+        return list(objects.ComputeNodeList.get_all_by_uuids(context, uuids))
+
+    def _is_ours(self, row: Any, owned: Mapping[str, NodeView]) -> bool:
+        if row.host == self._host:
+            return True
+        # Without a common transaction Nova moves the row, as it always did.
+        return (
+            not self._follows_records
+            and owned[row.uuid].node.instance_uuid is None
+        )
+
+    def _seed(self, rows: Iterable[Any]) -> None:
+        nova = self._nova
+        if nova is None:
+            return
+        for row in rows:
+            if row.host == self._host:
+                nova.compute_nodes.setdefault(row.hypervisor_hostname, row)
+
+    def _log_withheld(self, withheld: frozenset[str]) -> None:
+        if withheld - self._withheld:
+            LOG.warning(
+                'nodes that this service owns have a row of another one in '
+                'the cell, and are not used: %s. Run "ironic-ownership check"',
+                ', '.join(sorted(withheld)[:10]),
+            )
+        self._withheld = withheld
+
+    def _arrived(self, context: Any, uuid: str, report: Report) -> bool:
+        nova = self._nova
+        row = None if nova is None else nova.compute_nodes.get(uuid)
+        stored = None if nova is None else nova.old_resources.get(uuid)
+        if row is None or stored is None:
+            return False
+        # Nova restores the old values if the row could not be stored.
+        if not objects_base.obj_equal_prims(row, stored, ['updated_at']):
+            return False
+        client = self._virtapi.reportclient
+        try:
+            # From the cache of the client, as long as that is valid.
+            tree = client.get_provider_subtree_and_ensure_root(
+                context, uuid, name=uuid
+            )
+            found, wanted = tree.data(uuid), report.tree.data(uuid)
+        except Exception as exc:  # noqa: BLE001 - then it is sent again
+            LOG.debug('Placement has not confirmed %s: %s', uuid, exc)
+            return False
+        return bool(
+            found.inventory == wanted.inventory
+            and found.traits == wanted.traits
+        )
+
+
+@utils.synchronized(COMPUTE_RESOURCE_SEMAPHORE, fair=True)
+def _remove(nova: Any, uuid: str) -> None:
+    # Under the lock of Nova, so that no claim is in between.
+    nova.remove_node(uuid)
+
+
+def admin_context() -> Any:
+    """Return a context for requests of the service itself."""
+    return nova_context.get_admin_context()

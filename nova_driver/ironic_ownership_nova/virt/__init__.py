@@ -1,0 +1,1 @@
+"""Directory that the launcher adds to the drivers of Nova."""

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import unittest
+
+from ironic_ownership_nova.conductor_monitor import ConductorMonitor
+
+
+class MonitorTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.failing = False
+        self.calls: list[str] = []
+        self.monitor = ConductorMonitor(
+            self.ping,
+            lambda: self.calls.append('resign'),
+            lambda: self.calls.append('rejoin'),
+            10,
+            3,
+        )
+
+    def ping(self) -> None:
+        if self.failing:
+            raise OSError('no answer')
+
+    def check(self, times: int) -> None:
+        for _ in range(times):
+            self.monitor.check()
+
+    def test_resigns_once_after_failures_in_a_row(self) -> None:
+        self.failing = True
+        self.check(2)
+        self.assertEqual([], self.calls)
+        self.check(5)
+        self.assertEqual(['resign'], self.calls)
+
+    def test_one_success_begins_the_count_again(self) -> None:
+        for _ in range(3):
+            self.failing = True
+            self.check(2)
+            self.failing = False
+            self.check(1)
+        self.assertEqual([], self.calls)
+
+    def test_returns_after_the_first_success(self) -> None:
+        self.failing = True
+        self.check(3)
+        self.failing = False
+        self.check(2)
+        self.assertEqual(['resign', 'rejoin'], self.calls)
+
+    def test_failed_return_is_tried_again(self) -> None:
+        self.failing = True
+        self.check(3)
+        self.failing = False
+
+        def fail() -> None:
+            raise ValueError
+
+        self.monitor._rejoin = fail
+        with self.assertLogs(level='ERROR'):
+            self.check(1)
+        self.monitor._rejoin = lambda: self.calls.append('rejoin')
+        self.check(1)
+        self.assertEqual(['resign', 'rejoin'], self.calls)

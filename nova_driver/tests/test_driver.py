@@ -1,0 +1,386 @@
+"""The driver with Nova's real one and its real tracker."""
+
+from __future__ import annotations
+
+import pathlib
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+import nova.conf
+from ironic_ownership.embedding import exceptions
+from ironic_ownership_nova import driver as driver_module
+from ironic_ownership_nova import launcher, operations
+from nova import exception, objects, rpc
+from nova.compute import manager, resource_tracker
+from nova.virt import driver as virt_driver
+from nova.virt.ironic import driver as ironic_driver
+from openstack import exceptions as sdk_exceptions
+from openstack.baremetal.v1 import node as baremetal
+
+from tests import support
+
+CONF = nova.conf.CONF
+FREE, OTHER = support.FREE, support.OTHER
+
+
+class DriverCase(unittest.TestCase):
+    def setUp(self) -> None:
+        home = tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        path = pathlib.Path(home.name) / 'ironic-ownership.conf'
+        path.write_text(
+            '[database]\nconnection = sqlite://\n[nova]\ncell_schema = nova\n'
+        )
+        CONF([], project='nova', default_config_files=[])
+        self.addCleanup(CONF.reset)
+        for name, value, group in (
+            ('host', 'host1', None),
+            ('state_path', home.name, None),
+            ('config_file', [str(path)], 'ironic_ownership'),
+            ('conductor_failures', 0, 'ironic_ownership'),
+        ):
+            CONF.set_override(name, value, group)
+            self.addCleanup(CONF.clear_override, name, group)
+        objects.register_all()
+        self.patch(driver_module, 'EmbeddedHost', self.embedded_host)
+        self.rows = self.patch(
+            objects.ComputeNodeList, 'get_all_by_uuids', return_value=[]
+        )
+        self.patch(driver_module, 'admin_context')
+        self.adapter = mock.Mock()
+        self.patch(
+            driver_module.GuardedOperations,
+            'ironic_connection',
+            self.adapter,
+        )
+        self.patch(rpc, 'get_client')
+        self.compute = types.SimpleNamespace(reportclient=mock.Mock())
+        self.driver = self.load()
+        self.compute.rt = self.tracker = resource_tracker.ResourceTracker(
+            'host1', self.driver, reportclient=self.compute.reportclient
+        )
+        self.tracker.service_ref = objects.Service(id=1, host='host1')
+        self.driver.init_host('host1')
+        self.addCleanup(self.driver._service.stop)
+        self.guard = support.Guard()
+        self.driver.action_guard._permit = self.guard
+
+    def load(self) -> driver_module.OwnershipDriver:
+        return driver_module.OwnershipDriver(
+            manager.ComputeVirtAPI(self.compute)
+        )
+
+    def patch(self, target: object, name: str, *new: object, **how: object):
+        patch = mock.patch.object(target, name, *new, **how)
+        self.addCleanup(patch.stop)
+        return patch.start()
+
+    def embedded_host(self, *, on_lost_place, **settings) -> support.Host:
+        self.host = support.Host(on_lost_place)
+        self.host.feed = support.Feed(support.view(FREE), support.view(OTHER))
+        self.settings = settings
+        return self.host
+
+
+class NodesTest(DriverCase):
+    def test_nodes_come_from_the_records_without_a_request(self) -> None:
+        self.assertEqual([FREE, OTHER], self.driver.get_available_nodes())
+        self.assertEqual([], self.driver.list_instance_uuids())
+        self.assertEqual([], self.adapter.method_calls)
+
+    def test_nova_describes_them_as_those_of_its_own_driver(self) -> None:
+        self.driver.get_available_nodes()
+        found = self.driver.get_available_resource(FREE)
+        plain = ironic_driver.IronicDriver(None)
+        node = baremetal.Node.existing(
+            uuid=FREE,
+            power_state='power off',
+            provision_state='available',
+            resource_class='gold',
+            properties=support.view().node.properties,
+            traits=[],
+        )
+        self.assertEqual(plain._node_resource(node), found)
+        self.assertEqual(
+            (FREE, 'gold'), (found['uuid'], found['resource_class'])
+        )
+
+    def test_service_that_may_not_act_has_no_pass(self) -> None:
+        self.host.feed.is_complete = False
+        with self.assertRaises(exception.VirtDriverNotReady):
+            self.driver.get_available_nodes()
+
+    def test_service_without_nodes_asks_nothing(self) -> None:
+        self.host.feed.views.clear()
+        self.assertEqual([], self.driver.get_available_nodes())
+        self.assertEqual([], self.driver.list_instances())
+        self.assertEqual([], self.adapter.method_calls)
+
+    def test_nova_deletes_no_record(self) -> None:
+        self.adapter.get_node.side_effect = sdk_exceptions.NotFoundException
+        self.assertFalse(self.driver.is_node_deleted(FREE))
+
+    def test_ring_of_nova_is_not_used(self) -> None:
+        self.driver._refresh_hash_ring(None)
+        self.assertFalse(hasattr(self.driver, 'hash_ring'))
+
+    def test_gained_and_lost_nodes_follow_at_once(self) -> None:
+        self.driver.get_available_nodes()
+        row = objects.ComputeNode(
+            uuid=FREE, host='host1', hypervisor_hostname=FREE
+        )
+        self.rows.return_value = [row]
+        changes = types.SimpleNamespace(
+            reset=False, gained={FREE: support.view(FREE)}, lost={OTHER}
+        )
+        self.driver._follow(changes)
+        self.assertEqual({FREE}, set(self.tracker.compute_nodes))
+        self.assertEqual({FREE}, set(self.driver.node_cache))
+        # After a reset it is compared with all nodes that are owned now.
+        changes.reset, changes.lost = True, frozenset()
+        changes.gained = {}
+        self.driver._follow(changes)
+        self.assertEqual({}, self.tracker.compute_nodes)
+
+    def test_cleanup_gives_up_the_place(self) -> None:
+        self.driver.cleanup_host('host1')
+        self.assertEqual('stop', self.host.calls[-1])
+
+    def test_error_of_the_configuration_ends_the_start(self) -> None:
+        self.patch(
+            driver_module,
+            'EmbeddedHost',
+            side_effect=exceptions.ConfigurationError(['no policy']),
+        )
+        with self.assertRaisesRegex(
+            exception.InvalidConfiguration, 'no policy'
+        ):
+            self.load().init_host('host1')
+
+
+class PassTest(DriverCase):
+    """A pass of Nova's tracker for one node."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.rows.return_value = [
+            objects.ComputeNode(
+                uuid=uuid, host='host1', hypervisor_hostname=uuid, service_id=1
+            )
+            for uuid in (FREE, OTHER)
+        ]
+        self.instances = self.patch(
+            objects.InstanceList,
+            'get_by_host_and_node',
+            side_effect=_PassWentOnError,
+        )
+        self.patch(resource_tracker.ResourceTracker, '_setup_pci_tracker')
+        self.driver.get_available_nodes()
+
+    def run_pass(self, uuid: str = FREE) -> bool:
+        """Return whether Nova went on after the driver's answer."""
+        try:
+            self.tracker.update_available_resource(mock.Mock(), uuid)
+        except _PassWentOnError:
+            return True
+        return False
+
+    def report(self, uuid: str = FREE) -> None:
+        self.driver._reported.add(
+            uuid, driver_module.digest(self.driver.node_cache[uuid])
+        )
+
+    def test_node_that_was_not_reported_is_updated(self) -> None:
+        self.assertTrue(self.run_pass())
+
+    def test_unchanged_node_costs_nothing(self) -> None:
+        self.report()
+        self.assertFalse(self.run_pass())
+        self.instances.assert_not_called()
+        self.assertTrue(self.run_pass(OTHER))
+
+    def test_changed_node_is_updated(self) -> None:
+        self.report()
+        self.host.feed.views[FREE] = support.view(FREE, maintenance=True)
+        self.driver.get_available_nodes()
+        self.assertTrue(self.run_pass())
+
+    def test_answer_is_for_one_pass_only(self) -> None:
+        self.report()
+        self.assertFalse(self.run_pass())
+        # A claim in the same thread.
+        self.assertTrue(self.driver.node_is_available(FREE))
+        self.assertFalse(self.tracker.disabled(FREE))
+
+    def test_node_that_was_moved_away_is_left_alone(self) -> None:
+        self.tracker.clean_compute_node_cache([])
+        with self.assertRaises(exception.ComputeHostNotFound):
+            self.run_pass()
+
+    def test_description_for_placement_is_noted(self) -> None:
+        self.report()
+        tree = mock.Mock()
+        self.driver.update_provider_tree(tree, FREE)
+        # Until Placement has confirmed it.
+        self.assertTrue(self.run_pass())
+        sent = self.driver._tracker._sent[FREE]
+        self.assertEqual(
+            driver_module.digest(self.driver.node_cache[FREE]), sent.digest
+        )
+        self.assertIs(tree, sent.tree)
+
+    def test_failed_description_is_not(self) -> None:
+        self.report()
+        tree = mock.Mock()
+        tree.update_inventory.side_effect = ValueError
+        with self.assertRaises(ValueError):
+            self.driver.update_provider_tree(tree, FREE)
+        self.assertTrue(self.run_pass())
+
+
+class _PassWentOnError(Exception):
+    pass
+
+
+class ActionsTest(DriverCase):
+    """Nova's operations up to the request that Ironic would get."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.node = types.SimpleNamespace(
+            id=FREE,
+            instance_id=None,
+            is_maintenance=False,
+            power_state='power off',
+            provision_state='available',
+            target_power_state=None,
+        )
+        self.adapter.get_node.return_value = self.node
+        self.adapter.nodes.side_effect = lambda **query: iter([self.node])
+        self.adapter.volume_targets.return_value = []
+        self.instance = mock.MagicMock(uuid='i', node=FREE)
+        self.instance.get = {'node': FREE}.get
+
+    def refuse(self) -> None:
+        self.guard.refusal = exceptions.NotOwnerError('of host2')
+
+    def writes(self) -> list[str]:
+        return [
+            name
+            for name, *_ in self.adapter.method_calls
+            if name.startswith(('set_', 'update_', 'attach_', 'patch_'))
+        ]
+
+    def test_preparation_that_is_refused_is_rescheduled(self) -> None:
+        self.refuse()
+        with self.assertRaisesRegex(
+            exception.ComputeResourcesUnavailable, 'of host2'
+        ):
+            self.driver.prepare_for_spawn(self.instance)
+        self.assertEqual([], self.writes())
+        # Cleaning up must not hide that.
+        self.node.provision_state = 'active'
+        self.driver.failed_spawn_cleanup(self.instance)
+        self.assertEqual([], self.writes())
+
+    def test_preparation(self) -> None:
+        self.driver.prepare_for_spawn(self.instance)
+        self.assertEqual(['update_node'], self.writes())
+        self.assertEqual([(FREE, None)], self.guard.asked)
+
+    def test_each_power_operation_asks_first(self) -> None:
+        for name, words in (
+            ('reboot', ('context', self.instance, None, 'HARD')),
+            ('power_off', (self.instance,)),
+            ('power_on', ('context', self.instance, None)),
+        ):
+            self.guard.refusal = None
+            getattr(self.driver, name)(*words)
+            self.assertEqual([(FREE, 'i')], self.guard.asked)
+            self.assertEqual(['set_node_power_state'], self.writes())
+            self.refuse()
+            self.adapter.reset_mock()
+            with self.assertRaisesRegex(operations.REFUSALS[name], 'of host2'):
+                getattr(self.driver, name)(*words)
+            self.assertEqual([], self.writes())
+            self.guard.asked.clear()
+
+    def test_soft_power_off_does_not_turn_hard(self) -> None:
+        self.refuse()
+        with self.assertRaises(exception.InstancePowerOffFailure):
+            self.driver.power_off(self.instance, timeout=10)
+        self.assertEqual([], self.writes())
+
+    def test_refused_deletion(self) -> None:
+        self.refuse()
+        self.node.provision_state = 'active'
+        with self.assertRaises(exception.InstancePowerOffFailure):
+            self.driver.destroy('context', self.instance, None)
+        self.assertEqual([], self.writes())
+
+    def test_deletion_with_nothing_on_ironic_needs_no_right(self) -> None:
+        self.refuse()
+        self.adapter.nodes.side_effect = lambda **query: iter([])
+        self.driver.destroy('context', self.instance, None)
+        self.assertEqual([], self.guard.asked)
+
+    def test_refused_rescue_and_crash_dump(self) -> None:
+        self.refuse()
+        with self.assertRaises(exception.InstanceRescueFailure):
+            self.driver.rescue(
+                'context', self.instance, None, None, 'password', None, None
+            )
+        with self.assertRaises(exception.InstanceUnRescueFailure):
+            self.driver.unrescue('context', self.instance)
+        with self.assertRaises(exception.NovaException):
+            self.driver.trigger_crash_dump(self.instance)
+        self.adapter.inject_nmi_to_node.assert_not_called()
+        self.assertEqual([], self.writes())
+
+    def test_refused_interfaces(self) -> None:
+        self.refuse()
+        with self.assertRaises(exception.VirtualInterfacePlugException):
+            self.driver.attach_interface(
+                'context', self.instance, None, {'id': 'port'}
+            )
+        with self.assertRaises(exception.VirtualInterfaceUnplugException):
+            self.driver.detach_interface(
+                'context', self.instance, {'id': 'port'}
+            )
+        self.adapter.detach_vif_from_node.assert_not_called()
+        self.assertEqual([], self.writes())
+
+    def test_refused_rebuild_with_keywords(self) -> None:
+        self.refuse()
+        with (
+            mock.patch.object(self.driver, 'get_instance_driver_metadata'),
+            mock.patch('nova.virt.ironic.patcher.create'),
+            self.assertRaises(exception.InstanceDeployFailure),
+        ):
+            self.driver.rebuild(
+                context='context',
+                instance=self.instance,
+                image_meta=None,
+                injected_files=None,
+                admin_password=None,
+                allocations=None,
+                bdms=None,
+                detach_block_devices=None,
+                attach_block_devices=None,
+            )
+        self.assertEqual([], self.writes())
+
+
+class LoadTest(unittest.TestCase):
+    def test_nova_finds_the_driver_by_its_name(self) -> None:
+        launcher.add_driver()
+        with mock.patch.object(
+            driver_module.OwnershipDriver, '__init__', return_value=None
+        ):
+            found = virt_driver.load_compute_driver(
+                None, 'ironic_ownership.OwnershipDriver'
+            )
+        self.assertIsInstance(found, driver_module.OwnershipDriver)
+        self.assertTrue(found.rebalances_nodes)

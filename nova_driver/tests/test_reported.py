@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+from ironic_ownership_nova import node_view
+from ironic_ownership_nova.reported import ReportedNodes
+
+from tests import support
+
+
+class ReportedTest(unittest.TestCase):
+    def setUp(self) -> None:
+        home = tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        self.path = pathlib.Path(home.name) / 'reported.json'
+        self.nodes = self.new()
+
+    def new(
+        self, basis: str = 'basis', interval: float = 100
+    ) -> ReportedNodes:
+        nodes = ReportedNodes(self.path, basis, interval)
+        nodes.load()
+        return nodes
+
+    def test_only_the_reported_state_is_current(self) -> None:
+        self.nodes.add(support.FREE, 'a')
+        self.assertTrue(self.nodes.is_current(support.FREE, 'a'))
+        self.assertFalse(self.nodes.is_current(support.FREE, 'b'))
+        self.assertFalse(self.nodes.is_current(support.OTHER, 'a'))
+        self.nodes.discard([support.FREE])
+        self.assertFalse(self.nodes.is_current(support.FREE, 'a'))
+
+    def test_report_counts_for_the_interval_at_most(self) -> None:
+        with mock.patch('time.time') as clock:
+            clock.return_value = 1000.0
+            for uuid in support.UUIDS:
+                self.nodes.add(uuid, 'a')
+            clock.return_value = 1049.0
+            for uuid in support.UUIDS:
+                self.assertTrue(self.nodes.is_current(uuid, 'a'))
+            # Not all at the same time.
+            clock.return_value = 1075.0
+            found = {self.nodes.is_current(u, 'a') for u in support.UUIDS}
+            self.assertEqual({True, False}, found)
+            for late in (1101.0, 999.0):
+                clock.return_value = late
+                for uuid in support.UUIDS:
+                    self.assertFalse(self.nodes.is_current(uuid, 'a'))
+
+    def test_interval_of_zero_reports_always(self) -> None:
+        nodes = self.new(interval=0)
+        nodes.add(support.FREE, 'a')
+        self.assertFalse(nodes.is_current(support.FREE, 'a'))
+
+    def test_next_start_knows_them(self) -> None:
+        self.nodes.add(support.FREE, 'a')
+        self.nodes.store()
+        self.assertTrue(self.new().is_current(support.FREE, 'a'))
+        self.assertFalse(self.new('other').is_current(support.FREE, 'a'))
+
+    def test_unreadable_file_is_not_used(self) -> None:
+        self.path.write_text('{"basis": "basis"')
+        with self.assertLogs(level='WARNING'):
+            nodes = self.new()
+        self.assertFalse(nodes.is_current(support.FREE, 'a'))
+
+    def test_full_disk_does_no_harm(self) -> None:
+        self.nodes.add(support.FREE, 'a')
+        with (
+            mock.patch('pathlib.Path.write_text', side_effect=OSError(28)),
+            self.assertLogs(level='WARNING'),
+        ):
+            self.nodes.store()
+        self.assertTrue(self.nodes.is_current(support.FREE, 'a'))
+
+    def test_unchanged_file_is_not_written_again(self) -> None:
+        self.nodes.add(support.FREE, 'a')
+        self.nodes.store()
+        self.path.unlink()
+        self.nodes.store()
+        self.assertFalse(self.path.exists())
+
+
+class DigestTest(unittest.TestCase):
+    def test_follows_all_that_nova_reports(self) -> None:
+        def digest(**fields: object) -> str:
+            return node_view.digest(
+                node_view.CachedNode.of(support.view(**fields).node)
+            )
+
+        for field, value in (
+            ('instance_uuid', 'i'),
+            ('power_state', 'power on'),
+            ('provision_state', 'cleaning'),
+            ('maintenance', True),
+            ('resource_class', 'silver'),
+            ('properties', {'cpus': 8}),
+            ('traits', ('CUSTOM_A',)),
+        ):
+            self.assertNotEqual(digest(), digest(**{field: value}), field)
+        self.assertEqual(
+            digest(traits=('CUSTOM_A', 'CUSTOM_B')),
+            digest(traits=('CUSTOM_B', 'CUSTOM_A')),
+        )
+        self.assertEqual(digest(), digest(target_power_state='power on'))

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pathlib
+import tempfile
+import unittest
+
+from ironic_ownership_nova import options, settings
+from nova import exception
+from oslo_config import cfg
+
+
+class SettingsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        home = tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        self.home = pathlib.Path(home.name)
+        self.nova = self.write('nova.conf', '[DEFAULT]\nhost = Host1\n')
+
+    def write(self, name: str, text: str) -> str:
+        path = self.home / name
+        path.write_text(text)
+        return str(path)
+
+    def read(self) -> settings.Settings:
+        conf = cfg.ConfigOpts()
+        options.register_opts(conf)
+        conf.register_opt(cfg.StrOpt('host'))
+        conf([f'--config-file={self.nova}'], default_config_dirs=[])
+        return settings.read(conf)
+
+    def test_own_file_is_beside_that_of_nova_and_counts_more(self) -> None:
+        own = self.write(
+            'ironic-ownership.conf', '[database]\nconnection = sqlite://\n'
+        )
+        found = self.read()
+        self.assertEqual((self.nova, own), found.files)
+        self.assertFalse(found.follows_records)
+
+    def test_named_files_replace_the_default(self) -> None:
+        own = self.write('a.conf', '[database]\nconnection = sqlite://\n')
+        more = self.write('b.conf', '[nova]\ncell_schema = nova\n')
+        self.write(
+            'nova.conf',
+            f'[ironic_ownership]\nconfig_file = {own}\nconfig_file = {more}\n',
+        )
+        found = self.read()
+        self.assertEqual((self.nova, own, more), found.files)
+        self.assertTrue(found.follows_records)
+
+    def test_host_is_that_of_nova_and_inventories_are_its_own(self) -> None:
+        self.write(
+            'ironic-ownership.conf', '[database]\nconnection = sqlite://\n'
+        )
+        self.assertEqual(
+            {
+                ('DEFAULT', 'host'): 'Host1',
+                ('placement', 'report_inventory'): False,
+            },
+            dict(self.read().overrides),
+        )
+
+    def test_database_of_nova_is_not_taken_for_that_of_the_records(
+        self,
+    ) -> None:
+        self.write('nova.conf', '[database]\nconnection = sqlite://\n')
+        self.write('ironic-ownership.conf', '')
+        with self.assertRaisesRegex(
+            exception.InvalidConfiguration, 'connection'
+        ):
+            self.read()
+
+    def test_missing_file_is_named(self) -> None:
+        with self.assertRaisesRegex(
+            exception.InvalidConfiguration, 'ironic-ownership.conf'
+        ):
+            self.read()

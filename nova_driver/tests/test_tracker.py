@@ -1,0 +1,231 @@
+"""The tracker of Nova is real; the cell and Placement are not."""
+
+from __future__ import annotations
+
+import copy
+import pathlib
+import types
+import unittest
+from unittest import mock
+
+from ironic_ownership_nova import tracker as tracker_module
+from ironic_ownership_nova.compatibility import Shortcuts
+from ironic_ownership_nova.reported import ReportedNodes
+from ironic_ownership_nova.tracker import Report, Tracker
+from nova import exception, objects
+from nova.compute import provider_tree, resource_tracker
+
+from tests import support
+
+FREE, OTHER = support.FREE, support.OTHER
+
+
+def row(uuid: str, host: str = 'host1') -> objects.ComputeNode:
+    return objects.ComputeNode(uuid=uuid, host=host, hypervisor_hostname=uuid)
+
+
+class TrackerCase(unittest.TestCase):
+    shortcuts = Shortcuts()
+    follows_records = True
+
+    def setUp(self) -> None:
+        objects.register_all()
+        self.client = mock.Mock()
+        self.nova = resource_tracker.ResourceTracker(
+            'host1', None, reportclient=self.client
+        )
+        self.nova.service_ref = objects.Service(id=1, host='host1')
+        virtapi = types.SimpleNamespace(
+            _compute=types.SimpleNamespace(rt=self.nova),
+            reportclient=self.client,
+        )
+        self.reported = ReportedNodes(pathlib.Path('/dev/null/x'), '', 1000)
+        self.tracker = Tracker(
+            virtapi,
+            'host1',
+            self.reported,
+            shortcuts=self.shortcuts,
+            follows_records=self.follows_records,
+        )
+        patch = mock.patch.object(
+            objects.ComputeNodeList, 'get_all_by_uuids', return_value=[]
+        )
+        self.rows = patch.start()
+        self.addCleanup(patch.stop)
+        self.owned = {u: support.view(u) for u in (FREE, OTHER)}
+
+    def offer(self) -> frozenset[str]:
+        return self.tracker.offer(mock.sentinel.context, self.owned)
+
+
+class OfferTest(TrackerCase):
+    def test_own_rows_are_made_known_with_one_call(self) -> None:
+        self.rows.return_value = [row(FREE), row(OTHER)]
+        self.assertEqual({FREE, OTHER}, self.offer())
+        self.assertEqual({FREE, OTHER}, set(self.nova.compute_nodes))
+        self.rows.assert_called_once_with(mock.sentinel.context, [FREE, OTHER])
+
+    def test_steady_pass_reads_no_row(self) -> None:
+        self.rows.return_value = [row(FREE), row(OTHER)]
+        self.offer()
+        self.rows.reset_mock()
+        self.assertEqual({FREE, OTHER}, self.offer())
+        self.rows.assert_not_called()
+
+    def test_row_of_another_service_is_withheld(self) -> None:
+        self.rows.return_value = [row(FREE), row(OTHER, 'host2')]
+        with self.assertLogs(level='WARNING') as logged:
+            self.assertEqual({FREE}, self.offer())
+            self.offer()  # reported once
+        self.assertEqual(1, len(logged.records))
+        self.tracker.require(FREE)
+        with self.assertRaises(exception.ComputeHostNotFound):
+            self.tracker.require(OTHER)
+
+    def test_node_without_a_row_is_for_nova_to_create(self) -> None:
+        self.rows.return_value = [row(FREE)]
+        self.assertEqual({FREE, OTHER}, self.offer())
+        self.tracker.require(OTHER)
+        self.assertNotIn(OTHER, self.nova.compute_nodes)
+
+    def test_node_that_nova_lost_since_is_not_taken_back(self) -> None:
+        self.rows.return_value = [row(FREE), row(OTHER)]
+        self.offer()
+        # Nova drops what the cell does not have for this service any more.
+        self.nova.clean_compute_node_cache([row(FREE)])
+        with self.assertRaises(exception.ComputeHostNotFound):
+            self.tracker.require(OTHER)
+
+
+class OwnDatabaseTest(TrackerCase):
+    follows_records = False
+
+    def test_nova_moves_rows_of_free_nodes_only(self) -> None:
+        self.owned[OTHER] = support.view(OTHER, instance_uuid='i')
+        self.rows.return_value = [row(FREE, 'host2'), row(OTHER, 'host2')]
+        with self.assertLogs(level='WARNING'):
+            self.assertEqual({FREE}, self.offer())
+        self.assertEqual({}, self.nova.compute_nodes)
+
+
+class PlainTest(TrackerCase):
+    shortcuts = Shortcuts(tracker=False, skip=False)
+
+    def test_rows_are_read_in_each_pass_and_nova_loads_them(self) -> None:
+        self.rows.return_value = [row(FREE), row(OTHER, 'host2')]
+        with self.assertLogs(level='WARNING'):
+            for _ in range(2):
+                self.assertEqual({FREE}, self.offer())
+        self.assertEqual({}, self.nova.compute_nodes)
+        self.tracker.require(FREE)
+        with self.assertRaises(exception.ComputeHostNotFound):
+            self.tracker.require(OTHER)
+        self.assertEqual(2, self.rows.call_count)
+
+    def test_nothing_is_skipped(self) -> None:
+        self.rows.return_value = [row(FREE)]
+        self.offer()
+        self.reported.add(FREE, 'a')
+        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+
+    def test_gained_and_lost_nodes_wait_for_the_next_pass(self) -> None:
+        self.nova.compute_nodes[FREE] = row(FREE)
+        self.tracker.lost([FREE])
+        self.tracker.gained(None, {OTHER: support.view(OTHER)})
+        self.assertEqual({FREE}, set(self.nova.compute_nodes))
+
+
+class ChangesTest(TrackerCase):
+    def test_gained_nodes_are_known_at_once(self) -> None:
+        self.rows.return_value = [row(FREE), row(OTHER, 'host2')]
+        self.tracker.gained(None, self.owned)
+        self.assertEqual({FREE}, set(self.nova.compute_nodes))
+
+    def test_before_the_start_of_nova_they_wait(self) -> None:
+        self.nova.service_ref = None
+        self.tracker.gained(None, self.owned)
+        self.rows.assert_not_called()
+
+    def test_lost_nodes_are_forgotten_at_once(self) -> None:
+        self.rows.return_value = [row(FREE), row(OTHER)]
+        self.offer()
+        self.tracker.lost([OTHER])
+        self.assertEqual({FREE}, set(self.nova.compute_nodes))
+        self.client.invalidate_resource_provider.assert_called_once_with(OTHER)
+
+    def test_node_of_another_epoch_is_reported_again(self) -> None:
+        self.rows.return_value = [row(FREE), row(OTHER)]
+        self.offer()
+        self.reported.add(FREE, 'a')
+        self.tracker.gained(None, {FREE: support.view(FREE, epoch=1)})
+        self.assertTrue(self.tracker.can_skip(FREE, 'a'))
+        self.tracker.gained(None, {FREE: support.view(FREE, epoch=2)})
+        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+
+    def test_lost_node_is_reported_again_when_it_is_back(self) -> None:
+        self.rows.return_value = [row(FREE), row(OTHER)]
+        self.offer()
+        self.reported.add(FREE, 'a')
+        self.tracker.lost([FREE])
+        self.offer()
+        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+
+
+class ConfirmTest(TrackerCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.rows.return_value = [row(FREE), row(OTHER)]
+        self.offer()
+        self.tree = provider_tree.ProviderTree()
+        self.tree.new_root(FREE, FREE, 1)
+        self.tree.update_inventory(FREE, {'CUSTOM_GOLD': {'total': 1}})
+        self.tree.update_traits(FREE, ['CUSTOM_A'])
+        self.client.get_provider_subtree_and_ensure_root.return_value = (
+            copy.deepcopy(self.tree)
+        )
+        self.nova.old_resources[FREE] = copy.deepcopy(
+            self.nova.compute_nodes[FREE]
+        )
+        self.tracker.sent(FREE, Report('a', self.tree))
+
+    def is_confirmed(self) -> bool:
+        self.tracker.confirm(mock.sentinel.context)
+        return self.tracker.can_skip(FREE, 'a')
+
+    def test_sent_is_not_yet_reported(self) -> None:
+        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+
+    def test_what_arrived_is_skipped(self) -> None:
+        with self.assertLogs(level='WARNING'):  # the file of this test
+            self.assertTrue(self.is_confirmed())
+        self.assertFalse(self.tracker.can_skip(FREE, 'b'))
+
+    def test_inventory_that_placement_does_not_have(self) -> None:
+        self.tree.update_inventory(FREE, {'CUSTOM_GOLD': {'total': 2}})
+        self.assertFalse(self.is_confirmed())
+
+    def test_trait_that_placement_does_not_have(self) -> None:
+        self.tree.update_traits(FREE, ['CUSTOM_A', 'CUSTOM_B'])
+        self.assertFalse(self.is_confirmed())
+
+    def test_row_that_was_not_stored(self) -> None:
+        self.nova.compute_nodes[FREE].memory_mb = 7
+        self.assertFalse(self.is_confirmed())
+
+    def test_placement_that_does_not_answer(self) -> None:
+        self.client.get_provider_subtree_and_ensure_root.side_effect = OSError
+        self.assertFalse(self.is_confirmed())
+
+    def test_report_in_between_counts(self) -> None:
+        self.tracker.sent(FREE, None)
+        self.assertFalse(self.is_confirmed())
+
+    def test_new_report_ends_what_was_known(self) -> None:
+        self.reported.add(FREE, 'a')
+        self.tracker.sent(FREE, Report('b', self.tree))
+        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+
+
+class LockTest(TrackerCase):
+    def test_nova_forgets_under_its_lock(self) -> None:
+        self.assertTrue(hasattr(tracker_module._remove, '__wrapped__'))
