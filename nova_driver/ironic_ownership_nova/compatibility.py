@@ -37,7 +37,7 @@ _READ_BY = ('list_instance_uuids', 'get_available_resource', 'get_info')
 
 @dataclasses.dataclass(frozen=True)
 class Shortcuts:
-    """Which internals of Nova may be used to save work.
+    """Internals of Nova that may be used to save work.
 
     :param tracker: the resource tracker, its compute nodes.
     :param skip: a pass ends for a node of which ``node_is_available`` says

@@ -24,7 +24,7 @@ _OWN = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """How to start the embedded host.
+    """Settings with which the embedded host starts.
 
     :ivar follows_records: the rows of the cell change with the records, in
         one transaction; otherwise Nova itself moves the rows of free nodes.
