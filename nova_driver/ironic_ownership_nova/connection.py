@@ -1,8 +1,8 @@
 """Connection to Ironic that asks the guard before each write.
 
-Everything that Nova's driver does to a node passes here, so no operation can bypass
-the guard, nor can a step of a long operation: a process that was frozen in
-the middle of a deployment does not go on with it.
+Everything that Nova's driver does to a node passes here, so no operation can
+bypass the guard, nor can a step of a long operation: a process that was frozen
+in the middle of a deployment does not go on with it.
 """
 
 from __future__ import annotations
