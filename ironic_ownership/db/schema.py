@@ -61,7 +61,7 @@ def ensure(database: connection.Database) -> None:
             found,
         )
         return
-    _check_known(database, found)
+    check_known(database, found)
     if not database.is_file:
         what = 'has no schema' if found is None else 'has an old schema'
         raise exceptions.SchemaError(
@@ -83,7 +83,7 @@ def upgrade(
 
     def work(conn: sa.Connection) -> None:
         found = _version(conn)
-        _check_known(database, found)
+        check_known(database, found)
         if found is None:
             _check_empty(database, conn)
         alembic.command.upgrade(_config(conn), revision)
@@ -155,7 +155,11 @@ def _is_compatible(conn: sa.Connection, found: str | None) -> bool:
     return conn.scalar(sa.select(table.c.oldest)) in revisions()
 
 
-def _check_known(database: connection.Database, found: str | None) -> None:
+def check_known(database: connection.Database, found: str | None) -> None:
+    """Refuse a revision that this release does not know.
+
+    :raises SchemaError: if it is from a newer release or another program.
+    """
     if found is not None and found not in revisions():
         raise exceptions.SchemaError(
             f'database {database.where} has the schema {found!r}, which is '

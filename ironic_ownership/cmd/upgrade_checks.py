@@ -1,0 +1,97 @@
+"""Checks before the services of a new release are started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+
+from ironic_ownership import wiring
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.db import connection, moves, schema
+
+Result = upgradecheck.Result
+Code = upgradecheck.Code
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """Run with the new package and the configuration of a service.
+
+    :param conf: read before a check runs.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+
+    def configuration(self) -> Result:
+        """Check that a service of this release accepts the configuration."""
+        wired = wiring.Wiring(self._conf)
+        try:
+            remarks = wired.settings.remarks
+        except exceptions.OwnershipError as exc:
+            return _failure(exc)
+        finally:
+            wired.close()
+        if remarks:
+            return Result(Code.WARNING, '. '.join(remarks))
+        return Result(Code.SUCCESS)
+
+    def records(self) -> Result:
+        """Check that this release can use the schema."""
+        return self._read(_check_schema)
+
+    def moves(self) -> Result:
+        """Check that no move was interrupted."""
+        return self._read(_check_moves)
+
+    def _read(self, check: Callable[[connection.Database], Result]) -> Result:
+        try:
+            database = connection.open_database(
+                self._conf.database.connection,
+                **connection.engine_options(self._conf.database),
+            )
+            try:
+                return check(database)
+            finally:
+                database.close()
+        except exceptions.OwnershipError as exc:
+            return _failure(exc)
+
+    _upgrade_checks = (
+        ('Configuration', configuration),
+        ('Schema of the records', records),
+        ('Unfinished moves', moves),
+    )
+
+
+def _failure(exc: exceptions.OwnershipError) -> Result:
+    return Result(Code.FAILURE, ' '.join(str(exc).split()))
+
+
+def _check_schema(database: connection.Database) -> Result:
+    found = schema.version(database)
+    if found != schema.HEAD and database.is_file:
+        schema.check_known(database, found)
+        return Result(
+            Code.SUCCESS, f'Is upgraded to {schema.HEAD} at the first start'
+        )
+    schema.ensure(database)
+    return Result(Code.SUCCESS)
+
+
+def _check_moves(database: connection.Database) -> Result:
+    if schema.version(database) != schema.HEAD:
+        return Result(Code.SUCCESS, 'Not read on this schema')
+    unfinished = moves.SqlMoves(database).moves(unfinished=True)
+    if not unfinished:
+        return Result(Code.SUCCESS)
+    commands = ', '.join(
+        f'ironic-ownership move resume {move.request_id}'
+        for move in unfinished[:5]
+    )
+    return Result(
+        Code.WARNING,
+        'Moves were interrupted. Finish them with the release that began '
+        f'them: {commands}',
+    )
