@@ -47,6 +47,24 @@ def register_opts(
     loading.register_auth_conf_options(conf, group)
 
 
+def register_auth_opts(conf: cfg.ConfigOpts, group: str) -> None:
+    """Register the options of the kind of authentication that is set.
+
+    An unknown one is reported when it is used.
+    """
+    from keystoneauth1 import exceptions as ksa
+    from keystoneauth1 import loading
+
+    try:
+        name = conf[group].auth_type
+        if name is not None:
+            conf.register_opts(
+                loading.get_auth_plugin_conf_options(name), group=group
+            )
+    except (ksa.ClientException, ValueError, cfg.Error):
+        return
+
+
 def list_opts(service_type: str) -> list[cfg.Opt]:
     """Return the options of one service for the sample and the validator."""
     from keystoneauth1 import loading

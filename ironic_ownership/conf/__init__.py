@@ -45,21 +45,22 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 
 
 def new(
-    argv: Sequence[str], prog: str, *, logs: bool = True
+    argv: Sequence[str], prog: str, *, logs: bool = True, search: bool = True
 ) -> cfg.ConfigOpts:
     """Read the configuration files and return the core options.
 
-    :param argv: ``--config-file`` and ``--config-dir`` arguments, if any;
-        without them the usual places below ``/etc`` and the home are read.
+    :param argv: ``--config-file`` and ``--config-dir`` arguments, if any.
     :param prog: name of the program, for error messages.
     :param logs: whether these files configure the log.
+    :param search: whether the usual places below ``/etc`` and the home are
+        read without arguments.
     :raises cfg.Error: if a file can't be read or a value has a wrong type.
     :raises ConfigurationError: if a file is not text, or not a file.
     """
     conf = cfg.ConfigOpts()
     register_opts(conf, logs=logs)
-    files = cfg.find_config_files(PROJECT, PROJECT)
-    directories = cfg.find_config_dirs(PROJECT, PROJECT)
+    files = cfg.find_config_files(PROJECT, PROJECT) if search else []
+    directories = cfg.find_config_dirs(PROJECT, PROJECT) if search else []
     output = io.StringIO()
     try:
         with contextlib.redirect_stderr(output):

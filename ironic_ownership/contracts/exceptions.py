@@ -111,9 +111,19 @@ class SchemaError(RecordsError):
 
 
 class FencedError(RecordsError):
-    """This process lost its right to write: its epoch is not the current."""
+    """This process lost its right to write: its epoch is not the current.
+
+    :param lasting: whether it gets that right again only if an operator or
+        another process does something.
+    """
 
     code = 'fenced'
+
+    def __init__(
+        self, message: str, *, hint: str = '', lasting: bool = False
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.lasting = lasting
 
 
 class StandbyError(RecordsError):
@@ -216,9 +226,36 @@ class ProviderInUseError(PlacementError):
 
 
 class NotOwnerError(OwnershipError):
-    """The service does not own the node that it wants to act on."""
+    """The service does not own the node that it wants to act on.
+
+    :param owner: the service that does; ``None`` if it is unowned.
+    """
 
     code = 'not_owner'
+
+    def __init__(
+        self, message: str, *, hint: str = '', owner: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.owner = owner
+
+
+class OtherInstanceError(OwnershipError):
+    """Another instance is on the node than the one to act for.
+
+    :param found: its uuid.
+    """
+
+    code = 'other_instance'
+
+    def __init__(self, uuid: str, wanted: str, found: str) -> None:
+        self.uuid = uuid
+        self.wanted = wanted
+        self.found = found
+        super().__init__(
+            f'the node {uuid} has the instance {found}, and not {wanted}',
+            hint='Look up which node that instance is on',
+        )
 
 
 class WrongScopeError(OwnershipError):

@@ -10,11 +10,14 @@ import threading
 from collections.abc import Callable
 
 from ironic_ownership.clients.placement import options
+from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.availability.evaluation import FlapDamper
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
 from ironic_ownership.engine.host.action_guard import Guard
+from ironic_ownership.engine.host.client_pool import ClientPool
+from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.host.reconciler import Reconciler
@@ -36,6 +39,10 @@ from ironic_ownership.engine.placement import (
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.wiring import reservations
 from ironic_ownership.wiring.container import Container, interpret
+
+GUARD_CLIENTS = 8
+"""Nodes that the guard checks at the same time; others wait. Fewer than the
+database gives connections, which heartbeats need as well."""
 
 
 def build(wired: Container) -> tuple[Host, Reload]:
@@ -64,7 +71,9 @@ def build(wired: Container) -> tuple[Host, Reload]:
         watch_interval=tuning.intervals.watch,
     )
     placement_loop = _placement_loop(wired, context)
-    reconciler = Reconciler(context, operator_log, tuning.handover_limit)
+    reconciler = Reconciler(
+        context, operator_log, tuning.handover_limit, Feed(context.fence)
+    )
     refresher = Refresher(
         context,
         tuning.policies.scope,
@@ -89,9 +98,10 @@ def build(wired: Container) -> tuple[Host, Reload]:
         longest_age=longest_scan_age(tuning.intervals.refresh),
     )
     guard = Guard(
-        context.with_source(wired.inventory_of()),
+        context,
         tuning.policies,
         longest=tuning.intervals.heartbeat,
+        clients=ClientPool(functools.partial(_client, wired), GUARD_CLIENTS),
     )
     host = Host(
         context,
@@ -99,6 +109,7 @@ def build(wired: Container) -> tuple[Host, Reload]:
         heartbeat,
         takeover,
         RefreshLoop(context, member, refresher, wake, tuning.intervals),
+        reconciler.feed,
         guard,
         prepare=functools.partial(_prepare, wired),
         workers={
@@ -157,6 +168,11 @@ def _placement_loop(
         ),
         context.conditions,
     )
+
+
+def _client(wired: Container) -> Inventory:
+    with wired.options_lock:
+        return wired.inventory_of()
 
 
 def _prepare(wired: Container) -> None:

@@ -64,13 +64,18 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     return [(GROUP, [*OPTS, *session.list_opts(SERVICE_TYPE)])]
 
 
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of the client, after the files were read."""
+    conf.register_opts(OPTS, group=GROUP)
+    session.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
+
+
 def is_configured(conf: cfg.ConfigOpts) -> bool:
     """Tell whether this deployment uses Placement.
 
     :raises ConfigurationError: for a misspelt group, or the type of a value.
     """
-    conf.register_opts(OPTS, group=GROUP)
-    session.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
+    register_opts(conf)
     enabled: bool | None = session.value(conf, GROUP, 'enabled')
     if enabled is None:
         written = _written(conf)

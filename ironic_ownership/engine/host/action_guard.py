@@ -3,26 +3,46 @@
 A refresh may be a minute old, so record and Ironic are read again for the
 one node before anything is done to it. Ironic may take a minute as well, so
 the records are read last: they decide.
+
+A caller with patience waits for what ends by itself: the service has just
+lost its right and registers again, a node has no owner yet, a server does not
+answer. What only an operator or another service can change is refused at once.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.host.permission import Permission, Right
 from ironic_ownership.engine.membership.service_context import ServiceContext
+
+RETRY_DELAYS = (0.25, 0.5, 1.0, 2.0)
+"""Seconds between two attempts; the last one counts for all further ones. A
+change of the right to act ends the wait early."""
+
+LONGEST_QUEUE = 60.0
+"""Seconds for which a caller without patience waits for a client: as long as
+a request may take."""
+
+_OUTAGES = (
+    exceptions.RecordsUnavailableError,
+    exceptions.IronicUnavailableError,
+)
 
 
 @dataclasses.dataclass(eq=False)
 class Guard:
-    """Checks one node at a time for one service.
+    """Checks nodes for one service.
 
-    Threading: any one thread at a time in parallel with the refresh.
+    Threading: any thread.
 
-    :param context: with an Ironic client of its own.
+    :param clients: of Ironic.
     :param longest: seconds for which a permission may last: a heartbeat
         interval, within which the service also learns that it was fenced.
     """
@@ -31,11 +51,15 @@ class Guard:
     policies: policy_set.PolicySet
     _: dataclasses.KW_ONLY
     longest: float
+    clients: ClientPool
 
-    def __post_init__(self) -> None:
-        self._source = self.context.ports.source
-
-    def check(self, uuid: str) -> Permission:
+    def check(
+        self,
+        uuid: str,
+        *,
+        patience: float = 0.0,
+        instance_uuid: str | None = None,
+    ) -> Permission:
         """Permit to act on a node, if the service may.
 
         A node with an instance is allowed in any shard and group: it stays
@@ -44,6 +68,9 @@ class Guard:
         Source: ironic-shards, "Proposed change": shard and conductor group
         are checked before anything is done; the look-up is not restricted.
 
+        :param patience: seconds for which a refusal is waited for that may
+            end by itself. A request under way is not interrupted.
+        :param instance_uuid: the instance to act for, if there is one.
         :returns: the permission, with the node as Ironic has it.
         :raises FencedError: if the service may not act at all: it has lost
             its membership, was fenced, or is forced down; also if it had the
@@ -51,31 +78,48 @@ class Guard:
         :raises NotFoundError: if Ironic does not have the node.
         :raises NotOwnerError: if the node is on record with another service,
             or with none.
+        :raises OtherInstanceError: if Ironic or the records have another
+            instance on the node than the given one.
         :raises WrongScopeError: if a free node has left the service's scope.
         :raises NodeOutOfServiceError: if no live conductor of the node's
             group has its driver; not checked if Ironic does not show its
             conductors to this service.
         :raises OwnershipError: if records or Ironic do not answer.
         """
+        clock, changes = self.context.clock, self.context.fence.changes
+        until = clock() + patience
+        for delay in itertools.chain(
+            RETRY_DELAYS, itertools.repeat(RETRY_DELAYS[-1])
+        ):
+            seen = changes.count
+            try:
+                return self._attempt(uuid, instance_uuid, until - clock())
+            except exceptions.OwnershipError as exc:
+                remaining = until - clock()
+                if remaining <= 0 or not _may_end(exc):
+                    raise
+            changes.wait(seen, min(delay, remaining))
+        raise AssertionError('the delays do not end')
+
+    def _attempt(
+        self, uuid: str, instance_uuid: str | None, patience: float
+    ) -> Permission:
         right = Right(self.context, uuid, self.longest)
         right.confirm()  # so that Ironic is not asked in vain
-        node = self._source.get(uuid)
-        if node is None:
-            raise exceptions.NotFoundError(
-                f'Ironic does not have the node {uuid}'
-            )
-        evaluation.check_in_service(node, self._fleet())
+        with self.clients.lend(max(patience, 0.0) or LONGEST_QUEUE) as source:
+            node = _read(source, uuid)
         confirmed = right.confirm()
-        deployed = node.instance_uuid or confirmed.record.instance_uuid
-        if not deployed and not self.policies.admits(node):
+        # A deployment records the instance in one place before the other.
+        on_node = (node.instance_uuid, confirmed.record.instance_uuid)
+        found = [instance for instance in on_node if instance]
+        for other in found:
+            if instance_uuid not in (None, other):
+                raise exceptions.OtherInstanceError(
+                    uuid, str(instance_uuid), other
+                )
+        if not found and not self.policies.admits(node):
             raise self._wrong_scope(node)
         return Permission(node, right, confirmed)
-
-    def _fleet(self) -> evaluation.Fleet | None:
-        known = conductors.read(self._source)
-        if isinstance(known.error, exceptions.IronicUnavailableError):
-            raise known.error
-        return known.fleet
 
     def _wrong_scope(self, node: model.Node) -> exceptions.WrongScopeError:
         return exceptions.WrongScopeError(
@@ -85,3 +129,24 @@ class Guard:
             hint='Set them back in Ironic, or move the node to a service '
             'that admits it',
         )
+
+
+def _read(source: Inventory, uuid: str) -> model.Node:
+    """Read a node that a conductor can work on."""
+    node = source.get(uuid)
+    if node is None:
+        raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
+    known = conductors.read(source)
+    if isinstance(known.error, exceptions.IronicUnavailableError):
+        raise known.error
+    evaluation.check_in_service(node, known.fleet)
+    return node
+
+
+def _may_end(refusal: exceptions.OwnershipError) -> bool:
+    """Tell whether a refusal may end without an operator."""
+    if isinstance(refusal, exceptions.FencedError):
+        return not refusal.lasting
+    if isinstance(refusal, exceptions.NotOwnerError):
+        return refusal.owner is None
+    return isinstance(refusal, _OUTAGES)

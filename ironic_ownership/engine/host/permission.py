@@ -159,6 +159,7 @@ def _check_service(host: str, epoch: int, row: model.Service | None) -> None:
             f'{host} is forced down',
             hint=f'Run "ironic-ownership service set {host} --up" once '
             'nothing else acts on its nodes',
+            lasting=True,
         )
     if row is None or row.fenced or row.epoch != epoch:
         raise exceptions.FencedError(
@@ -182,4 +183,5 @@ def _not_owner(
         f'{owner}',
         hint=f'Ask {owner}, or move the node: ironic-ownership compute node '
         f'move {uuid} --service {host}',
+        owner=owner,
     )

@@ -11,6 +11,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.action_guard import Guard
+from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.permission import Permission
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop, back_off
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
@@ -60,6 +61,7 @@ class Host:
     heartbeat: Heartbeat
     takeover: TakeOver
     refresh_loop: RefreshLoop
+    feed: Feed
     action_guard: Guard
     _: dataclasses.KW_ONLY
     prepare: Callable[[], None]
@@ -114,9 +116,17 @@ class Host:
         self.heartbeat.change_intervals(intervals.heartbeat, intervals.watch)
         self.action_guard.longest = intervals.heartbeat
 
-    def guard(self, uuid: str) -> Permission:
-        """Permit to act on a node, or raise; see :class:`Guard`."""
-        return self.action_guard.check(uuid)
+    def guard(
+        self,
+        uuid: str,
+        *,
+        patience: float = 0.0,
+        instance_uuid: str | None = None,
+    ) -> Permission:
+        """Permit to act on a node, or raise; see :meth:`Guard.check`."""
+        return self.action_guard.check(
+            uuid, patience=patience, instance_uuid=instance_uuid
+        )
 
     def _wait_for_dependencies(self) -> None:
         # A process that can't serve must not become a peer.

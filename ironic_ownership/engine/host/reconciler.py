@@ -15,6 +15,7 @@ from ironic_ownership.contracts.records import Change
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.host import reconcile_plan
+from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.snapshot import Snapshot
 from ironic_ownership.engine.membership.failure_detector import Liveness
@@ -45,11 +46,13 @@ class Reconciler:
     Threading: any thread.
 
     :ivar handover_limit: nodes that may change owner in one round.
+    :param feed: receives what was written.
     """
 
     context: ServiceContext
     operator_log: OperatorLog
     handover_limit: int
+    feed: Feed
 
     def peer_groups(self, seen: Snapshot) -> PeerGroups:
         """Group the services of a snapshot."""
@@ -96,12 +99,14 @@ class Reconciler:
         while batch := list(itertools.islice(remaining, BATCH)):
             # Confirmed before the commit as well: the database may have
             # delayed the transaction until after the lease.
+            mark = self.feed.mark()
             outcome = self.context.ports.records.apply(
                 self.context.host,
                 fence.epoch(),
                 batch,
                 confirm=fence.epoch,
             )
+            self.feed.written(mark, outcome.applied)
             written.applied += len(outcome.applied)
             written.refused.extend(outcome.refused)
             self.operator_log.applied(outcome)

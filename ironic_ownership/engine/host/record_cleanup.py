@@ -24,6 +24,7 @@ from ironic_ownership.engine.deletion.missing_nodes import (
 from ironic_ownership.engine.deletion.remover import Removal, Remover
 from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.host import refresh_result, snapshot
+from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
@@ -33,12 +34,14 @@ class RecordCleanup:
     """Deletes records whose nodes Ironic no longer has.
 
     :param missing_nodes: answers for own nodes.
+    :param feed: receives what was written.
     :param reporter: informed of each provider before it is deleted.
     """
 
     context: ServiceContext
     operator_log: OperatorLog
     missing_nodes: MissingNodes
+    feed: Feed
     reporter: refresh_result.Reporter | None = None
 
     def __post_init__(self) -> None:
@@ -163,9 +166,11 @@ class RecordCleanup:
         return True
 
     def _apply(self, change: Change) -> bool:
+        mark = self.feed.mark()
         outcome = self._records.apply(
             self.context.host, self.context.fence.epoch(), [change]
         )
+        self.feed.written(mark, outcome.applied)
         for applied in outcome.applied:
             self.operator_log.changed(applied)
         return not outcome.refused

@@ -61,13 +61,18 @@ class Refresher:
 
     def __post_init__(self) -> None:
         self._host = self.context.host
+        self._feed = self.reconciler.feed
         self._own_policies = policy_set.PolicySet()
         self.last_scan: Scan | None = None
         self._planned_with = self.liveness()
         self._last = Summary()
         self._refused: frozenset[str] = frozenset()
         self._cleanup = RecordCleanup(
-            self.context, self.operator_log, self.missing_nodes, self.reporter
+            self.context,
+            self.operator_log,
+            self.missing_nodes,
+            self._feed,
+            self.reporter,
         )
         self._status = StatusReport(self.context)
         self._lost_commits = LostCommits()
@@ -126,7 +131,7 @@ class Refresher:
         :raises OwnershipError: if something can't be read or written.
         """
         epoch = self.context.fence.epoch()
-        began = self.context.clock()
+        began, mark = self.context.clock(), self._feed.mark()
         seen = snapshot.take(self._host, self.scope, self.context.ports)
         self.last_scan = Scan(self.scope, seen.nodes, began)
         summary = Summary(nodes=len(seen.nodes))
@@ -139,8 +144,10 @@ class Refresher:
             self._status.lost_commits = self.operator_log.lost_commits(lost)
         _check_epoch(self._host, epoch, seen.services.get(self._host))
         self._status.store(seen.view)
+        self._feed.listed(mark, own, seen.nodes)
         missing = own.difference(node.uuid for node in seen.nodes)
         found = self.missing_nodes.examine(missing, len(own))
+        self._feed.listed(mark, own, found.elsewhere)
         summary.pending = found.pending
         try:
             self._reconcile(seen, found, summary)

@@ -13,12 +13,30 @@ import time
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.membership.change_signal import ChangeSignal
 
 Clock = Callable[[], float]
 
-_NO_MEMBER = (
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """Why there is no right to act.
+
+    :param lasting: whether it ends only if an operator or another process
+        does something: no use to wait for it.
+    """
+
+    message: str
+    hint: str
+    lasting: bool = False
+
+
+_NO_MEMBER = Refusal(
     'this service has no valid membership',
     'It acts again after its next heartbeat succeeds',
+)
+_CLOSED = Refusal(
+    'this process has stopped to serve', 'Start it again', lasting=True
 )
 
 
@@ -59,11 +77,14 @@ class Fence:
 
     :param member_ttl: seconds after a beat at which a member expires.
     :param margin: seconds by which the right ends earlier.
+    :ivar changes: notified whenever the right begins or is withdrawn; not
+        when it expires.
     """
 
     def __init__(
         self, member_ttl: float, margin: float, clock: Clock = monotonic
     ) -> None:
+        self.changes = ChangeSignal()
         self._length = member_ttl - margin
         self._clock = clock
         self._lock = threading.Lock()
@@ -86,6 +107,7 @@ class Fence:
             self._epoch = epoch
             self._until = beat_started + self._length
             self._reason = _NO_MEMBER
+        self.changes.notify()
 
     def extend(self, beat_started: float) -> None:
         """Extend the right after a beat was accepted, if it was not dropped.
@@ -93,18 +115,23 @@ class Fence:
         :param beat_started: time just before that beat was sent.
         """
         with self._lock:
-            if self._epoch is not None:
-                self._until = beat_started + self._length
+            if self._epoch is None:
+                return
+            had_expired = self._clock() >= self._until
+            self._until = beat_started + self._length
+        if had_expired:
+            self.changes.notify()
 
-    def drop(self, reason: tuple[str, str] | None = None) -> None:
+    def drop(self, reason: Refusal | None = None) -> None:
         """Withdraw the right immediately.
 
-        :param reason: message and hint of later errors, until :meth:`open`.
+        :param reason: of later errors, until :meth:`open`.
         """
         with self._lock:
             self._until = float('-inf')
             self._epoch = None
-            self._reason = reason or _NO_MEMBER
+            self._reason = _CLOSED if self._closed else reason or _NO_MEMBER
+        self.changes.notify()
 
     def close(self) -> None:
         """Withdraw the right for ever: the process stops."""
@@ -132,8 +159,11 @@ class Fence:
         """
         with self._lock:
             if self._epoch is None or self._clock() >= self._until:
-                message, hint = self._reason
-                raise exceptions.FencedError(message, hint=hint)
+                raise exceptions.FencedError(
+                    self._reason.message,
+                    hint=self._reason.hint,
+                    lasting=self._reason.lasting,
+                )
             return Lease(self._epoch, self._until, self._term)
 
     def epoch(self) -> int:

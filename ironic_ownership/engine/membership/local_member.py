@@ -23,6 +23,7 @@ from ironic_ownership.engine.membership.registration import (
     Registration,
     Runner,
     Standby,
+    State,
     run_now,
 )
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -82,6 +83,11 @@ class LocalMember:
         Another process of the host is active, or the service is forced down.
         """
         return isinstance(self._registration.state, Standby | ForcedDown)
+
+    @property
+    def state(self) -> State:
+        """The role of this process for its host. Any thread."""
+        return self._registration.state
 
     @property
     def epoch(self) -> int | None:

@@ -20,6 +20,7 @@ from concurrent import futures
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.membership.fence import Refusal
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
 LOG = log.getLogger(__name__)
@@ -289,18 +290,23 @@ def _loss(
     return f'its epoch was {epoch}, the current one is {row.epoch}'
 
 
-def _reason(host: str, state: State, loss: str) -> tuple[str, str] | None:
-    """Return the message and the hint of a fence that is closed."""
+def _reason(host: str, state: State, loss: str) -> Refusal | None:
+    """Return why a fence is closed."""
     if isinstance(state, ForcedDown):
         hint = f'Run "ironic-ownership service set {host} --up" once nothing '
-        return f'{host} is forced down', f'{hint}else acts on its nodes'
+        return Refusal(
+            f'{host} is forced down',
+            f'{hint}else acts on its nodes',
+            lasting=True,
+        )
     if isinstance(state, Standby):
         hint = 'It acts when that process ends, or hands over: '
-        return (
+        return Refusal(
             f'this process stands by for incarnation {state.active} of {host}',
             f'{hint}ironic-ownership service failover {host}',
+            lasting=True,
         )
     if loss:
         hint = 'It acts again after it has registered again'
-        return f'{host} may not act: {loss}', hint
+        return Refusal(f'{host} may not act: {loss}', hint)
     return None

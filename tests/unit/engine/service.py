@@ -19,7 +19,9 @@ from ironic_ownership.engine.availability.evaluation import FlapDamper
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership.engine.host import refresh_result, takeover
+from ironic_ownership.engine.host import feed, refresh_result, takeover
+from ironic_ownership.engine.host.action_guard import Guard
+from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.reconciler import Reconciler
 from ironic_ownership.engine.host.refresh import Refresher
@@ -110,7 +112,10 @@ class Service:
         self.availability = AvailabilityTracker(
             ironic, self.conditions, FlapDamper(RECOVERY_DELAY), shared.clock
         )
-        self.reconciler = Reconciler(self.context, operator_log, LIMIT)
+        self.feed = feed.Feed(self.fence)
+        self.reconciler = Reconciler(
+            self.context, operator_log, LIMIT, self.feed
+        )
         self.missing_nodes = missing_nodes.MissingNodes(
             ironic, LIMITS, shared.clock
         )
@@ -133,6 +138,17 @@ class Service:
             longest_age=takeover.longest_scan_age(60.0),
         )
         self.refresh = self.refresher.refresh
+
+    def guard(
+        self, policies: policy_set.PolicySet, longest: float = 5.0
+    ) -> Guard:
+        """Return a guard that reads with the client of the service."""
+        return Guard(
+            self.context,
+            policies,
+            longest=longest,
+            clients=ClientPool(lambda: self.context.ports.source, 1),
+        )
 
     def beat(self) -> None:
         """Beat, and immediately again if that decides about a death.

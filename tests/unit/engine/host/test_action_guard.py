@@ -26,7 +26,7 @@ class TestGuard(service.ServiceCase):
         self, host: service.Service, settings: model.MemberSettings
     ) -> action_guard.Guard:
         policies = world.interpret(settings) or policy_set.PolicySet()
-        return action_guard.Guard(host.context, policies, longest=LONGEST)
+        return host.guard(policies, LONGEST)
 
     def refuse(
         self, error: type[exceptions.OwnershipError], *words: str

@@ -29,7 +29,7 @@ NODE = world.uuid(1)
 
 def guard_of(host: Service) -> action_guard.Guard:
     policies = world.interpret(world.ALL)
-    return action_guard.Guard(host.context, policies, longest=LONGEST)
+    return host.guard(policies, LONGEST)
 
 
 class PermissionCase(service.ServiceCase):
@@ -212,7 +212,7 @@ class TestPermission(PermissionCase):
         self.one.beat()
         found = self.ask()
         self.one.fence.close()
-        self.assert_ended(found, 'no valid membership')
+        self.assert_ended(found, 'has stopped to serve')
         self.one.beat()
         self.assertFalse(self.one.fence.may_act)
 

@@ -153,6 +153,7 @@ class HostCase(unittest.TestCase):
             self.takeover,
             RefreshLoop(context, self.member, self.refresher, wake, intervals),
             ANY,
+            ANY,
             prepare=self.prepare,
             workers={'worker': self.worker},
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership.engine.host import action_guard, reload, tuning
+from ironic_ownership.engine.host import reload, tuning
 from tests.unit.engine import service, world
 
 A, B, C = (world.runs(shard_key=shard) for shard in 'abc')
@@ -48,9 +48,7 @@ class ReloadCase(service.ServiceCase):
         self.host.refresh()
         self.loop = Loop()
         current = service.tuning_of(A)
-        self.guard = action_guard.Guard(
-            self.host.context, current.policies, longest=5.0
-        )
+        self.guard = self.host.guard(current.policies)
         self.reload = reload.Reload(
             self.loop,
             self.host.member,

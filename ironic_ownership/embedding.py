@@ -1,0 +1,237 @@
+"""The host process inside of another program: what such a program imports.
+
+It serves in threads of the embedding program. It handles no signal, sets up
+no log, changes no global configuration, and reads only the files that it is
+given. Everything else here belongs to the program: when to act, and what to
+do when the place of its host is lost.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ironic_ownership import wiring
+from ironic_ownership.conf import new
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.model import Node
+from ironic_ownership.engine.host.feed import Feed, FeedChanges, NodeView
+from ironic_ownership.engine.host.permission import Permission
+from ironic_ownership.engine.host.place import (
+    LostPlace,
+    PlaceMonitor,
+    PlaceState,
+)
+from ironic_ownership.wiring.overrides import Overrides, apply
+
+LOG = log.getLogger(__name__)
+
+__all__ = (
+    'EmbeddedHost',
+    'Feed',
+    'FeedChanges',
+    'LostPlace',
+    'Node',
+    'NodeView',
+    'Permission',
+    'PlaceState',
+    'exceptions',
+)
+
+
+class EmbeddedHost:
+    """One service, served by threads of the embedding program.
+
+    Several processes may serve one host: the first is active, and the others
+    stand by until its place is free. So a program waits until it is active
+    before it accepts work.
+
+    Threading: any thread; :meth:`start` and :meth:`stop` once each.
+
+    :param config_files: configuration files in the format of
+        ``ironic-ownership.conf``; none is read by default.
+    :param config_dirs: directories whose ``*.conf`` files are read after
+        them.
+    :param overrides: values that count more than those of the files. Every
+        option can be set, with its name and not with a deprecated one.
+    :param on_lost_place: called in a thread of this object when the process
+        was active and is no longer, because another process has taken the
+        place of the host, an operator has forced the service down, or an
+        error has ended its threads. It goes on to serve as a standby, unless
+        the program ends. Not called while heartbeats only fail for a time:
+        the state is ``suspended`` then.
+    """
+
+    def __init__(
+        self,
+        *,
+        config_files: Sequence[str] = (),
+        config_dirs: Sequence[str] = (),
+        overrides: Overrides | None = None,
+        on_lost_place: Callable[[LostPlace], None] | None = None,
+    ) -> None:
+        self._files = [
+            *(f'--config-file={path}' for path in config_files),
+            *(f'--config-dir={path}' for path in config_dirs),
+        ]
+        self._overrides = dict(overrides or {})
+        self._on_lost_place = on_lost_place
+        self._thread: threading.Thread | None = None
+        self._served: _Served | None = None
+
+    def start(self) -> None:
+        """Read the configuration, and begin to serve; return at once.
+
+        Servers that do not answer yet are waited for in the background.
+
+        :raises OwnershipError: if the configuration can't be used, or
+            something that it names.
+        """
+        if self._served is not None:
+            raise RuntimeError('an embedded host starts only once')
+        try:
+            conf = new(self._files, 'embedded', logs=False, search=False)
+            apply(conf, self._overrides)
+        except cfg.Error as exc:
+            raise exceptions.ConfigurationError([str(exc)]) from exc
+        self._served = served = _Served(conf, self._on_lost_place)
+        self._thread = threading.Thread(
+            target=served.run, name='ownership', daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop to serve, and give up the place for the next process.
+
+        Returns when the place is given up, or after a few heartbeat
+        intervals if a server does not answer. The row of the service and its
+        records stay. Does nothing if it has not started, or has stopped.
+        """
+        if self._served is not None:
+            self._served.stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def name(self) -> str:
+        """The host name of the service, in lower case."""
+        return self._running.host.context.host
+
+    @property
+    def state(self) -> PlaceState:
+        """The state of this moment, as far as this process knows."""
+        if self._served is None:
+            return PlaceState.STARTING
+        return self._served.place.state
+
+    @property
+    def feed(self) -> Feed:
+        """The nodes that the service owns; answers without a request."""
+        return self._running.host.feed
+
+    def subscribe(self, receive: Callable[[FeedChanges], None]) -> None:
+        """Call a function with each change of the feed, in order.
+
+        In the thread of ``on_lost_place``, and beginning with all nodes that
+        are owned now.
+        """
+        self._running.place.subscribe(receive)
+
+    def wait_until_active(self, timeout: float) -> bool:
+        """Wait until this process holds the place of its host.
+
+        For as long as another process of the host is active, or an operator
+        forces the service down, or a server does not answer. The feed is
+        complete after the first refresh that follows:
+        :meth:`Feed.wait_until_complete`.
+
+        :param timeout: seconds to wait at most.
+        :returns: whether it may act; false after ``timeout``, or if it was
+            stopped.
+        :raises OwnershipError: the error that has ended its threads.
+        """
+        return self._running.place.wait_until_active(timeout)
+
+    def guard(
+        self,
+        node_uuid: str,
+        patience: float = 30.0,
+        *,
+        instance_uuid: str | None = None,
+    ) -> Permission:
+        """Permit to act on a node, or refuse.
+
+        For any number of threads; a few of them read at the same time, in
+        the order of their calls. A call without waiting costs two queries
+        and two requests to Ironic.
+
+        :param patience: seconds for which a refusal is waited for that may
+            end by itself: no heartbeat has succeeded lately, the node has no
+            owner yet, a server does not answer.
+        :param instance_uuid: the instance to act for, if there is one.
+        :returns: the permission; confirm it before each step of a long
+            operation.
+        :raises OwnershipError: the refusal, with ``code``, text and
+            ``hint``: :class:`FencedError`, :class:`NotOwnerError`,
+            :class:`NotFoundError`, :class:`OtherInstanceError`,
+            :class:`WrongScopeError`, :class:`NodeOutOfServiceError`, or an
+            outage.
+        """
+        return self._running.host.guard(
+            node_uuid, patience=patience, instance_uuid=instance_uuid
+        )
+
+    @property
+    def _running(self) -> _Served:
+        if self._served is None:
+            raise RuntimeError('the embedded host was not started')
+        return self._served
+
+
+class _Served:
+    """The objects of a started host."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        on_lost_place: Callable[[LostPlace], None] | None,
+    ) -> None:
+        self._wired = wiring.Wiring(conf)
+        try:
+            self.host, _ = self._wired.host()
+        except BaseException:
+            self._wired.close()
+            raise
+        for remark in self._wired.settings.remarks:
+            LOG.warning('%s', remark)
+        host = self.host
+        self.place = PlaceMonitor(
+            host.context,
+            host.member,
+            host.feed,
+            host.refresh_loop.wake.set,
+            on_lost_place,
+        )
+
+    def stop(self) -> None:
+        """Make :meth:`run` return."""
+        self.host.stop()
+
+    def run(self) -> None:
+        """Serve until the stop, or an error."""
+        monitor = threading.Thread(
+            target=self.place.run, name='place', daemon=True
+        )
+        monitor.start()
+        failure: Exception | None = None
+        try:
+            self.host.run()
+        except Exception as exc:  # noqa: BLE001 - given to those who wait
+            failure = exc
+        self.place.stop()
+        monitor.join()
+        self.place.ended(failure)
+        self._wired.close()

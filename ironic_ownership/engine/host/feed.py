@@ -1,0 +1,316 @@
+"""Feed of the nodes that this service owns, for the program that embeds it.
+
+It answers from the last refresh, without a request. A service that may not
+act owns nothing: when its right ends, the feed is empty at once, and it is
+filled again by the first refresh of the next right. The feed is for planning;
+before a program acts on a node it asks the guard.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.records import (
+    Change,
+    Claim,
+    Forget,
+    Release,
+    Update,
+)
+from ironic_ownership.engine.membership import fence
+
+KEPT_LOSSES = 10_000
+"""Lost nodes that are remembered at least, for :meth:`Feed.changes_since`."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeView:
+    """One owned node.
+
+    :param node: as Ironic had it when it was last listed.
+    :param epoch: of the service, under which it owns the node.
+    """
+
+    node: model.Node
+    epoch: int
+
+
+@dataclasses.dataclass(frozen=True)
+class FeedChanges:
+    """The difference between two generations of the feed.
+
+    To follow it: remove what was lost, then add what was gained or updated;
+    after a reset, drop everything first. A node that was lost and gained in
+    between counts as gained.
+
+    :param generation: the later one.
+    :param updated: nodes that Ironic describes differently now.
+    :param lost: uuids; some of them may never have been seen.
+    :param reset: the earlier generation is too old or unknown: ``gained``
+        has all nodes.
+    """
+
+    generation: int
+    gained: Mapping[str, NodeView] = dataclasses.field(default_factory=dict)
+    updated: Mapping[str, NodeView] = dataclasses.field(default_factory=dict)
+    lost: frozenset[str] = frozenset()
+    reset: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.reset or self.gained or self.updated or self.lost)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mark:
+    """The time at which a caller began to read the records.
+
+    :param stint: of the right to act; what was read in one says nothing
+        about the next.
+    """
+
+    stint: int
+    generation: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Entry:
+    view: NodeView
+    gained_at: int
+    changed_at: int
+
+
+class Feed:
+    """The nodes that this service owns and may act on.
+
+    Threading: any thread.
+
+    :param write_lease: the right of the service to act.
+    """
+
+    def __init__(self, write_lease: fence.Fence) -> None:
+        self._fence = write_lease
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._entries: dict[str, _Entry] = {}
+        self._lost: dict[str, int] = {}
+        self._forgotten = 0
+        self._has_changed = False
+        self._stint = 0
+        self._term: int | None = None
+        self._is_complete = False
+        self._owned: tuple[int, Mapping[str, NodeView]] = 0, {}
+
+    @property
+    def generation(self) -> int:
+        """The number of the last change; greater after each change."""
+        with self._lock:
+            self._follow_fence()
+            return self._generation
+
+    @property
+    def is_complete(self) -> bool:
+        """True if all owned nodes are known.
+
+        From the first refresh after the service got the right to act until
+        that right ends.
+        """
+        with self._lock:
+            self._follow_fence()
+            return self._is_complete
+
+    def owned(self) -> Mapping[str, NodeView]:
+        """Return the owned nodes by uuid: an immutable copy, cheap."""
+        with self._lock:
+            self._follow_fence()
+            generation, owned = self._owned
+            if generation != self._generation:
+                owned = MappingProxyType(
+                    {uuid: e.view for uuid, e in self._entries.items()}
+                )
+                self._owned = self._generation, owned
+            return owned
+
+    def changes_since(self, generation: int) -> FeedChanges:
+        """Return what has changed since an earlier generation.
+
+        :param generation: of the last changes, or 0 for all nodes.
+        """
+        with self._lock:
+            self._follow_fence()
+            now = self._generation
+            if generation == now:
+                return FeedChanges(now)
+            reset = not self._forgotten <= generation < now
+            since = -1 if reset else generation
+            gained, updated = {}, {}
+            for uuid, entry in self._entries.items():
+                if entry.gained_at > since:
+                    gained[uuid] = entry.view
+                elif entry.changed_at > since:
+                    updated[uuid] = entry.view
+            lost = {u for u, at in self._lost.items() if at > since}
+            return FeedChanges(
+                now,
+                gained,
+                updated,
+                frozenset() if reset else frozenset(lost),
+                reset,
+            )
+
+    def wait(self, generation: int, timeout: float) -> bool:
+        """Wait until there is a later generation.
+
+        :param timeout: seconds to wait at most.
+        :returns: whether there is one.
+        """
+        return self._wait(lambda: self.generation != generation, timeout)
+
+    def wait_until_complete(self, timeout: float) -> bool:
+        """Wait until all owned nodes are known; see :attr:`is_complete`."""
+        return self._wait(lambda: self.is_complete, timeout)
+
+    def mark(self) -> Mark:
+        """Return a mark from before records are read."""
+        with self._lock:
+            self._follow_fence()
+            return Mark(self._stint, self._generation)
+
+    def listed(
+        self, mark: Mark, own: Collection[str], nodes: Iterable[model.Node]
+    ) -> None:
+        """Take all own records as a refresh read them.
+
+        An own node that is not listed stays as it was known, if it was.
+
+        :param mark: from before the records were read.
+        :param own: uuids of all own records.
+        :param nodes: as Ironic listed them, of any owner.
+        """
+        with self._lock:
+            lease = self._lease(mark)
+            if lease is None:
+                return
+            self._keep_only(own, mark)
+            for node in nodes:
+                if (
+                    node.uuid in own
+                    and self._changed_at(node.uuid) <= mark.generation
+                ):
+                    self._put(node, lease.epoch)
+            notify = not self._is_complete
+            self._is_complete = True
+            notify |= self._advance()
+        if notify:
+            self._fence.changes.notify()
+
+    def retain(self, mark: Mark, own: Collection[str]) -> bool:
+        """Drop nodes whose records are no longer own ones.
+
+        :param mark: from before the records were read.
+        :param own: uuids of all own records.
+        :returns: whether own nodes are missing here: a refresh has them.
+        """
+        with self._lock:
+            if self._lease(mark) is None:
+                return False
+            self._keep_only(own, mark)
+            changed = self._advance()
+            missing = any(uuid not in self._entries for uuid in own)
+        if changed:
+            self._fence.changes.notify()
+        return missing
+
+    def written(self, mark: Mark, changes: Iterable[Change]) -> None:
+        """Take changes of this service that its records accepted.
+
+        :param mark: from before they were written.
+        """
+        with self._lock:
+            lease = self._lease(mark)
+            if lease is None:
+                return
+            for change in changes:
+                if isinstance(change, Claim | Update):
+                    self._put(change.node, lease.epoch)
+                elif isinstance(change, Release | Forget):
+                    self._lose(change.uuid)
+            changed = self._advance()
+        if changed:
+            self._fence.changes.notify()
+
+    def _wait(self, condition: Callable[[], bool], timeout: float) -> bool:
+        clock = fence.monotonic
+        until, changes = clock() + timeout, self._fence.changes
+        while True:
+            seen = changes.count
+            if condition():
+                return True
+            remaining = until - clock()
+            if remaining <= 0:
+                return False
+            # The end of a lease is no event: look at the clock then.
+            expiry = self._fence.remaining
+            changes.wait(
+                seen, min(remaining, expiry) if expiry > 0 else remaining
+            )
+
+    def _follow_fence(self) -> fence.Lease | None:
+        try:
+            lease = self._fence.lease()
+        except exceptions.FencedError:
+            lease = None
+        term = lease.term if lease else None
+        if term != self._term:
+            self._term = term
+            self._stint += 1
+            self._is_complete = False
+            for uuid in list(self._entries):
+                self._lose(uuid)
+            self._advance()
+        return lease
+
+    def _lease(self, mark: Mark) -> fence.Lease | None:
+        lease = self._follow_fence()
+        return lease if mark.stint == self._stint else None
+
+    def _changed_at(self, uuid: str) -> int:
+        entry = self._entries.get(uuid)
+        return entry.changed_at if entry else self._lost.get(uuid, -1)
+
+    def _keep_only(self, own: Collection[str], mark: Mark) -> None:
+        for uuid, entry in list(self._entries.items()):
+            if uuid not in own and entry.changed_at <= mark.generation:
+                self._lose(uuid)
+
+    def _put(self, node: model.Node, epoch: int) -> None:
+        view, entry = NodeView(node, epoch), self._entries.get(node.uuid)
+        if entry is not None and entry.view == view:
+            return
+        at = self._next()
+        self._lost.pop(node.uuid, None)
+        gained_at = entry.gained_at if entry else at
+        self._entries[node.uuid] = _Entry(view, gained_at, at)
+
+    def _lose(self, uuid: str) -> None:
+        if self._entries.pop(uuid, None) is not None:
+            # At its end: the oldest come first.
+            self._lost.pop(uuid, None)
+            self._lost[uuid] = self._next()
+
+    def _next(self) -> int:
+        self._has_changed = True
+        return self._generation + 1
+
+    def _advance(self) -> bool:
+        """Begin the next generation if an entry has changed."""
+        changed, self._has_changed = self._has_changed, False
+        if changed:
+            self._generation += 1
+            limit = max(KEPT_LOSSES, 2 * len(self._entries))
+            for uuid in list(self._lost)[: max(0, len(self._lost) - limit)]:
+                self._forgotten = self._lost.pop(uuid)
+        return changed

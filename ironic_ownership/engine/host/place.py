@@ -1,0 +1,228 @@
+"""Place of this process among those of its host, for an embedding program.
+
+Watches the right to act, and notifies the program: of changes of the feed,
+and when the process has lost its place, because another process has taken
+it, an operator has forced the service down, or the process cannot go on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.host.feed import Feed, FeedChanges
+from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.membership.registration import (
+    Active,
+    ForcedDown,
+    Standby,
+)
+from ironic_ownership.engine.membership.service_context import ServiceContext
+
+LOG = log.getLogger(__name__)
+
+_T = TypeVar('_T')
+
+LONGEST_WAIT = 1.0
+"""Seconds after which a stop is noticed at the latest."""
+
+
+class PlaceState(enum.StrEnum):
+    """The state of a process, as far as it knows."""
+
+    STARTING = 'starting'
+    """It waits for database, Ironic or membership, or for its epoch."""
+    ACTIVE = 'active'
+    """It holds the place of its host, and may act."""
+    SUSPENDED = 'suspended'
+    """It holds the place, and may not act: its heartbeats fail."""
+    STANDBY = 'standby'
+    """Another process of the host holds the place."""
+    FORCED_DOWN = 'forced_down'
+    """An operator keeps all processes of the host from acting."""
+    STOPPED = 'stopped'
+    """It was stopped."""
+    FAILED = 'failed'
+    """It cannot go on: an error has ended it."""
+
+
+LOST = frozenset(
+    (PlaceState.STANDBY, PlaceState.FORCED_DOWN, PlaceState.FAILED)
+)
+"""States in which a process that was active has lost its place."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LostPlace:
+    """The end of the active role of a process.
+
+    :param state: the state that follows, one of :data:`LOST`.
+    :param reason: for the log, with what an operator can do.
+    """
+
+    state: PlaceState
+    reason: str
+
+
+@dataclasses.dataclass(eq=False)
+class PlaceMonitor:
+    """Notifies an embedding program, in a thread of its own.
+
+    A callback that blocks delays the others. Its errors are logged.
+
+    Threading: any thread.
+
+    :param on_restored: called when heartbeats succeed again under an epoch
+        that was not lost: the feed is empty until the next refresh.
+    :param on_lost_place: called each time the process, having been active,
+        loses its place.
+    """
+
+    context: ServiceContext
+    member: LocalMember
+    feed: Feed
+    on_restored: Callable[[], None]
+    on_lost_place: Callable[[LostPlace], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._stopping = threading.Event()
+        self._failure: Exception | None = None
+        self._was_active = False
+        self._last = PlaceState.STARTING
+        self._subscribers: list[_Subscriber] = []
+
+    @property
+    def state(self) -> PlaceState:
+        """The state of this moment."""
+        if self._failure is not None:
+            return PlaceState.FAILED
+        if self._stopping.is_set():
+            return PlaceState.STOPPED
+        state = self.member.state
+        if isinstance(state, Standby):
+            return PlaceState.STANDBY
+        if isinstance(state, ForcedDown):
+            return PlaceState.FORCED_DOWN
+        if self.context.fence.may_act:
+            return PlaceState.ACTIVE
+        if isinstance(state, Active):
+            return PlaceState.SUSPENDED
+        return PlaceState.STARTING
+
+    @property
+    def failure(self) -> Exception | None:
+        """The error that has ended the process."""
+        return self._failure
+
+    def subscribe(self, receive: Callable[[FeedChanges], None]) -> None:
+        """Call a function with each change of the feed, in order.
+
+        It first receives all nodes that are owned now.
+        """
+        self._subscribers.append(_Subscriber(receive))
+        self.context.fence.changes.notify()
+
+    def wait_until_active(self, timeout: float) -> bool:
+        """Wait until this process may act.
+
+        :param timeout: seconds to wait at most.
+        :returns: whether it may; false also if it was stopped.
+        :raises Exception: the error that has ended the process.
+        """
+        clock = self.context.clock
+        until, changes = clock() + timeout, self.context.fence.changes
+        while True:
+            seen, state = changes.count, self.state
+            if self._failure is not None:
+                raise self._failure
+            if state in (PlaceState.ACTIVE, PlaceState.STOPPED):
+                return state is PlaceState.ACTIVE
+            remaining = until - clock()
+            if remaining <= 0:
+                return False
+            changes.wait(seen, remaining)
+
+    def stop(self) -> None:
+        """Make :meth:`run` return soon."""
+        self._stopping.set()
+        self.context.fence.changes.notify()
+
+    def run(self) -> None:
+        """Notify until :meth:`stop` is called."""
+        changes = self.context.fence.changes
+        while not self._stopping.is_set():
+            seen = changes.count
+            self._observe()
+            # The end of a lease is no event: read the clock then.
+            expiry = self.context.fence.remaining
+            changes.wait(
+                seen,
+                min(expiry, LONGEST_WAIT) if expiry > 0 else LONGEST_WAIT,
+            )
+
+    def ended(self, failure: Exception | None) -> None:
+        """Notify of the end, after the fence was closed.
+
+        In the thread of the caller, after :meth:`run`.
+
+        :param failure: the error that has ended the process, if one did.
+        """
+        self._failure = failure
+        self._stopping.set()
+        self._observe()
+        self.context.fence.changes.notify()
+
+    def _observe(self) -> None:
+        state = self.state
+        if state is PlaceState.ACTIVE:
+            if self._last is PlaceState.SUSPENDED:
+                self.on_restored()
+            self._was_active = True
+        elif state in LOST and self._was_active:
+            self._was_active = False
+            self._deliver()
+            self._lost_place(state)
+        self._last = state
+        self._deliver()
+
+    def _deliver(self) -> None:
+        for subscriber in list(self._subscribers):
+            found = self.feed.changes_since(subscriber.generation)
+            subscriber.generation = found.generation
+            if found:
+                _call('a subscriber of the feed', subscriber.receive, found)
+
+    def _lost_place(self, state: PlaceState) -> None:
+        if self._failure is not None:
+            reason = str(self._failure)
+        else:
+            try:
+                self.context.fence.lease()
+            except exceptions.FencedError as exc:
+                reason = str(exc)
+            else:
+                reason = 'it was lost for a moment'
+        LOG.warning('%s has lost its place: %s', self.context.host, reason)
+        if self.on_lost_place is not None:
+            _call(
+                'on_lost_place', self.on_lost_place, LostPlace(state, reason)
+            )
+
+
+@dataclasses.dataclass(eq=False)
+class _Subscriber:
+    receive: Callable[[FeedChanges], None]
+    generation: int = 0
+
+
+def _call(name: str, function: Callable[[_T], None], argument: _T) -> None:
+    try:
+        function(argument)
+    except Exception:  # code of the embedding program; others must get theirs
+        LOG.exception('%s raised an error', name)

@@ -1,0 +1,136 @@
+"""A host that is embedded in this process, with a real Ironic."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ironic_ownership import embedding
+from ironic_ownership.contracts import exceptions
+from tests.functional.support import hosts
+
+PATIENCE = hosts.TIMEOUT
+
+
+class EmbeddingCase(hosts.HostsTestCase):
+    """Embedded hosts, of whose callbacks a test keeps the arguments."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.lost: list[embedding.LostPlace] = []
+
+    def embed(self, **overrides: Any) -> embedding.EmbeddedHost:
+        """Start an embedded host1.
+
+        :param overrides: further values, by ``group__option``.
+        """
+        values: dict[tuple[str, str], Any] = {
+            (group, name): value
+            for group, options in hosts.FAST.items()
+            for name, value in options.items()
+        }
+        values |= {
+            ('DEFAULT', 'host'): 'host1',
+            ('ownership', 'policies'): ['all'],
+            ('database', 'connection'): self.deployment.connection,
+            ('ironic', 'auth_type'): 'none',
+            ('ironic', 'endpoint_override'): self.server.endpoint,
+        }
+        values |= {
+            (name.split('__')[0], name.split('__')[1]): value
+            for name, value in overrides.items()
+        }
+        host = embedding.EmbeddedHost(
+            overrides=values, on_lost_place=self.lost.append
+        )
+        host.start()
+        self.addCleanup(host.stop)
+        return host
+
+
+class TestEmbeddedHost(EmbeddingCase):
+    def test_active_and_standby_of_one_host(self) -> None:
+        nodes = self.enrolment.enrol(3, instance_share=0.34)
+        first = self.embed()
+        self.assertTrue(first.wait_until_active(PATIENCE))
+        self.assertTrue(first.feed.wait_until_complete(PATIENCE))
+        self.assertEqual({*nodes}, {*first.feed.owned()})
+        permission = first.guard(nodes[0], instance_uuid=None)
+        self.assertEqual(first.feed.owned()[nodes[0]].epoch, permission.epoch)
+        instance = permission.node.instance_uuid
+        other = '11111111-2222-4333-8444-555555555555'
+        self.assertIsNotNone(instance)
+        first.guard(nodes[0], instance_uuid=instance)
+        self.assertRaises(
+            exceptions.OtherInstanceError,
+            *(first.guard, nodes[0]),
+            instance_uuid=other,
+        )
+        second = self.embed()
+        self.deployment.wait_until(
+            lambda: second.state is embedding.PlaceState.STANDBY, 'standby'
+        )
+        self.assertFalse(second.wait_until_active(0.5))
+        self.assertEqual({}, dict(second.feed.owned()))
+        refused = self.assertRaises(
+            exceptions.FencedError, second.guard, nodes[0]
+        )
+        self.assertTrue(refused.lasting)
+        first.stop()
+        self.assertIs(embedding.PlaceState.STOPPED, first.state)
+        self.assertEqual({}, dict(first.feed.owned()))
+        self.assertTrue(second.wait_until_active(PATIENCE))
+        self.assertTrue(second.feed.wait_until_complete(PATIENCE))
+        self.assertEqual({*nodes}, {*second.feed.owned()})
+        self.assertEqual([], self.lost)
+
+    def test_forced_down_loses_its_place_and_all_nodes(self) -> None:
+        nodes = self.enrolment.enrol(2)
+        host = self.embed()
+        seen: list[embedding.FeedChanges] = []
+        host.subscribe(seen.append)
+        self.assertTrue(host.feed.wait_until_complete(PATIENCE))
+        records = self.deployment.records
+        records.set_service('host1', actor='test', forced_down=True)
+        self.deployment.wait_until(lambda: self.lost, 'loss of the place')
+        (lost,) = self.lost
+        self.assertIs(embedding.PlaceState.FORCED_DOWN, lost.state)
+        self.assertIn('forced down', lost.reason)
+        self.assertEqual({}, dict(host.feed.owned()))
+        self.assertEqual({*nodes}, seen[-1].lost)
+        records.set_service('host1', actor='test', forced_down=False)
+        self.assertTrue(host.wait_until_active(PATIENCE))
+        self.assertTrue(host.feed.wait_until_complete(PATIENCE))
+        self.assertEqual({*nodes}, {*host.feed.owned()})
+
+    def test_guard_waits_for_the_first_refresh(self) -> None:
+        host = self.embed()
+        (node,) = self.enrolment.enrol(1)
+        self.assertEqual('host1', host.guard(node, PATIENCE).host)
+
+    def test_program_is_left_alone(self) -> None:
+        before = {thread.name for thread in threading.enumerate()}
+        host = self.embed()
+        self.assertTrue(host.wait_until_active(PATIENCE))
+        host.stop()
+        self.deployment.wait_until(
+            lambda: (
+                before >= {thread.name for thread in threading.enumerate()}
+            ),
+            'end of its threads',
+        )
+
+    def test_all_faults_of_the_configuration_are_raised_at_once(self) -> None:
+        caught = self.assertRaises(
+            exceptions.ConfigurationError,
+            self.embed,
+            ownership__polices='all',
+            membership__member_ttl='soon',
+            nova__host='x',
+        )
+        for fault in (
+            '[ownership] polices',
+            '[membership] member_ttl',
+            '[nova] host',
+        ):
+            self.assertIn(fault, str(caught))
