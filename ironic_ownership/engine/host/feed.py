@@ -74,6 +74,7 @@ class Mark:
 
     stint: int
     generation: int
+    order: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,7 +100,8 @@ class Feed:
         self._lost: dict[str, int] = {}
         self._forgotten = 0
         self._has_changed = False
-        self._stint = 0
+        self._stint = self._marks = 0
+        self._retained: tuple[int, Collection[str]] = 0, ()
         self._term: int | None = None
         self._is_complete = False
         self._owned: tuple[int, Mapping[str, NodeView]] = 0, {}
@@ -177,7 +179,8 @@ class Feed:
         """Return a mark from before records are read."""
         with self._lock:
             self._follow_fence()
-            return Mark(self._stint, self._generation)
+            self._marks += 1
+            return Mark(self._stint, self._generation, self._marks)
 
     def listed(
         self, mark: Mark, own: Collection[str], nodes: Iterable[model.Node]
@@ -194,6 +197,9 @@ class Feed:
             lease = self._lease(mark)
             if lease is None:
                 return
+            order, retained = self._retained
+            if mark.order < order:
+                own = {uuid for uuid in own if uuid in retained}
             self._keep_only(own, mark)
             for node in nodes:
                 if (
@@ -201,11 +207,20 @@ class Feed:
                     and self._changed_at(node.uuid) <= mark.generation
                 ):
                     self._put(node, lease.epoch)
-            notify = not self._is_complete
-            self._is_complete = True
-            notify |= self._advance()
-        if notify:
+            changed = self._advance()
+        if changed:
             self._fence.changes.notify()
+
+    def completed(self, mark: Mark) -> None:
+        """Note that a refresh has written all that it could claim.
+
+        :param mark: from the begin of the refresh.
+        """
+        with self._lock:
+            if self._lease(mark) is None or self._is_complete:
+                return
+            self._is_complete = True
+        self._fence.changes.notify()
 
     def retain(self, mark: Mark, own: Collection[str]) -> bool:
         """Drop nodes whose records are no longer own ones.
@@ -217,6 +232,8 @@ class Feed:
         with self._lock:
             if self._lease(mark) is None:
                 return False
+            # Also against a refresh that has read the records before.
+            self._retained = mark.order, own
             self._keep_only(own, mark)
             changed = self._advance()
             missing = any(uuid not in self._entries for uuid in own)
@@ -233,8 +250,11 @@ class Feed:
             lease = self._lease(mark)
             if lease is None:
                 return
+            order, retained = self._retained
             for change in changes:
                 if isinstance(change, Claim | Update):
+                    if mark.order < order and change.uuid not in retained:
+                        continue
                     self._put(change.node, lease.epoch)
                 elif isinstance(change, Release | Forget):
                     self._lose(change.uuid)

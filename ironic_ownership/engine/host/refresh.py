@@ -15,6 +15,7 @@ from ironic_ownership.engine.deletion.missing_nodes import (
     MissingNodes,
 )
 from ironic_ownership.engine.host import reconcile_plan, snapshot
+from ironic_ownership.engine.host.feed import Mark
 from ironic_ownership.engine.host.lost_commits import LostCommits
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.reconciler import Reconciler
@@ -150,14 +151,19 @@ class Refresher:
         self._feed.listed(mark, own, found.elsewhere)
         summary.pending = found.pending
         try:
-            self._reconcile(seen, found, summary)
+            self._reconcile(seen, found, summary, mark)
         except exceptions.OwnershipError:
             self.missing_nodes.ask_again(found.looked_up)
             raise
+        self._feed.completed(mark)
         return summary
 
     def _reconcile(
-        self, seen: snapshot.Snapshot, found: Findings, summary: Summary
+        self,
+        seen: snapshot.Snapshot,
+        found: Findings,
+        summary: Summary,
+        mark: Mark,
     ) -> None:
         if found.mass_loss and found.pending:
             # Look all of them up first: they may not be lost.
@@ -189,6 +195,7 @@ class Refresher:
             ),
             summary,
         )
+        self._feed.completed(mark)
         self._notify(seen.nodes)
         # After all other changes, so that nothing waits for Placement.
         summary.applied += self._cleanup.delete(self.scope, listed, found)

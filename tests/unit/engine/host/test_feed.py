@@ -1,0 +1,281 @@
+"""The feed of owned nodes."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Mapping
+
+import hypothesis
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+)
+
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.records import Claim, Forget, Release, Update
+from ironic_ownership.engine.host.feed import (
+    Feed,
+    FeedChanges,
+    Mark,
+    NodeView,
+)
+from ironic_ownership.engine.membership.fence import Fence
+from tests.unit.engine import service, world
+from tests.unit.engine.clock import Clock
+
+TTL = 20.0
+SETS = st.sets(st.integers(0, 5))
+
+
+def node(number: int, power: str = 'on') -> model.Node:
+    return world.node(number, power_state=power)
+
+
+def follow(
+    known: Mapping[str, NodeView], changes: FeedChanges
+) -> dict[str, NodeView]:
+    """Apply changes as a program does that follows the feed."""
+    kept = {} if changes.reset else dict(known)
+    for uuid in changes.lost:
+        kept.pop(uuid, None)
+    return kept | dict(changes.gained) | dict(changes.updated)
+
+
+class FeedMachine(RuleBasedStateMachine):
+    """A service whose records and right to act change at any time.
+
+    Two programs follow the feed, one of them rarely. Marks are taken at any
+    time and used later, as by a refresh that takes long.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.fence = Fence(TTL, 1.0, self.clock)
+        self.feed = Feed(self.fence)
+        self.epoch = 0
+        self.records: set[int] = set()
+        self.powers = dict.fromkeys(range(6), 'on')
+        self.pending: tuple[Mark, set[int]] | None = None
+        self.known: dict[str, NodeView] = {}
+        self.generation = 0
+        self.lazy: dict[str, NodeView] = {}
+        self.lazy_generation = 0
+
+    @initialize()
+    def start(self) -> None:
+        self.register()
+
+    @rule()
+    def register(self) -> None:
+        self.epoch += 1
+        self.fence.open(self.clock(), self.epoch)
+
+    @rule()
+    def beat(self) -> None:
+        self.fence.extend(self.clock())
+
+    @rule(seconds=st.sampled_from([1.0, 10.0, TTL]))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.elapse(seconds)
+
+    @rule()
+    def fenced(self) -> None:
+        self.fence.drop()
+
+    @rule()
+    def refresh_begins(self) -> None:
+        self.pending = self.feed.mark(), set(self.records)
+
+    @rule()
+    def refresh_lists(self) -> None:
+        if self.pending is None:
+            return
+        mark, numbers = self.pending
+        self.feed.listed(
+            mark,
+            {world.uuid(number) for number in numbers},
+            [node(number, power) for number, power in self.powers.items()],
+        )
+        self.feed.completed(mark)
+
+    @rule(number=st.integers(0, 5))
+    def claim(self, number: int) -> None:
+        mark = self.feed.mark()
+        if not self.fence.may_act:
+            return
+        self.records.add(number)
+        change = Claim(
+            node(number, self.powers[number]), reasons.Reason.EXCLUSIVE
+        )
+        self.feed.written(mark, [change])
+
+    @rule(number=st.integers(0, 5), forget=st.booleans())
+    def release(self, number: int, forget: bool) -> None:
+        mark = self.feed.mark()
+        if not self.fence.may_act:
+            return
+        self.records.discard(number)
+        uuid = world.uuid(number)
+        change = Forget(uuid) if forget else Release(uuid)
+        self.feed.written(mark, [change])
+
+    @rule(number=st.integers(0, 5), power=st.sampled_from(['on', 'off']))
+    def changed(self, number: int, power: str) -> None:
+        self.powers[number] = power
+        mark = self.feed.mark()
+        if self.fence.may_act and number in self.records:
+            self.feed.written(mark, [Update(node(number, power))])
+
+    @rule(numbers=SETS)
+    def moved_away(self, numbers: set[int]) -> None:
+        self.records -= numbers
+        own = {world.uuid(number) for number in self.records}
+        self.feed.retain(self.feed.mark(), own)
+
+    @rule()
+    def lazy_program_reads(self) -> None:
+        changes = self.feed.changes_since(self.lazy_generation)
+        self.lazy = follow(self.lazy, changes)
+        self.lazy_generation = changes.generation
+        assert self.lazy == self.feed.owned()
+
+    @invariant()
+    def steps_give_the_set(self) -> None:
+        changes = self.feed.changes_since(self.generation)
+        assert changes.generation >= self.generation
+        assert bool(changes) == (changes.generation != self.generation)
+        assert not changes.lost & changes.gained.keys()
+        self.known = follow(self.known, changes)
+        self.generation = changes.generation
+        assert self.known == self.feed.owned()
+
+    @invariant()
+    def fenced_service_owns_nothing(self) -> None:
+        if not self.fence.may_act:
+            assert not self.feed.owned()
+            assert not self.feed.is_complete
+
+    @invariant()
+    def nothing_else_is_owned(self) -> None:
+        """Also if a refresh ends that began before a node was lost."""
+        own = {world.uuid(number) for number in self.records}
+        assert self.feed.owned().keys() <= own
+
+    @invariant()
+    def epochs_are_the_current_one(self) -> None:
+        for view in self.feed.owned().values():
+            assert view.epoch == self.epoch
+
+
+TestLaws = FeedMachine.TestCase
+TestLaws.settings = hypothesis.settings(
+    max_examples=150, stateful_step_count=30, deadline=None
+)
+
+
+class TestFeed(unittest.TestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.fence = Fence(TTL, 1.0, self.clock)
+        self.fence.open(self.clock(), 7)
+        self.feed = Feed(self.fence)
+
+    def list(self, *numbers: int) -> None:
+        self.feed.listed(
+            self.feed.mark(),
+            {world.uuid(number) for number in numbers},
+            [node(number) for number in numbers],
+        )
+
+    def test_later_registration_begins_with_nothing(self) -> None:
+        self.list(1)
+        self.fence.open(self.clock(), 8)
+        self.assertEqual({}, dict(self.feed.owned()))
+
+    def test_lapse_empties_it_until_the_next_refresh(self) -> None:
+        """Another service may have taken the nodes meanwhile."""
+        self.list(1)
+        self.clock.elapse(TTL)
+        mark = self.feed.mark()
+        self.fence.extend(self.clock())
+        self.assertEqual({}, dict(self.feed.owned()))
+        self.feed.listed(mark, {world.uuid(1)}, [node(1)])
+        self.assertEqual({}, dict(self.feed.owned()))
+        self.list(1)
+        self.assertEqual({world.uuid(1)}, {*self.feed.owned()})
+
+    def test_too_old_generation_is_a_reset(self) -> None:
+        for round_ in range(3):
+            self.list(*range(4000 * round_, 4000 * (round_ + 1)))
+        first = self.feed.generation
+        for _ in range(4):
+            self.list(*range(8000))
+            self.list()
+        self.list(1)
+        changes = self.feed.changes_since(first)
+        self.assertEqual({world.uuid(1)}, {*changes.gained})
+        self.assertEqual(
+            {world.uuid(1)}, {*follow(dict.fromkeys('ab'), changes)} - {*'ab'}
+        )
+        unknown = self.feed.changes_since(self.feed.generation + 1)
+        self.assertTrue(unknown.reset)
+        self.assertEqual(dict(self.feed.owned()), dict(unknown.gained))
+
+    def test_answers_do_not_change_later(self) -> None:
+        self.list(1)
+        owned = self.feed.owned()
+        self.list(2)
+        self.assertEqual({world.uuid(1)}, {*owned})
+        self.assertIs(self.feed.owned(), self.feed.owned())
+
+
+class TestFeedOfAService(service.ServiceCase):
+    """With the real refresh and take-over."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(*(world.node(number) for number in range(1, 5)))
+        self.host = self.start('host1', world.RING)
+
+    def owned(self, one: service.Service | None = None) -> set[int]:
+        return {int(u[-4:]) for u in (one or self.host).feed.owned()}
+
+    def test_refresh_fills_it(self) -> None:
+        self.assertFalse(self.host.feed.is_complete)
+        self.host.refresh()
+        self.assertTrue(self.host.feed.is_complete)
+        self.assertEqual({1, 2, 3, 4}, self.owned())
+        self.assertEqual(
+            {self.host.member.epoch},
+            {view.epoch for view in self.host.feed.owned().values()},
+        )
+
+    def test_it_has_what_the_records_have(self) -> None:
+        self.host.refresh()
+        other = self.start('host2', world.RING)
+        self.settle(self.host, other)
+        for _ in range(2):
+            self.host.refresh()
+            other.refresh()
+        owners = self.owners()
+        for one in (self.host, other):
+            self.assertEqual(
+                {n for n, owner in owners.items() if owner == one.host},
+                self.owned(one),
+            )
+        self.assertTrue(self.owned(other))
+
+    def test_fenced_service_owns_nothing_at_once(self) -> None:
+        self.host.refresh()
+        self.records.set_service('host1', actor='op', forced_down=True)
+        self.host.member.check_epoch()
+        self.assertEqual(set(), self.owned())
+
+    def test_frozen_service_owns_nothing_when_it_wakes_up(self) -> None:
+        self.host.refresh()
+        self.shared.clock.elapse(TTL)
+        self.assertEqual(set(), self.owned())
