@@ -14,8 +14,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from ironic_ownership.embedding import Permission, exceptions
 from oslo_log import log
+
+from ironic_ownership.embedding import Permission, exceptions
 
 LOG = log.getLogger(__name__)
 

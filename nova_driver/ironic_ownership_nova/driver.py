@@ -15,15 +15,15 @@ import time
 from typing import Any
 
 import nova.conf
+from nova import baserpc, exception, version
+from nova.conductor import rpcapi as conductor_rpcapi
+from oslo_log import log
+
 from ironic_ownership.embedding import (
     EmbeddedHost,
     FeedChanges,
     exceptions,
 )
-from nova import baserpc, exception, version
-from nova.conductor import rpcapi as conductor_rpcapi
-from oslo_log import log
-
 from ironic_ownership_nova import compatibility, options, settings
 from ironic_ownership_nova.conductor_monitor import ConductorMonitor
 from ironic_ownership_nova.connection import ActionGuard, GuardedConnection

@@ -7,6 +7,8 @@ import os
 import threading
 from collections.abc import Callable
 
+from oslo_log import log
+
 from ironic_ownership.embedding import (
     EmbeddedHost,
     Feed,
@@ -16,7 +18,6 @@ from ironic_ownership.embedding import (
     PlaceState,
     exceptions,
 )
-from oslo_log import log
 
 LOG = log.getLogger(__name__)
 

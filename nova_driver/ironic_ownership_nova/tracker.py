@@ -10,13 +10,13 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ironic_ownership.embedding import NodeView
 from nova import context as nova_context
 from nova import exception, objects, utils
 from nova.compute.resource_tracker import COMPUTE_RESOURCE_SEMAPHORE
 from nova.objects import base as objects_base
 from oslo_log import log
 
+from ironic_ownership.embedding import NodeView
 from ironic_ownership_nova import compatibility
 from ironic_ownership_nova.reported import ReportedNodes
 

@@ -9,7 +9,6 @@ import unittest
 from unittest import mock
 
 import nova.conf
-from ironic_ownership.embedding import exceptions
 from ironic_ownership_nova import driver as driver_module
 from ironic_ownership_nova import launcher, operations
 from nova import exception, objects, rpc
@@ -19,6 +18,7 @@ from nova.virt.ironic import driver as ironic_driver
 from openstack import exceptions as sdk_exceptions
 from openstack.baremetal.v1 import node as baremetal
 
+from ironic_ownership.embedding import exceptions
 from tests import support
 
 CONF = nova.conf.CONF

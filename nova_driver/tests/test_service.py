@@ -4,9 +4,9 @@ import threading
 import unittest
 from unittest import mock
 
-from ironic_ownership.embedding import LostPlace, PlaceState, exceptions
 from ironic_ownership_nova import service
 
+from ironic_ownership.embedding import LostPlace, PlaceState, exceptions
 from tests import support
 
 

@@ -20,7 +20,7 @@ Clock = Callable[[], float]
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
-    """Why there is no right to act.
+    """Reason for which there is no right to act.
 
     :param lasting: whether it ends only if an operator or another process
         does something: no use to wait for it.
