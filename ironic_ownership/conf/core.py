@@ -8,6 +8,8 @@ import socket
 from oslo_config import cfg
 from oslo_db import options as db_options
 
+from ironic_ownership.conf import nova
+
 _DEFAULT = (
     cfg.StrOpt(
         'host',
@@ -150,5 +152,6 @@ OPTS: dict[str, tuple[cfg.Opt, ...]] = {
     'ownership': _OWNERSHIP,
     'membership': _MEMBERSHIP,
     'database': tuple(map(_with_our_default, db_options.database_opts)),
+    nova.GROUP: nova.OPTS,
 }
 """The options of each group; ``database`` has those of oslo.db."""

@@ -10,9 +10,14 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from oslo_log import log
+
 from ironic_ownership.contracts import availability, model, reasons, records
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import availability_columns, event_log
+from ironic_ownership.db.companion import NOTHING, LockedNodes
+
+LOG = log.getLogger(__name__)
 
 Row = dict[str, Any]
 
@@ -49,6 +54,8 @@ class Writes:
     """Uuids of the nodes whose open instance ends."""
     moved_on: list[str] = dataclasses.field(default_factory=list)
     """Uuids of the nodes whose open instance follows to the new owner."""
+    claimed: list[str] = dataclasses.field(default_factory=list)
+    forgotten: list[str] = dataclasses.field(default_factory=list)
     fenced: list[str] = dataclasses.field(default_factory=list)
     events: list[Row] = dataclasses.field(default_factory=list)
 
@@ -62,6 +69,7 @@ class ChangeSet:
     :param services: the owners that claims name, by host.
     :param nodes: rows of ``compute_nodes``, by uuid, deleted ones too.
     :param open_instances: uuid of the open instance, by the node's uuid.
+    :param companions: the companion's rows of the nodes.
     """
 
     host: str
@@ -69,6 +77,7 @@ class ChangeSet:
     services: Mapping[str, ServiceState]
     nodes: Mapping[str, Row]
     open_instances: Mapping[str, str]
+    companions: LockedNodes = NOTHING
     writes: Writes = dataclasses.field(init=False, default_factory=Writes)
     _taken: dict[str, tuple[int, str]] = dataclasses.field(
         init=False, default_factory=dict
@@ -126,11 +135,15 @@ class ChangeSet:
         node, seen = claim.node, claim.seen_host
         if self._owner(node.uuid) != seen:
             return False
+        objection = self.companions.against_claim(node.uuid, self.host)
+        if _is_refused(claim, objection):
+            return False
         from_other = seen is not None and seen != self.host
         if from_other and not self._may_take_from(claim):
             return False
         if from_other:
             self._take_over(str(seen), claim.cause or 'no cause given')
+        self.writes.claimed.append(node.uuid)
         row = self.nodes.get(node.uuid)
         written = {
             'uuid': node.uuid,
@@ -241,6 +254,14 @@ class ChangeSet:
         uuid, reason = change.uuid, change.reason.value
         if self._owner(uuid) != self.host or uuid in self.open_instances:
             return False
+        if isinstance(change, records.Release):
+            objection = self.companions.against_release(uuid)
+        else:
+            objection = self.companions.against_deletion(uuid, self.host)
+        if _is_refused(change, objection):
+            return False
+        if isinstance(change, records.Forget):
+            self.writes.forgotten.append(uuid)
         self._rewrite(self.nodes[uuid], host=None, reason=reason, **values)
         self._event(kind, node_uuid=uuid, from_host=self.host, reason=reason)
         return True
@@ -290,6 +311,17 @@ class ChangeSet:
     def _event(self, kind: EventKind, **values: Any) -> None:
         row = event_log.row(self.now, self.host, kind, **values)
         self.writes.events.append(row)
+
+
+def _is_refused(change: records.Change, objection: str | None) -> bool:
+    if objection is not None:
+        LOG.debug(
+            '%s of %s refused: %s',
+            type(change).__name__,
+            change.uuid,
+            objection,
+        )
+    return objection is not None
 
 
 def attributes(node: model.Node) -> Row:

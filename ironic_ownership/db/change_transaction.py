@@ -12,13 +12,18 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import records
 from ironic_ownership.db import change_set, queries, tables, transaction
+from ironic_ownership.db.companion import Companion
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 
+_OF_OWNERS = records.Claim | records.Release | records.Forget
+"""Changes of owner: a companion takes part in these."""
+
 
 def apply(
     conn: sa.Connection,
+    companion: Companion,
     host: str,
     epoch: int,
     changes: Sequence[records.Change],
@@ -32,7 +37,7 @@ def apply(
         hosts = {host, *filter(None, owners)}
         services = transaction.lock_services(conn, hosts, write=False)
         transaction.check_right(host, epoch, services.get(host))
-        decided = _lock(conn, host, services, batch)
+        decided = _lock(conn, companion, host, services, batch)
         if absent := hosts - services.keys():
             # One that registers now writes its nodes, which are locked here.
             services |= transaction.lock_services(conn, absent, write=False)
@@ -61,6 +66,7 @@ def _without_repeats(
 
 def _lock(
     conn: sa.Connection,
+    companion: Companion,
     host: str,
     services: Mapping[str, change_set.ServiceState],
     batch: Sequence[records.Change],
@@ -76,8 +82,14 @@ def _lock(
         )
         nodes.update((row.uuid, dict(row._mapping)) for row in rows)
         open_instances.update(transaction.open_instances(conn, uuids))
+    companions = companion.lock(
+        conn,
+        {change.uuid for change in batch if isinstance(change, _OF_OWNERS)},
+    )
     now = transaction.now_of(conn)
-    return change_set.ChangeSet(host, now, services, nodes, open_instances)
+    return change_set.ChangeSet(
+        host, now, services, nodes, open_instances, companions
+    )
 
 
 def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
@@ -104,5 +116,7 @@ def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
     )
     if writes.new_instances:
         conn.execute(sa.insert(tables.instances), writes.new_instances)
+    decided.companions.assign(writes.claimed, decided.host)
+    decided.companions.delete(writes.forgotten)
     if writes.events:
         conn.execute(sa.insert(tables.events), writes.events)

@@ -17,6 +17,7 @@ from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import engines
 
 from ironic_ownership.db import connection_setup, errors
+from ironic_ownership.db.companion import Companion
 from ironic_ownership.db.url import SQLITE, read_url, shown
 
 T = TypeVar('T')
@@ -136,10 +137,16 @@ class Database:
 
 
 class Port:
-    """Base of the ports; the database has this release's schema."""
+    """Base of the ports; the database has this release's schema.
 
-    def __init__(self, database: Database) -> None:
+    :param companion: takes part in the transactions of owners.
+    """
+
+    def __init__(
+        self, database: Database, companion: Companion | None = None
+    ) -> None:
         self._database = database
+        self._companion = companion or Companion()
 
 
 P = ParamSpec('P')
@@ -169,6 +176,20 @@ def transaction(
     def run(self: Port, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._database.write(
             lambda conn: function(conn, *args, **kwargs)
+        )
+
+    return run
+
+
+def joint_transaction(
+    function: Callable[Concatenate[sqlalchemy.Connection, Companion, P], T],
+) -> Callable[Concatenate[Port, P], T]:
+    """Do the same for a function in which the companion takes part."""
+
+    @functools.wraps(function)
+    def run(self: Port, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._database.write(
+            lambda conn: function(conn, self._companion, *args, **kwargs)
         )
 
     return run

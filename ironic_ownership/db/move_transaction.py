@@ -22,6 +22,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
+from ironic_ownership.db.companion import Companion, LockedNodes
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
@@ -43,15 +44,17 @@ class _Locked:
     instances: Mapping[str, str]
     results: Mapping[str, moves.NodeMove]
     """Result of each node on record for this move."""
+    companions: LockedNodes
 
 
 def carry_out(
     conn: sa.Connection,
+    companion: Companion,
     move: moves.Move,
     nodes: Sequence[moves.NodeMove],
 ) -> Sequence[moves.NodeMove]:
     """Move the nodes that still are as they were seen."""
-    locked = _lock(conn, move, nodes)
+    locked = _lock(conn, companion, move, nodes)
     results = [_evaluate(node, move, locked) for node in nodes]
     done = [
         result
@@ -63,7 +66,10 @@ def carry_out(
 
 
 def _lock(
-    conn: sa.Connection, move: moves.Move, nodes: Sequence[moves.NodeMove]
+    conn: sa.Connection,
+    companion: Companion,
+    move: moves.Move,
+    nodes: Sequence[moves.NodeMove],
 ) -> _Locked:
     hosts = {move.destination, *(n.source for n in nodes if n.source)}
     services = transaction.lock_services(conn, hosts)
@@ -89,7 +95,15 @@ def _lock(
             )
         ):
             results[row.node_uuid] = rows.node_move(row)
-    return _Locked(services, owners, instances, results)
+    flags = companion.flags(conn, sorted(services))
+    for host in flags:
+        services[host] = dataclasses.replace(
+            services[host],
+            disabled=flags[host].disabled,
+            forced_down=flags[host].forced_down,
+        )
+    companions = companion.lock(conn, owners)
+    return _Locked(services, owners, instances, results, companions)
 
 
 def _is_planned(uuid: str, locked: _Locked) -> bool:
@@ -111,6 +125,9 @@ def _evaluate(
         _destination(move, locked)
         or _record(node, locked)
         or _source(node, locked)
+        or locked.companions.against_move(
+            node.uuid, node.source, move.destination, node.instance_uuid
+        )
     )
     if objection:
         return _refused(node, objection)
@@ -199,6 +216,7 @@ def _write(
             _reservations.open_instance_uuid.is_not(None),
             host=move.destination,
         )
+    locked.companions.assign([node.uuid for node in moved], move.destination)
     _store_results(conn, move, done, now)
     if moved:
         conn.execute(

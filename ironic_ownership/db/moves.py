@@ -67,7 +67,9 @@ class SqlMoves(connection.Port, Moves):
                 raise exceptions.NotFoundError(
                     f'there is no move {request_id}'
                 )
-            return move_transaction.carry_out(conn, move, nodes)
+            return move_transaction.carry_out(
+                conn, self._companion, move, nodes
+            )
 
         return self._database.write(work) if nodes else ()
 
@@ -141,7 +143,13 @@ class SqlMoves(connection.Port, Moves):
                     .order_by(_instances.id)
                 ):
                     found.setdefault(node_uuid, []).append(uuid)
-            return found
+            more = self._companion.instances(conn, uuids)
+            return {
+                node: list(
+                    dict.fromkeys([*found.get(node, ()), *more.get(node, ())])
+                )
+                for node in found.keys() | more.keys()
+            }
 
         return self._database.read(work)
 

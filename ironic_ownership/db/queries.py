@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -16,13 +17,27 @@ T = TypeVar('T')
 _nodes, _instances = tables.compute_nodes.c, tables.instances.c
 _events = tables.events.c
 
-SERVICES = sa.select(tables.services, clock.EpochSeconds().label('now'))
-"""Every service, with the time that decides whether it is away."""
+
+@dataclasses.dataclass(frozen=True)
+class ServiceSource:
+    """Source of services: the columns, and the tables they are in."""
+
+    columns: Sequence[sa.ColumnElement[Any]]
+    tables: sa.FromClause
+
+    def select(self, *more: sa.ColumnElement[Any]) -> sa.Select[Any]:
+        """Select services, with the time that decides whether one is away."""
+        now = clock.EpochSeconds().label('now')
+        return sa.select(*self.columns, now, *more).select_from(self.tables)
 
 
-def service(host: str) -> sa.Select[Any]:
-    """Select one service, as :data:`SERVICES` does."""
-    return SERVICES.where(tables.services.c.host == host)
+SERVICES = ServiceSource(tuple(tables.services.c), tables.services)
+"""Every service, from the records alone."""
+
+
+def service(host: str, services: ServiceSource = SERVICES) -> sa.Select[Any]:
+    """Select one service."""
+    return services.select().where(tables.services.c.host == host)
 
 
 COMPUTE_NODES = (
@@ -58,6 +73,7 @@ COUNTS = (
 """Compute nodes by owner: all, and those with an instance."""
 
 _LARGEST = 500
+_ASKED_BY = 'asked_by'
 
 
 def near(host: str, scope: model.Scope) -> sa.Select[Any]:
@@ -114,14 +130,22 @@ def _event_filters(
         yield (_events.at < before.at) | (_events.id < before.id)
 
 
-def service_and_node(host: str, uuid: str) -> sa.Select[Any]:
+def service_and_node(
+    host: str, uuid: str, services: ServiceSource
+) -> sa.Select[Any]:
     """Select one service, and behind its columns those of a compute node."""
-    services, now = tables.services, clock.EpochSeconds().label('now')
-    node = COMPUTE_NODES.where(_nodes.uuid == uuid).subquery()
+    node = (
+        COMPUTE_NODES.where(_nodes.uuid == uuid)
+        .add_columns(sa.literal(host).label(_ASKED_BY))
+        .subquery()
+    )
+    own = tables.services.c.host
+    joined = services.tables.outerjoin(node, node.c[_ASKED_BY] == own)
+    columns = [column for column in node.c if column.name != _ASKED_BY]
     return (
-        sa.select(services, now, *node.c)
-        .select_from(services.outerjoin(node, sa.true()))
-        .where(services.c.host == host)
+        dataclasses.replace(services, tables=joined)
+        .select(*columns)
+        .where(own == host)
     )
 
 

@@ -33,12 +33,12 @@ from ironic_ownership.db import (
 class SqlRecords(connection.Port, records.Records):
     """Services, compute nodes, instances and events in one SQL database."""
 
-    register = connection.transaction(registration.register)
+    register = connection.joint_transaction(registration.register)
     retire = connection.transaction(registration.retire)
     fail_over = connection.transaction(registration.fail_over)
     record_death = connection.transaction(registration.record_death)
-    set_service = connection.transaction(service_admin.change)
-    delete_service = connection.transaction(service_admin.delete)
+    set_service = connection.joint_transaction(service_admin.change)
+    delete_service = connection.joint_transaction(service_admin.delete)
     report_conditions = connection.transaction(condition_reports.store)
 
     def advertise(
@@ -67,7 +67,9 @@ class SqlRecords(connection.Port, records.Records):
         service_admin.update(conn, host, **values)
 
     def services(self) -> Sequence[model.Service]:
-        found = self._database.select(queries.SERVICES, rows.service)
+        found = self._database.select(
+            self._companion.services().select(), rows.service
+        )
         # Databases disagree about the order of letters; Python does not.
         return sorted(found, key=lambda s: s.host)
 
@@ -78,15 +80,17 @@ class SqlRecords(connection.Port, records.Records):
         return {report.host: report for report in found}
 
     def service(self, host: str) -> model.Service | None:
-        found = self._database.select(queries.service(host), rows.service)
+        statement = queries.service(host, self._companion.services())
+        found = self._database.select(statement, rows.service)
         return found[0] if found else None
 
     def service_and_node(
         self, host: str, uuid: str
     ) -> tuple[model.Service | None, model.ComputeNode | None]:
-        found = self._database.select(
-            queries.service_and_node(host, uuid), rows.service_and_node
+        statement = queries.service_and_node(
+            host, uuid, self._companion.services()
         )
+        found = self._database.select(statement, rows.service_and_node)
         return found[0] if found else (None, None)
 
     def compute_nodes(self) -> Sequence[model.ComputeNode]:
@@ -132,7 +136,9 @@ class SqlRecords(connection.Port, records.Records):
         *,
         confirm: Callable[[], object] | None = None,
     ) -> records.Outcome:
-        outcome = change_transaction.apply(conn, host, epoch, changes)
+        outcome = change_transaction.apply(
+            conn, self._companion, host, epoch, changes
+        )
         if confirm is not None:
             confirm()
         return outcome

@@ -15,12 +15,14 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import service_admin, tables, transaction
+from ironic_ownership.db.companion import Companion
 
 _events = tables.events.c
 
 
 def register(
     conn: sa.Connection,
+    companion: Companion,
     host: str,
     settings: model.MemberSettings,
     *,
@@ -33,7 +35,7 @@ def register(
     that contains the time does not repeat a lost one, which a process may
     hold.
     """
-    before = service_admin.lock(conn, host)
+    before = service_admin.lock(conn, host, companion)
     if before is not None and before.forced_down:
         raise exceptions.FencedError(
             f'{host} is forced down',

@@ -52,6 +52,10 @@ class SqlRemovals(connection.Port, removals.Removals):
             return False
         if transaction.open_instances(conn, [uuid]):
             return False
+        companions = self._companion.lock(conn, [uuid])
+        if companions.against_deletion(uuid, seen_host):
+            return False
+        companions.delete([uuid])
         now = transaction.now_of(conn)
         transaction.update_node(
             conn,

@@ -23,6 +23,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
+from ironic_ownership.db.companion import Companion, Flags
 
 _nodes = tables.compute_nodes.c
 _reservations = tables.reservations.c
@@ -70,13 +71,14 @@ def check_writer(conn: sa.Connection, host: str, epoch: int | None) -> None:
 
 def activate(
     conn: sa.Connection,
+    companion: Companion,
     before: Reservation,
     node: model.Node,
     epoch: int,
     actor: str,
 ) -> None:
     """Make the service the owner of the node that Ironic gave."""
-    _check_may_own(conn, before.host, epoch)
+    _check_may_own(conn, companion, before.host, epoch)
     record = transaction.lock_node(conn, node.uuid)
     instance = _open_instance(conn, node.uuid)
     now = locked(conn, before.id)
@@ -89,6 +91,14 @@ def activate(
         )
     owner = None if record is None else record['host']
     _check_free(node.uuid, now, owner, instance)
+    companions = companion.lock(conn, [node.uuid])
+    objection = companions.against_claim(node.uuid, now.host)
+    if objection:
+        raise exceptions.ReservationConflictError(
+            f'{now.host} cannot reserve the node {node.uuid}: {objection}',
+            hint='Run ironic-ownership nova check',
+        )
+    companions.assign([node.uuid], now.host)
     _take(conn, now, node, record, instance, actor)
     change(
         conn,
@@ -138,10 +148,14 @@ def close(
         _give_back(conn, now, record, actor)
 
 
-def _check_may_own(conn: sa.Connection, host: str, epoch: int) -> None:
+def _check_may_own(
+    conn: sa.Connection, companion: Companion, host: str, epoch: int
+) -> None:
     service = transaction.lock_service(conn, host)
     transaction.check_right(host, epoch, service)
-    if service is not None and service.disabled:
+    known: Flags | change_set.ServiceState | None = service
+    known = companion.flags(conn, [host]).get(host, known)
+    if known is not None and known.disabled:
         raise exceptions.ServiceRefusedError(
             f'{host} is disabled, so it gets no node',
             hint=f'Enable it: ironic-ownership service set {host} --enable',

@@ -66,7 +66,7 @@ class SqlReservations(connection.Port, Reservations):
     ) -> Reservation:
         before = _known(conn, reservation_id)
         reservation_transaction.activate(
-            conn, before, node, epoch, actor or before.host
+            conn, self._companion, before, node, epoch, actor or before.host
         )
         return _known(conn, reservation_id)
 

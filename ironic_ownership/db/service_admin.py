@@ -7,6 +7,7 @@ A service that is forced down stays fenced.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,6 +21,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
+from ironic_ownership.db.companion import Companion, Flags
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -28,19 +30,30 @@ _events = tables.events.c
 
 _IN_EVENT = ('disabled', 'forced_down', 'disabled_reason')
 _SETTABLE = (*_IN_EVENT, 'epoch', 'fenced')
+WITHOUT = Companion()
 _EPOCH = 'epoch '
 """Start of the reason of a deletion, before the last epoch."""
 
 
-def lock(conn: sa.Connection, host: str) -> model.Service | None:
-    """Lock the row of a service, and return the service if it exists."""
+def lock(
+    conn: sa.Connection, host: str, companion: Companion = WITHOUT
+) -> model.Service | None:
+    """Lock the row of a service, and return the service if it exists.
+
+    :param companion: whose settings of the service count.
+    """
     found = conn.execute(queries.service(host).with_for_update()).first()
-    return None if found is None else rows.service(found)
+    if found is None:
+        return None
+    flags = companion.flags(conn, [host]).get(host)
+    return _with_flags(rows.service(found), flags)
 
 
-def lock_known(conn: sa.Connection, host: str) -> model.Service:
+def lock_known(
+    conn: sa.Connection, host: str, companion: Companion = WITHOUT
+) -> model.Service:
     """Lock the row of a service that has to exist."""
-    found = lock(conn, host)
+    found = lock(conn, host, companion)
     if found is None:
         raise exceptions.NotFoundError(f'service {host!r} is not known')
     return found
@@ -57,6 +70,7 @@ def update(conn: sa.Connection, host: str, **values: Any) -> None:
 
 def change(
     conn: sa.Connection,
+    companion: Companion,
     host: str,
     *,
     actor: str,
@@ -66,15 +80,24 @@ def change(
     request_id: str | None = None,
 ) -> model.Service:
     """Change the settings of a service that belong to the operator."""
-    before = lock_known(conn, host)
-    after = before.decided(disabled, disabled_reason, forced_down)
+    own = lock_known(conn, host)
+    known = companion.flags(conn, [host]).get(host)
+    before = _with_flags(own, known)
+    wanted = before.decided(disabled, disabled_reason, forced_down)
+    # The own row may lack what another program set: that is written as well.
+    after = own.decided(
+        wanted.disabled, wanted.disabled_reason, wanted.forced_down
+    )
     changed = {
         name: getattr(after, name)
         for name in _SETTABLE
-        if getattr(after, name) != getattr(before, name)
+        if getattr(after, name) != getattr(own, name)
     }
+    flags = Flags(after.disabled, after.disabled_reason, after.forced_down)
+    if known not in (None, flags):
+        companion.set_flags(conn, host, flags)
     if not changed:
-        return before
+        return wanted
     update(conn, host, **changed)
     what = ', '.join(
         f'{name}={changed[name]}' for name in _IN_EVENT if name in changed
@@ -90,11 +113,18 @@ def change(
         reason=what,
         request_id=request_id,
     )
-    return lock_known(conn, host)
+    return lock_known(conn, host, companion)
+
+
+def _with_flags(service: model.Service, flags: Flags | None) -> model.Service:
+    if flags is None:
+        return service
+    return dataclasses.replace(service, **dataclasses.asdict(flags))
 
 
 def delete(
     conn: sa.Connection,
+    companion: Companion,
     host: str,
     *,
     actor: str,
@@ -107,6 +137,8 @@ def delete(
         conn,
         (_instances.host == host) & _instances.open_node_uuid.is_not(None),
     )
+    in_cell = companion.usage(conn, host)
+    nodes, instances = max(nodes, in_cell[0]), max(instances, in_cell[1])
     if nodes or instances:
         raise exceptions.ServiceInUseError(host, nodes, instances)
     conn.execute(sa.delete(tables.services).where(_services.host == host))

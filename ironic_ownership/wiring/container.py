@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.cell import Cell
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.moves import Moves
 from ironic_ownership.contracts.placement import Placement
@@ -22,7 +23,7 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.settings import Settings, backend, read
 
 if TYPE_CHECKING:
-    from ironic_ownership.db import connection
+    from ironic_ownership.db import companion, connection
     from ironic_ownership.engine.deletion.missing_nodes import Limits
 
 
@@ -98,6 +99,29 @@ class Container:
         )
 
     @functools.cached_property
+    def _companion(self) -> companion.Companion:
+        from ironic_ownership.db import companion
+        from ironic_ownership.db.cell import companion as cell
+
+        schema = self.conf.nova.cell_schema
+        return cell.Cell(schema) if schema else companion.Companion()
+
+    def ready_cell(self) -> Cell:
+        """Return the Nova cell, with the schema of the records in place.
+
+        :raises ConfigurationError: if none is configured.
+        """
+        from ironic_ownership.db.cell import companion, port
+
+        found = self._companion
+        if not isinstance(found, companion.Cell):
+            raise exceptions.ConfigurationError(
+                ['[nova] cell_schema: no Nova cell is configured']
+            )
+        self.ready_records()
+        return port.SqlCell(self._database, found)
+
+    @functools.cached_property
     def records(self) -> Records:
         """The records, without a check of their schema.
 
@@ -105,7 +129,7 @@ class Container:
         """
         from ironic_ownership.db.records import SqlRecords
 
-        return SqlRecords(self._database)
+        return SqlRecords(self._database, self._companion)
 
     def ready_records(self) -> Records:
         """Return the records with this release's schema in place.
@@ -124,14 +148,14 @@ class Container:
         from ironic_ownership.db.removals import SqlRemovals
 
         self.ready_records()
-        return SqlRemovals(self._database)
+        return SqlRemovals(self._database, self._companion)
 
     def ready_moves(self) -> Moves:
         """Return the moves, with the schema in place."""
         from ironic_ownership.db.moves import SqlMoves
 
         self.ready_records()
-        return SqlMoves(self._database)
+        return SqlMoves(self._database, self._companion)
 
     def ready_reservations(self) -> Reservations:
         """Return the reservations, with the schema in place."""
@@ -143,7 +167,7 @@ class Container:
         """The reservations, without a check of their schema."""
         from ironic_ownership.db.reservations import SqlReservations
 
-        return SqlReservations(self._database)
+        return SqlReservations(self._database, self._companion)
 
     @functools.cached_property
     def backend(self) -> MembershipBackend:

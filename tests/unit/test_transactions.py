@@ -37,7 +37,7 @@ def _names(body: list[ast.stmt]) -> Iterator[str]:
             ):
                 yield node.name
         elif isinstance(node, ast.Assign) and re.match(
-            r'connection\.transaction\(', ast.unparse(node.value)
+            r'connection\.(joint_)?transaction\(', ast.unparse(node.value)
         ):
             yield ast.unparse(node.targets[0])
 

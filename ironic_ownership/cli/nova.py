@@ -1,0 +1,108 @@
+"""``nova``: check a Nova cell, and adopt its nodes."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from typing import Any
+
+from ironic_ownership.cli import base, confirmation, connection, errors
+
+LOG = logging.getLogger(__name__)
+
+
+class CheckNova(base.Lister):
+    """Check a Nova cell: permissions, and rows that do not agree.
+
+    Reads the cell that [nova] cell_schema names, and the records. Changes
+    nothing. Nova itself is not asked, and need not be installed here.
+    """
+
+    uses_api = False
+    notes = """\
+The exit code is 0 without findings, and 4 with any. A finding that prevents
+the adoption leaves out the nodes it names; the others can be adopted. Each
+missing permission comes with the statement that gives it."""
+    examples = ('nova check', 'nova check -f json')
+
+    def words(self, cell: Any) -> Any:
+        return '\n'.join(cell) if isinstance(cell, list) else cell
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        from ironic_ownership.engine.operations import check_cell
+        from ironic_ownership.observe import cell
+
+        found = check_cell.CheckCell(self.wiring.ready_cell()).run()
+        if found:
+            self.exit_code = errors.ExitCode.DEGRADED
+        return self.table(cell.FINDINGS, found)
+
+
+class AdoptNova(base.Lister):
+    """Adopt the nodes of a Nova cell: the host of each row becomes its owner.
+
+    Services of stock Nova may run meanwhile, and nothing changes for them:
+    they count as neither alive nor dead until they register. Run it again at
+    any time: it continues where it ended, follows what stock Nova has moved
+    since, and does not touch nodes of services that have registered.
+    """
+
+    uses_api = False
+    notes = """\
+Nodes whose row, instance and record do not agree are refused and listed with
+the reason; the exit code is then 3, and the others are adopted. Without
+--all only nodes are shown that are not unchanged.
+
+To return to stock Nova take compute_driver and [nova] out of the
+configuration again, and restart one service after the other: the rows of the
+cell are always those that Nova needs."""
+    examples = ('nova adopt --dry-run', 'nova adopt --yes', 'nova adopt --all')
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        confirmation.add_arguments(parser)
+        parser.add_argument(
+            '--all', action='store_true', help='show unchanged nodes as well'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        from ironic_ownership.contracts.cell import AdoptionState
+        from ironic_ownership.engine.operations import adopt_cell
+        from ironic_ownership.observe import cell
+
+        wiring = self.wiring
+        operation = adopt_cell.AdoptCell(
+            wiring.ready_cell(),
+            wiring.ready_records(),
+            wiring.inventory,
+            wiring.scope,
+        )
+        found = operation.propose()
+        new = [n for n in found.nodes if n.state is AdoptionState.ADOPTED]
+        if not parsed_args.dry_run and new:
+            hosts = {node.host for node in new}
+            confirmation.confirm(
+                parsed_args,
+                f'Adopt {len(new)} nodes of {len(hosts)} services',
+            )
+        if not parsed_args.dry_run:
+            found = operation.execute(found, connection.actor())
+        if found.refused:
+            self.exit_code = errors.ExitCode.REFUSED
+        counts = {
+            state: sum(node.state is state for node in found.nodes)
+            for state in AdoptionState
+        }
+        LOG.info(
+            '%s',
+            ', '.join(f'{number} {state}' for state, number in counts.items()),
+        )
+        return self.table(
+            cell.ADOPTED,
+            [
+                node
+                for node in found.nodes
+                if parsed_args.all or node.state is not AdoptionState.UNCHANGED
+            ],
+        )

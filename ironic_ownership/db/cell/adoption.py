@@ -1,0 +1,294 @@
+"""Adopt nodes of a cell inside one transaction.
+
+The host of a node's row becomes its owner on record, while services of stock
+Nova run and may change the row. Locks are taken in the order of
+``transaction``, then those of the companion.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.cell import AdoptedNode, AdoptionState
+from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.model import canonical_host
+from ironic_ownership.db import (
+    change_set,
+    event_log,
+    queries,
+    tables,
+    transaction,
+)
+from ironic_ownership.db.cell.companion import Cell, LockedRows
+
+_nodes = tables.compute_nodes.c
+_instances = tables.instances.c
+_services = tables.services.c
+
+ADOPTED, UNCHANGED = AdoptionState.ADOPTED, AdoptionState.UNCHANGED
+REFUSED = AdoptionState.REFUSED
+REASON = reasons.Reason.ADOPTED.value
+
+Nodes = Mapping[str, model.Node | None]
+
+
+@dataclasses.dataclass
+class _Writes:
+    new_nodes: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    nodes: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    new_instances: list[dict[str, Any]] = dataclasses.field(
+        default_factory=list
+    )
+    closed_on: list[str] = dataclasses.field(default_factory=list)
+    moved_on: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    assigned: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    events: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Locked:
+    services: Mapping[str, change_set.ServiceState]
+    records: Mapping[str, Any]
+    open_instances: Mapping[str, str]
+    cell: LockedRows
+    now: float
+
+
+def adopt(
+    conn: sa.Connection, companion: Cell, nodes: Nodes, actor: str
+) -> Sequence[AdoptedNode]:
+    """Adopt some nodes; one that does not agree keeps the others not."""
+    if not nodes:
+        return ()
+    locked = _lock(conn, companion, sorted(nodes))
+    writes = _Writes()
+    found = [
+        _adopt(uuid, nodes[uuid], locked, writes, actor)
+        for uuid in sorted(nodes)
+    ]
+    _write(conn, locked, writes)
+    return found
+
+
+def _lock(
+    conn: sa.Connection, companion: Cell, uuids: Sequence[str]
+) -> _Locked:
+    hosts = {canonical_host(h) for h in _hosts(conn, companion)}
+    services = _add_services(conn, companion, hosts)
+    records: dict[str, Any] = {}
+    open_instances: dict[str, str] = {}
+    for some in queries.chunks(uuids):
+        for row in conn.execute(
+            sa.select(_nodes.uuid, _nodes.host, _nodes.deleted_at)
+            .where(_nodes.uuid.in_(some))
+            .order_by(_nodes.uuid)
+            .with_for_update()
+        ):
+            records[row.uuid] = row
+        open_instances.update(transaction.open_instances(conn, some))
+    cell = companion.lock(conn, uuids)
+    assert isinstance(cell, LockedRows)
+    now = transaction.now_of(conn)
+    return _Locked(services, records, open_instances, cell, now)
+
+
+def _hosts(conn: sa.Connection, companion: Cell) -> list[str]:
+    """Return the hosts of the cell that a node of Ironic names."""
+    node, service = companion.tables.compute_nodes, companion.tables.services
+    return list(
+        conn.scalars(
+            sa.select(service.c.host)
+            .where(
+                companion.tables.is_compute,
+                service.c.host.in_(
+                    sa.select(node.c.host).where(
+                        companion.tables.is_of_ironic, node.c.deleted == 0
+                    )
+                ),
+            )
+            .distinct()
+        )
+    )
+
+
+def _add_services(
+    conn: sa.Connection, companion: Cell, hosts: set[str]
+) -> dict[str, change_set.ServiceState]:
+    """Lock the services, and insert those without a record, with epoch 0."""
+    owners = set(
+        conn.scalars(
+            sa.select(_nodes.host).where(_nodes.host.is_not(None)).distinct()
+        )
+    )
+    services = transaction.lock_services(conn, hosts | owners, write=False)
+    missing = sorted(hosts - services.keys())
+    if missing:
+        flags = companion.flags(conn, missing)
+        conn.execute(
+            sa.insert(tables.services),
+            [
+                {
+                    'host': host,
+                    'epoch': 0,
+                    'fenced': False,
+                    'settings': '',
+                    **dataclasses.asdict(flags[host]),
+                }
+                for host in missing
+            ],
+        )
+        services |= transaction.lock_services(conn, missing, write=False)
+    return services
+
+
+def _adopt(
+    uuid: str,
+    node: model.Node | None,
+    locked: _Locked,
+    writes: _Writes,
+    actor: str,
+) -> AdoptedNode:
+    row = locked.cell.nodes.get(uuid)
+    if row is None or row.deleted != 0:
+        return _refused(uuid, None, 'row_missing: Nova has deleted its row')
+    host = canonical_host(row.host or '')
+    objection = _objection(uuid, host, locked)
+    if objection:
+        return _refused(uuid, host, objection)
+    before = _owner(uuid, locked)
+    if before not in (None, host) and not _may_follow(before, locked):
+        return _refused(
+            uuid,
+            host,
+            f'owned: {before} owns it on record, its row names {row.host}',
+        )
+    writes.assigned.setdefault(host, []).append(uuid)
+    instance = next(
+        (i.uuid for i in locked.cell.instances.get(uuid, ())), None
+    )
+    known = locked.open_instances.get(uuid)
+    if before == host and instance in (None, known):
+        return AdoptedNode(uuid, host, UNCHANGED)
+    _take(uuid, node, host, before, locked, writes, actor)
+    if instance is not None and instance != known:
+        if known is not None:
+            writes.closed_on.append(uuid)
+        writes.new_instances.append(
+            {
+                'uuid': instance,
+                'node_uuid': uuid,
+                'open_node_uuid': uuid,
+                'host': host,
+                'created_at': locked.now,
+                'reason': REASON,
+            }
+        )
+    elif known is not None:
+        writes.moved_on.setdefault(host, []).append(uuid)
+    return AdoptedNode(uuid, host, ADOPTED)
+
+
+def _objection(uuid: str, host: str, locked: _Locked) -> str | None:
+    running = locked.cell.instances.get(uuid, ())
+    if host not in locked.cell.services:
+        return f'no_service: the cell has no nova-compute service {host}'
+    if len(running) > 1:
+        names = ', '.join(row.uuid for row in running)
+        return f'double_instances: {names} run on it'
+    for instance in running:
+        if canonical_host(instance.host) != host:
+            return (
+                f'half_moved: its instance {instance.uuid} is on '
+                f'{instance.host}'
+            )
+    return None
+
+
+def _owner(uuid: str, locked: _Locked) -> str | None:
+    record = locked.records.get(uuid)
+    if record is None or record.deleted_at is not None:
+        return None
+    owner: str | None = record.host
+    return owner
+
+
+def _may_follow(owner: str | None, locked: _Locked) -> bool:
+    service = locked.services.get(owner or '')
+    return service is None or service.epoch == 0
+
+
+def _refused(uuid: str, host: str | None, detail: str) -> AdoptedNode:
+    return AdoptedNode(uuid, host, REFUSED, detail)
+
+
+def _take(
+    uuid: str,
+    node: model.Node | None,
+    host: str,
+    before: str | None,
+    locked: _Locked,
+    writes: _Writes,
+    actor: str,
+) -> None:
+    # Ironic does not have it: its owner finds that out, and deletes it.
+    node = node or model.Node(uuid, driver='')
+    if uuid in locked.records:
+        writes.nodes.setdefault(host, []).append(uuid)
+    else:
+        writes.new_nodes.append(
+            {
+                'uuid': uuid,
+                'host': host,
+                'reason': REASON,
+                'created_at': locked.now,
+                'updated_at': locked.now,
+                **change_set.attributes(node),
+            }
+        )
+    if before != host:
+        writes.events.append(
+            event_log.row(
+                locked.now,
+                actor,
+                EventKind.OWNER_CHANGED,
+                node_uuid=uuid,
+                from_host=before,
+                to_host=host,
+                reason=REASON,
+            )
+        )
+
+
+def _write(conn: sa.Connection, locked: _Locked, writes: _Writes) -> None:
+    if writes.new_nodes or writes.nodes:
+        transaction.raise_revisions(conn, sorted(locked.services))
+    if writes.new_nodes:
+        conn.execute(sa.insert(tables.compute_nodes), writes.new_nodes)
+    for host, uuids in sorted(writes.nodes.items()):
+        transaction.update_rows(
+            conn,
+            _nodes.uuid,
+            uuids,
+            host=host,
+            reason=REASON,
+            updated_at=locked.now,
+            deleted_at=None,
+            released_by=None,
+        )
+    transaction.close_instances(conn, writes.closed_on, locked.now)
+    for host, uuids in sorted(writes.moved_on.items()):
+        transaction.update_rows(
+            conn, _instances.open_node_uuid, uuids, host=host
+        )
+    if writes.new_instances:
+        conn.execute(sa.insert(tables.instances), writes.new_instances)
+    if writes.events:
+        conn.execute(sa.insert(tables.events), writes.events)
+    for host, uuids in sorted(writes.assigned.items()):
+        # The host stays; a service id that is missing is added.
+        locked.cell.assign(uuids, host)

@@ -1,0 +1,125 @@
+"""Adopt the nodes of a Nova cell: its rows become records."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.cell import (
+    AdoptedNode,
+    AdoptionState,
+    Cell,
+    CellNode,
+)
+from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.records import Records
+from ironic_ownership.engine.operations import check_cell
+
+BATCH = 500
+"""Nodes of one transaction."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Adoption:
+    """The nodes of a cell, and what becomes of each.
+
+    :param findings: what stands in the way of some nodes, or is to be known.
+    """
+
+    nodes: Sequence[AdoptedNode]
+    findings: Sequence[check_cell.Finding] = ()
+
+    @property
+    def refused(self) -> list[AdoptedNode]:
+        """The nodes that stay as they are."""
+        return [n for n in self.nodes if n.state is AdoptionState.REFUSED]
+
+
+@dataclasses.dataclass(frozen=True)
+class AdoptCell:
+    """Adopt all nodes of a cell, while its services run.
+
+    Every batch is one transaction, so a run that was killed is repeated, and
+    continues where it ended.
+
+    :param scope: of the configured policies: with a shard key set every list
+        names a shard.
+    """
+
+    cell: Cell
+    records: Records
+    source: Inventory
+    scope: model.Scope
+
+    def propose(self) -> Adoption:
+        """Return what an adoption would do now. Writes nothing.
+
+        :raises OwnershipError: if the cell or the records can't be read.
+        """
+        found = self.cell.read()
+        findings = check_cell.of_snapshot(found)
+        owners = {n.uuid: n for n in self.records.compute_nodes()}
+        services = {s.host: s for s in self.records.services()}
+        faults = {
+            subject: finding
+            for finding in findings
+            if finding.prevents_adoption
+            for subject in finding.subjects
+        }
+        return Adoption(
+            [
+                _proposed(
+                    node,
+                    faults.get(node.name),
+                    owners.get(node.name),
+                    services,
+                )
+                for node in found.nodes
+            ],
+            findings,
+        )
+
+    def execute(
+        self,
+        proposed: Adoption,
+        actor: str,
+        *,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Adoption:
+        """Adopt the nodes; those that do not agree are refused.
+
+        :param progress: receives how many nodes are done, and of how many.
+        :raises OwnershipError: if the database or Ironic fails; the batches
+            before stay adopted.
+        """
+        known = {node.uuid: node for node in self.source.scan(self.scope)}
+        uuids = [node.uuid for node in proposed.nodes]
+        results: list[AdoptedNode] = []
+        for start in range(0, len(uuids), BATCH):
+            batch = uuids[start : start + BATCH]
+            results += self.cell.adopt(
+                {uuid: known.get(uuid) for uuid in batch}, actor
+            )
+            progress(len(results), len(uuids))
+        return dataclasses.replace(proposed, nodes=results)
+
+
+def _proposed(
+    node: CellNode,
+    fault: check_cell.Finding | None,
+    record: model.ComputeNode | None,
+    services: dict[str, model.Service],
+) -> AdoptedNode:
+    host = model.canonical_host(node.host or '')
+    if fault is not None:
+        detail = f'{fault.code}: {fault.what}'
+        return AdoptedNode(node.name, host, AdoptionState.REFUSED, detail)
+    owner = record.host if record else None
+    if owner == host:
+        return AdoptedNode(node.name, host, AdoptionState.UNCHANGED)
+    service = services.get(owner or '')
+    if service is not None and service.epoch > 0:
+        detail = f'owned: {owner} owns it on record, its row names {node.host}'
+        return AdoptedNode(node.name, host, AdoptionState.REFUSED, detail)
+    return AdoptedNode(node.name, host, AdoptionState.ADOPTED)

@@ -1,0 +1,186 @@
+"""Check a Nova cell: what has to be right before its nodes are adopted.
+
+Pure, except for :class:`CheckCell`, which reads.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from ironic_ownership.contracts.cell import (
+    Cell,
+    CellNode,
+    CellSnapshot,
+    Drift,
+)
+from ironic_ownership.contracts.model import canonical_host
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be.
+
+    :param code: stable, for scripts.
+    :param subjects: uuids of nodes, hosts, or permissions.
+    :param hint: the action that resolves it.
+    :param prevents_adoption: whether these nodes are left out.
+    """
+
+    code: str
+    what: str
+    subjects: tuple[str, ...]
+    hint: str
+    prevents_adoption: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckCell:
+    """Check one cell and its permissions."""
+
+    cell: Cell
+
+    def run(self) -> list[Finding]:
+        """Return all findings; none if all is well.
+
+        Without permission to read, nothing else is checked.
+
+        :raises RecordsError: if the cell can't be read for another reason.
+        """
+        missing = self.cell.missing_grants()
+        found = [
+            Finding(
+                'grant_missing',
+                'the user of [database] connection lacks a permission',
+                (grant.what,),
+                f'As an administrator of the database: {grant.statement}',
+            )
+            for grant in missing
+        ]
+        if any(grant.what.startswith('SELECT') for grant in missing):
+            return found
+        return [
+            *found,
+            *of_snapshot(self.cell.read()),
+            *of_drift(self.cell.drift()),
+        ]
+
+
+def of_snapshot(cell: CellSnapshot) -> list[Finding]:
+    """Return what is wrong within a cell."""
+    return [
+        *_case_twins(cell),
+        *_uuids(cell),
+        *_services(cell),
+        *_instances(cell),
+    ]
+
+
+def of_drift(drift: Sequence[Drift]) -> Iterator[Finding]:
+    """Return the nodes whose row names another host than the record."""
+    for one in drift:
+        if one.instance_uuid is None:
+            yield Finding(
+                'row_drifted',
+                f'{one.owner} owns it on record, its row names {one.host}; '
+                'no instance is on it',
+                (one.uuid,),
+                f'The next refresh of {one.owner} corrects the row',
+            )
+        else:
+            yield Finding(
+                'row_drifted_deployed',
+                f'{one.owner} owns it on record; its row and its instance '
+                f'{one.instance_uuid} name {one.host}',
+                (one.uuid,),
+                f'Stop {one.owner} (ironic-ownership service set {one.owner} '
+                f'--down), then: ironic-ownership compute node move '
+                f'{one.uuid} --service {canonical_host(one.host or "")}',
+            )
+
+
+def _case_twins(cell: CellSnapshot) -> Iterator[Finding]:
+    spellings: dict[str, set[str]] = collections.defaultdict(set)
+    for service in cell.services:
+        spellings[canonical_host(service.host)].add(service.host)
+    for node in cell.nodes:
+        if node.host is not None:
+            spellings[canonical_host(node.host)].add(node.host)
+    for host, names in sorted(spellings.items()):
+        if len(names) > 1:
+            yield Finding(
+                'case_twins',
+                f'{", ".join(sorted(names))} differ only in case, and are one '
+                'service here',
+                (host,),
+                'Use one spelling of [DEFAULT] host in nova.conf; the rows '
+                'follow with the adoption',
+            )
+
+
+def _uuids(cell: CellSnapshot) -> Iterator[Finding]:
+    wrong = [node for node in cell.nodes if node.uuid != node.name]
+    for node in wrong:
+        yield Finding(
+            'uuid_differs',
+            f'its row has the uuid {node.uuid} and not that of the node',
+            (node.name,),
+            'Delete the row while no instance is on the node (openstack '
+            'compute service delete): its service creates it again, with the '
+            'uuid of the node',
+            prevents_adoption=True,
+        )
+
+
+def _services(cell: CellSnapshot) -> Iterator[Finding]:
+    by_host = {canonical_host(s.host): s for s in cell.services}
+    for node in cell.nodes:
+        service = by_host.get(canonical_host(node.host or ''))
+        if service is None:
+            yield Finding(
+                'no_service',
+                f'its row names {node.host or "no host"}, which is no '
+                'nova-compute service of the cell',
+                (node.name,),
+                'Start that nova-compute, or delete the row as Nova does: '
+                'openstack compute service delete',
+                prevents_adoption=True,
+            )
+        elif node.service_id != service.id:
+            yield Finding(
+                'service_id_differs',
+                f'its row names {node.host} and the service id '
+                f'{node.service_id}, not {service.id}',
+                (node.name,),
+                'Nothing to do: the adoption writes the id',
+            )
+
+
+def _instances(cell: CellSnapshot) -> Iterator[Finding]:
+    nodes: dict[str, CellNode] = {node.name: node for node in cell.nodes}
+    running: dict[str, list[str]] = collections.defaultdict(list)
+    for instance in cell.instances:
+        running[instance.node].append(instance.uuid)
+        host = canonical_host(nodes[instance.node].host or '')
+        if canonical_host(instance.host) != host:
+            yield Finding(
+                'half_moved',
+                f'its row names {host}, its instance {instance.uuid} '
+                f'{instance.host}',
+                (instance.node,),
+                'Decide which of the two serves the node, and correct the '
+                'host of the other row in the tables compute_nodes or '
+                'instances',
+                prevents_adoption=True,
+            )
+    for name, uuids in sorted(running.items()):
+        if len(uuids) > 1:
+            yield Finding(
+                'double_instances',
+                f'the instances {", ".join(sorted(uuids))} are on it',
+                (name,),
+                'Delete those in Nova that Ironic does not name: openstack '
+                'server delete',
+                prevents_adoption=True,
+            )

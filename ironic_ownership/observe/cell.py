@@ -1,0 +1,22 @@
+"""Columns of the findings in a Nova cell, and of an adoption."""
+
+from __future__ import annotations
+
+from ironic_ownership.contracts.cell import AdoptedNode
+from ironic_ownership.engine.operations.check_cell import Finding
+from ironic_ownership.observe.columns import Column
+
+FINDINGS: tuple[Column[Finding], ...] = (
+    Column('code', lambda found: found.code),
+    Column('what', lambda found: found.what),
+    Column('subjects', lambda found: list(found.subjects)),
+    Column('prevents_adoption', lambda found: found.prevents_adoption),
+    Column('hint', lambda found: found.hint),
+)
+
+ADOPTED: tuple[Column[AdoptedNode], ...] = (
+    Column('uuid', lambda node: node.uuid),
+    Column('service', lambda node: node.host),
+    Column('state', lambda node: node.state.value),
+    Column('detail', lambda node: node.detail),
+)

@@ -1,0 +1,293 @@
+"""Owners on record and rows of a Nova cell change together, on MariaDB."""
+
+from __future__ import annotations
+
+import unittest
+import uuid as uuid_
+
+from ironic_ownership.contracts import exceptions, model, moves, records
+from ironic_ownership.db import connection, schema
+from ironic_ownership.db.cell import companion
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.db.removals import SqlRemovals
+from tests.contract import database
+from tests.contract.suites import moves as move_suite
+from tests.contract.suites import record_claims, record_operators
+from tests.contract.suites import records as suite
+from tests.contract.suites import removals as removal_suite
+from tests.functional.support import cells, databases
+
+MOVED, REFUSED = moves.NodeState.MOVED, moves.NodeState.REFUSED
+HOSTS = ('host1', 'host2', 'host3')
+
+
+class _WithCell(database.MovesOnDatabase):
+    """The records next to a cell that has rows of nodes and services."""
+
+    def fresh_url(self) -> str:
+        self.cell = cells.NovaCell(databases.MARIADB.server)
+        self.cell.add_services('Host1', *HOSTS[1:], 'stock')
+        self.cell.add_nodes('stock', [suite.uuid(n) for n in range(1, 8)])
+        return databases.MARIADB.fresh()
+
+    @property
+    def companion(self) -> companion.Cell:
+        return companion.Cell(self.cell.schema)
+
+    def make_records(self) -> SqlRecords:
+        opened = connection.open_database(self.url)
+        return SqlRecords(opened, self.companion)
+
+    def make_moves(self) -> SqlMoves:
+        return SqlMoves(self.database, self.companion)
+
+    def make_removals(self) -> SqlRemovals:
+        return SqlRemovals(self.database, self.companion)
+
+    def tearDown(self) -> None:
+        owners = {u: h.lower() for u, h in self.cell.owners().items()}
+        for node in self.make_records().compute_nodes():
+            if node.host is not None and node.uuid in owners:
+                self.assertIn(owners[node.uuid], (node.host, 'stock'))
+        self.assertEqual([], self.cell.separated())
+        super().tearDown()
+
+
+class ClaimsNextToCellTest(_WithCell, record_claims.ClaimContract):
+    pass
+
+
+class MovesNextToCellTest(_WithCell, move_suite.MoveContract):
+    pass
+
+
+class OperatorsNextToCellTest(_WithCell, record_operators.OperatorContract):
+    pass
+
+
+class RemovalsNextToCellTest(_WithCell, removal_suite.RemovalContract):
+    pass
+
+
+class CellTest(_WithCell, suite.RecordsContract):
+    """``host1`` owns the nodes 1 to 4; 1 and 2 have an instance."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.epoch = self.register('host1')
+        self.other = self.register('host2')
+        self.on = {n: str(uuid_.uuid4()) for n in (1, 2)}
+        self.assert_applied(
+            'host1',
+            self.epoch,
+            *(
+                suite.claim(n, instance_uuid=self.on.get(n))
+                for n in range(1, 5)
+            ),
+        )
+        self.cell.add_instances(
+            'Host1', {suite.uuid(n): u for n, u in self.on.items()}
+        )
+
+    def owner(self, number: int) -> str | None:
+        return self.cell.owners().get(suite.uuid(number))
+
+    def move(self, *numbers: int, to: str = 'host2') -> list[str | None]:
+        stored, request_id = self.make_moves(), f'req-{uuid_.uuid4()}'
+        nodes = []
+        for number in numbers:
+            found = self.find(number)
+            assert found is not None
+            epoch = self.service(found.host).epoch if found.host else None
+            nodes.append(
+                moves.NodeMove(
+                    found.uuid, found.host, epoch, found.instance_uuid
+                )
+            )
+        stored.plan(moves.Move(request_id, to, 'operator'), nodes)
+        return [
+            result.detail if result.state is REFUSED else None
+            for result in stored.carry_out(request_id, nodes)
+        ]
+
+    def stop(self, host: str = 'host1') -> None:
+        self.records.set_service(host, actor='operator', forced_down=True)
+
+    def test_claim_gives_the_row_to_the_service_in_its_spelling(self) -> None:
+        self.assertEqual('Host1', self.owner(3))
+        self.assertEqual('stock', self.owner(5))
+        mapped = self.cell.query(
+            f'SELECT mapped, COUNT(*) FROM {self.cell.schema}.compute_nodes '
+            "WHERE host = 'host1' GROUP BY mapped"
+        )
+        self.assertEqual([(0, 4)], mapped)
+
+    def test_node_with_an_instance_of_another_host_is_not_claimed(
+        self,
+    ) -> None:
+        # Nova is building it: Ironic does not know the instance yet.
+        self.cell.add_instances('stock', {suite.uuid(5): str(uuid_.uuid4())})
+        claims = suite.claim(5), suite.claim(6)
+        outcome = self.records.apply('host1', self.epoch, claims)
+        self.assertEqual((claims[1],), outcome.applied)
+        self.assertEqual((claims[0],), outcome.refused)
+        self.assertEqual('stock', self.owner(5))
+        self.assertIsNone(self.find(5))
+
+    def test_claim_is_refused_without_a_service_in_the_cell(self) -> None:
+        epoch = self.register('host4')
+        refused = self.records.apply('host4', epoch, [suite.claim(5)]).refused
+        self.assertEqual(1, len(refused))
+        # A node that Nova does not know yet has no row to write.
+        self.assert_applied('host4', epoch, suite.claim(9))
+
+    def test_claim_restores_a_row_that_nova_deleted(self) -> None:
+        table = f'{self.cell.schema}.compute_nodes'
+        self.cell.query(
+            f'UPDATE {table} SET deleted = id, deleted_at = NOW() '
+            f"WHERE uuid = '{suite.uuid(5)}'"
+        )
+        self.assertIsNone(self.owner(5))
+        self.assert_applied('host1', self.epoch, suite.claim(5))
+        self.assertEqual('Host1', self.owner(5))
+
+    def test_node_with_an_instance_is_neither_released_nor_forgotten(
+        self,
+    ) -> None:
+        self.cell.add_instances('Host1', {suite.uuid(3): str(uuid_.uuid4())})
+        for change in (
+            records.Release(suite.uuid(3)),
+            records.Forget(suite.uuid(3)),
+        ):
+            refused = self.records.apply('host1', self.epoch, [change]).refused
+            self.assertEqual((change,), refused)
+        self.assertFalse(
+            self.make_removals().remove(
+                suite.uuid(3),
+                seen_host='host1',
+                seen_epoch=self.epoch,
+                actor='operator',
+            )
+        )
+        self.assertEqual('Host1', self.owner(3))
+
+    def test_forgotten_node_is_deleted_in_the_cell(self) -> None:
+        self.assert_applied('host1', self.epoch, records.Forget(suite.uuid(3)))
+        self.assertIsNone(self.owner(3))
+        self.assertTrue(
+            self.make_removals().remove(
+                suite.uuid(4),
+                seen_host='host1',
+                seen_epoch=self.epoch,
+                actor='operator',
+            )
+        )
+        self.assertIsNone(self.owner(4))
+
+    def test_row_of_another_owner_is_not_forgotten(self) -> None:
+        self.cell.query(
+            f"UPDATE {self.cell.schema}.compute_nodes SET host = 'stock' "
+            f"WHERE uuid = '{suite.uuid(3)}'"
+        )
+        change = records.Forget(suite.uuid(3))
+        outcome = self.records.apply('host1', self.epoch, [change])
+        self.assertEqual((change,), outcome.refused)
+
+    def test_move_takes_row_and_instance_along(self) -> None:
+        self.stop()
+        self.assertEqual([None] * 3, self.move(1, 2, 3))
+        self.assertEqual(
+            {suite.uuid(1): 'host2', suite.uuid(2): 'host2'},
+            self.cell.hosts_of_instances(),
+        )
+        self.assertEqual('host2', self.owner(3))
+        self.assertEqual('Host1', self.owner(4))
+
+    def test_move_completes_one_that_another_program_left_unfinished(
+        self,
+    ) -> None:
+        self.cell.query(
+            f"UPDATE {self.cell.schema}.compute_nodes SET host = 'host2' "
+            f"WHERE uuid = '{suite.uuid(1)}'"
+        )
+        self.assertEqual(1, len(self.cell.separated()))
+        self.stop()
+        self.assertEqual([None], self.move(1))
+        self.assertEqual([], self.cell.separated())
+
+    def test_move_refuses_what_the_cell_does_not_confirm(self) -> None:
+        building, second = str(uuid_.uuid4()), str(uuid_.uuid4())
+        self.cell.add_instances('Host1', {suite.uuid(3): building})
+        self.cell.add_instances('Host1', {suite.uuid(2): second})
+        self.stop()
+        moved, double, unknown = self.move(1, 2, 3)
+        self.assertIsNone(moved)
+        self.assertIn('at_most_one_instance', double or '')
+        self.assertIn(building, unknown or '')
+        self.register('host4')
+        self.assertIn('cell_service', self.move(4, to='host4')[0] or '')
+
+    def test_running_instances_of_the_cell_are_open(self) -> None:
+        second = str(uuid_.uuid4())
+        self.cell.add_instances('Host1', {suite.uuid(1): second})
+        found = self.make_moves().open_instances([suite.uuid(1)])
+        self.assertEqual({self.on[1], second}, set(found[suite.uuid(1)]))
+
+    def test_settings_of_a_service_are_those_of_the_cell(self) -> None:
+        self.cell.set_service(
+            'host1', disabled=1, disabled_reason='by Nova', forced_down=1
+        )
+        found = self.service('host1')
+        self.assertEqual((True, 'by Nova'), _settings(found)[:2])
+        both = self.records.service_and_node('host1', suite.uuid(1))
+        self.assertTrue(both[0] and both[0].forced_down)
+        with self.assertRaises(exceptions.FencedError):
+            self.register('host1')
+
+    def test_setting_a_service_writes_both(self) -> None:
+        self.records.set_service(
+            'host1', actor='operator', disabled=True, disabled_reason='rack'
+        )
+        self.assertEqual(
+            [(1, 'rack', 0)],
+            self.cell.query(
+                'SELECT disabled, disabled_reason, forced_down FROM '
+                f"{self.cell.schema}.services WHERE host = 'host1'"
+            ),
+        )
+        self.records.set_service('host1', actor='operator', disabled=False)
+        self.assertEqual(
+            (False, None, False), _settings(self.service('host1'))
+        )
+
+    def test_service_that_nova_forced_down_is_fenced_by_the_next_setting(
+        self,
+    ) -> None:
+        self.cell.set_service('host1', forced_down=1)
+        self.records.set_service('host1', actor='follower')
+        found = self.service('host1')
+        self.assertTrue(found.fenced)
+        self.assertGreater(found.epoch, self.epoch)
+
+    def test_service_that_the_cell_still_names_is_not_deleted(self) -> None:
+        self.register('stock')
+        with self.assertRaisesRegex(exceptions.ServiceInUseError, '7|3'):
+            self.records.delete_service('stock', actor='operator')
+        self.register('host3')
+        self.records.delete_service('host3', actor='operator')
+
+
+def _settings(found: model.Service) -> tuple[bool, str | None, bool]:
+    return found.disabled, found.disabled_reason, found.forced_down
+
+
+class WithoutCellTest(unittest.TestCase):
+    def test_schema_without_a_cell_is_an_error_that_names_it(self) -> None:
+        url = databases.MARIADB.fresh()
+        opened = connection.open_database(url)
+        self.addCleanup(opened.close)
+        schema.upgrade(opened)
+        stored = SqlRecords(opened, companion.Cell('missing'))
+        with self.assertRaisesRegex(exceptions.RecordsError, 'missing'):
+            stored.services()
