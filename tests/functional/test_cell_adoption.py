@@ -36,7 +36,10 @@ class AdoptionCase(test_cell._WithCell, suite.RecordsContract):
         }
         found = self.port.adopt(nodes, 'operator')
         self.details = {node.uuid: node.detail for node in found}
-        return {n: node.state for n, node in zip(sorted(numbers), found)}
+        return {
+            n: node.state
+            for n, node in zip(sorted(numbers), found, strict=True)
+        }
 
     def write(self, number: int, **values: object) -> None:
         columns = ', '.join(f'{name} = {v!r}' for name, v in values.items())
