@@ -55,7 +55,7 @@ class CellInstance:
 
 @dataclasses.dataclass(frozen=True)
 class CellSnapshot:
-    """What a cell has, read in one transaction."""
+    """Contents of a cell, read in one transaction."""
 
     services: Sequence[CellService]
     nodes: Sequence[CellNode]

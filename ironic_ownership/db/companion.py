@@ -20,7 +20,7 @@ from ironic_ownership.db import queries
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flags:
-    """What an operator decided about a service, in the other tables."""
+    """Settings of a service by operators, in the other tables."""
 
     disabled: bool
     disabled_reason: str | None
