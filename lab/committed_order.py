@@ -198,6 +198,24 @@ def _events(changes: Sequence[_Change], kinds: set[str]) -> Iterator[Row]:
 
 def evaluate(node: galera.Node, database: str) -> Report:
     """Replay the binary log of a node, for one database."""
+    replay = Replay(_columns(node, database))
+    for found in _transactions(node, database):
+        replay.feed(found)
+    return replay.report
+
+
+def event_ids(node: galera.Node, database: str) -> list[int]:
+    """Return the ids of the events, in the order of their commits."""
+    at = _columns(node, database)['events'].index('id') + 1
+    return [
+        int(str(change.after[at]))
+        for found in _transactions(node, database)
+        for change in found.changes
+        if change.table == 'events' and change.after and not change.before
+    ]
+
+
+def _columns(node: galera.Node, database: str) -> dict[str, list[str]]:
     columns: dict[str, list[str]] = {}
     for table, name in node.query(
         'SELECT table_name, column_name FROM information_schema.columns '
@@ -205,9 +223,13 @@ def evaluate(node: galera.Node, database: str) -> Report:
         'ORDER BY table_name, ordinal_position'
     ):
         columns.setdefault(table, []).append(name)
-    replay = Replay(columns)
+    return columns
+
+
+def _transactions(
+    node: galera.Node, database: str
+) -> Iterator[binary_log.Transaction]:
     for found in binary_log.transactions(node.binary_log().splitlines()):
         found.changes = [c for c in found.changes if c.database == database]
         if found.changes:
-            replay.feed(found)
-    return replay.report
+            yield found

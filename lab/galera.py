@@ -10,7 +10,7 @@ import contextlib
 import pathlib
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
 import pymysql
@@ -249,6 +249,52 @@ class Galera:
         """End every node; a clean stop of a whole cluster takes long."""
         for node in self.nodes:
             node.end()
+
+    @contextlib.contextmanager
+    def killed(self, node: Node) -> Iterator[None]:
+        """End a node with SIGKILL, and start it again in the end."""
+        node.kill()
+        try:
+            yield
+        finally:
+            node.begin()
+            self.wait_until_whole()
+
+    @contextlib.contextmanager
+    def frozen(self, node: Node) -> Iterator[None]:
+        """Stop a node's process for longer than the others wait for it."""
+        node.freeze()
+        try:
+            yield
+            self._wait_for_loss(node)
+        finally:
+            node.thaw()
+            self.wait_until_whole()
+
+    @contextlib.contextmanager
+    def isolated(self, node: Node) -> Iterator[None]:
+        """Cut a node from the others; clients reach all of them."""
+        node.isolate()
+        try:
+            yield
+            self._wait_for_loss(node)
+        finally:
+            node.rejoin()
+            self.wait_until_whole()
+
+    def wait_until_whole(self) -> None:
+        """Wait until all nodes are in the cluster, and synced."""
+        for node in self.nodes:
+            node.wait()
+            node.wait_for_size(len(self.nodes))
+        for node in self.nodes:
+            node.wait()
+
+    def _wait_for_loss(self, node: Node) -> None:
+        # Until then the others count it, and it counts itself.
+        for other in self.nodes:
+            if other is not node:
+                other.wait_for_size(len(self.nodes) - 1)
 
     def create_database(self, name: str) -> list[str]:
         """Create a database.

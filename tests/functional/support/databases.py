@@ -13,9 +13,11 @@ import shutil
 import tempfile
 from collections.abc import Callable
 
-from lab import galera, mariadb, postgresql
+from lab import galera, haproxy, mariadb, postgresql
 
-Server = postgresql.PostgreSQL | mariadb.MariaDB | galera.Galera
+Server = (
+    postgresql.PostgreSQL | mariadb.MariaDB | galera.Galera | haproxy.HAProxy
+)
 
 _numbers = itertools.count(1)
 _servers: dict[str, Server] = {}
@@ -92,5 +94,22 @@ class Galera:
         return self.server.create_database(f'test{next(_numbers)}')
 
 
+class HAProxy:
+    """The test process's HAProxy, in front of its Galera cluster."""
+
+    @property
+    def server(self) -> haproxy.HAProxy:
+        """The proxy, started if it was not."""
+        nodes = GALERA.server.nodes
+        found = _server('haproxy', lambda path: haproxy.HAProxy(path, nodes))
+        assert isinstance(found, haproxy.HAProxy)
+        return found
+
+    def fresh(self) -> str:
+        """Return the URL of a new and empty database, through the proxy."""
+        name = GALERA.fresh()[0].rpartition('/')[2]
+        return self.server.url(name)
+
+
 SQLITE, POSTGRESQL = Sqlite(), PostgreSQL()
-MARIADB, GALERA = MariaDB(), Galera()
+MARIADB, GALERA, HAPROXY = MariaDB(), Galera(), HAProxy()

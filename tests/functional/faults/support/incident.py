@@ -170,7 +170,9 @@ class IncidentTestCase(hosts.HostsTestCase):
     :cvar kind: where the records are.
     """
 
-    kind: databases.PostgreSQL | databases.MariaDB = databases.POSTGRESQL
+    kind: databases.PostgreSQL | databases.MariaDB | databases.HAProxy = (
+        databases.POSTGRESQL
+    )
     patience = 0.0
     deployment: Deployment
 
