@@ -21,11 +21,18 @@ class OnDatabase(unittest.TestCase):
     def fresh_url(self) -> str:
         raise NotImplementedError
 
+    def open_database(self) -> connection.Database:
+        return connection.open_database(self.url)
+
+    def prepare(self) -> None:
+        """Create the schema."""
+        schema.upgrade(self.database)
+
     def setUp(self) -> None:
         self.url = self.fresh_url()
-        self.database = connection.open_database(self.url)
+        self.database = self.open_database()
         self.addCleanup(self.database.close)
-        schema.upgrade(self.database)
+        self.prepare()
         super().setUp()
 
 
@@ -91,7 +98,7 @@ class RecordsOnDatabase(OnDatabase):
     """Builds the records; time passes for absences."""
 
     def make_records(self) -> records.SqlRecords:
-        return records.SqlRecords(connection.open_database(self.url))
+        return records.SqlRecords(self.open_database())
 
     def elapse(self, seconds: float) -> None:
         columns = tables.services.c
