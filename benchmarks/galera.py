@@ -1,7 +1,9 @@
 """Random transactions on several Galera nodes at once, and their order.
 
 Each round starts two or three transactions together, each through another
-node of the cluster. Afterwards the laws are evaluated on the binary log.
+node of the cluster, and lets them commit together as well. Few services and
+few nodes make most pairs depend on each other. Afterwards the laws are
+evaluated on the binary log.
 """
 
 from __future__ import annotations
@@ -17,62 +19,19 @@ import sys
 import tempfile
 import threading
 import time
-import uuid as uuid_module
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from unittest import mock
 
-from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.moves import Move, NodeMove
-from ironic_ownership.contracts.records import (
-    Change,
-    Claim,
-    Forget,
-    Release,
-    Report,
-    Update,
-)
-from ironic_ownership.contracts.reservation_request import Request
-from ironic_ownership.contracts.reservations import Reservation
-from ironic_ownership.db import (
-    connection,
-    moves,
-    records,
-    removals,
-    reservations,
-    schema,
-    transaction,
-)
+from benchmarks import galera_choice
+from benchmarks.galera_choice import HOSTS, SETTINGS, CommonCommit, Ports
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.db import connection, schema, transaction
 from lab import committed_order, galera
 
-HOSTS = ('host1', 'host2', 'host3')
-NODES = tuple(f'00000000-0000-0000-0000-{n:012d}' for n in range(6))
-_SETTINGS = model.MemberSettings()
-_ASSIGNED = reasons.Reason.ASSIGNED
 _COUNTERS = ('local_replays', 'local_cert_failures', 'local_bf_aborts')
 
-Operation = Callable[['Ports'], object]
-
-
-@dataclasses.dataclass
-class Ports:
-    """The ports to the records through one node of the cluster."""
-
-    database: connection.Database
-
-    def __post_init__(self) -> None:
-        self.records = records.SqlRecords(self.database)
-        self.moves = moves.SqlMoves(self.database)
-        self.removals = removals.SqlRemovals(self.database)
-        self.reservations = reservations.SqlReservations(self.database)
-
-
-@dataclasses.dataclass
-class State:
-    """The records as the choice of a round sees them."""
-
-    services: dict[str, model.Service]
-    nodes: dict[str, model.ComputeNode]
-    reservations: Sequence[Reservation]
+_PREPARED = 0.8
+"""Share of the rounds that begin with a service that may write."""
 
 
 @dataclasses.dataclass
@@ -99,7 +58,8 @@ class Explorer:
 
     def __init__(self, cluster: galera.Galera, name: str, seed: int) -> None:
         self._cluster, self._name = cluster, name
-        self._random = random.Random(seed)
+        self._choice = galera_choice.Choice(seed)
+        self._random = self._choice.random
         self._ports = [
             Ports(connection.open_database(url, mysql_wsrep_sync_wait=7))
             for url in cluster.create_database(name)
@@ -141,24 +101,34 @@ class Explorer:
     def _round(self, threads: concurrent.futures.Executor) -> None:
         some = self._random.sample(self._ports, self._random.choice((2, 2, 3)))
         first = some[0]
-        state = State(
+        focus = self._random.choice(HOSTS)
+        if self._random.random() < _PREPARED:
+            _let_write(first, focus)
+        state = galera_choice.State(
             {s.host: s for s in first.records.services()},
             {n.uuid: n for n in first.records.compute_nodes()},
             first.reservations.reservations(),
         )
         barrier = threading.Barrier(len(some))
-        chosen = [(ports, *self._choose(state)) for ports in some]
+        chosen = [(first, *self._choice.choose(state, focus))] + [
+            (ports, *self._choice.against(state, focus)) for ports in some[1:]
+        ]
+        common = CommonCommit(len(some))
+        for ports in some:
+            ports.common = common
         for future in [
             threads.submit(self._do, barrier, *one) for one in chosen
         ]:
             self._outcomes[future.result()] += 1
+        for ports in some:
+            ports.common = None
 
     @staticmethod
     def _do(
         barrier: threading.Barrier,
         ports: Ports,
         kind: str,
-        operation: Operation,
+        operation: galera_choice.Operation,
     ) -> tuple[str, str]:
         barrier.wait(60)
         try:
@@ -167,146 +137,21 @@ class Explorer:
             return kind, f'failed: {exc}'
         except exceptions.OwnershipError:
             return kind, 'refused'
+        finally:
+            if ports.common is not None:
+                ports.common.end()
         return kind, 'refused' if done is False else 'applied'
 
-    def _choose(self, state: State) -> tuple[str, Operation]:
-        host = self._random.choice(HOSTS)
-        service = state.services.get(host)
-        if service is None or (
-            service.fenced
-            and not service.forced_down
-            and self._random.random() < 0.7
-        ):
-            return 'register', lambda p: p.records.register(host, _SETTINGS)
-        if self._random.random() < 0.3:
-            return self._by_operator(state, service)
-        return self._by_service(state, service)
 
-    def _by_operator(
-        self, state: State, service: model.Service
-    ) -> tuple[str, Operation]:
-        host, actor = service.host, committed_order.OPERATOR
-        kind = self._random.choice(
-            (
-                *('force down', 'take up', 'disable', 'fail over', 'delete'),
-                *('move', 'move', 'move', 'remove', 'remove', 'retire'),
-            )
+def _let_write(ports: Ports, host: str) -> None:
+    """Register a service that is fenced, before a round begins."""
+    found = [s for s in ports.records.services() if s.host == host]
+    if found and found[0].forced_down:
+        ports.records.set_service(
+            host, actor=committed_order.OPERATOR, forced_down=False
         )
-        node = state.nodes.get(self._random.choice(NODES))
-        owner = state.services.get(node.host or '') if node else None
-        epoch = owner.epoch if owner else None
-        others: dict[str, Operation] = {
-            'force down': lambda p: p.records.set_service(
-                host, actor=actor, forced_down=True
-            ),
-            'take up': lambda p: p.records.set_service(
-                host, actor=actor, forced_down=False, disabled=False
-            ),
-            'disable': lambda p: p.records.set_service(
-                host, actor=actor, disabled=True
-            ),
-            'fail over': lambda p: p.records.fail_over(
-                host, incarnation='other', actor=actor
-            ),
-            'delete': lambda p: p.records.delete_service(host, actor=actor),
-            'retire': lambda p: p.records.retire(host, service.epoch, grace=0),
-        }
-        if kind in others:
-            return kind, others[kind]
-        if node is None:
-            return 'take up', others['take up']
-        if kind == 'remove':
-            return kind, lambda p: p.removals.remove(
-                node.uuid, seen_host=node.host, seen_epoch=epoch, actor=actor
-            )
-        return kind, lambda p: _move(p, node, epoch, host)
-
-    def _by_service(
-        self, state: State, service: model.Service
-    ) -> tuple[str, Operation]:
-        host = service.host
-        node = state.nodes.get(uuid := self._random.choice(NODES))
-        described = model.Node(uuid, name=f'{host}@{service.epoch}')
-        owner = node.host if node else None
-        if owner is None:
-            if self._random.random() < 0.3:
-                return 'reserve', _reserve(service, described)
-            return self._apply(
-                'claim free', service, Claim(described, _ASSIGNED)
-            )
-        if owner != host and node and node.instance_uuid:
-            # Only its owner, or an operator, can do anything with it.
-            service = state.services.get(owner, service)
-            host = service.host
-            described = dataclasses.replace(
-                described, name=f'{host}@{service.epoch}'
-            )
-        if owner != host:
-            other = state.services.get(owner)
-            epoch = other.epoch if other else None
-            return self._apply(
-                'claim of another',
-                service,
-                Claim(described, _ASSIGNED, owner, epoch),
-            )
-        mine = [r for r in state.reservations if r.node_uuid == uuid]
-        if mine:
-            (one, *_) = mine
-            return 'end reservation', lambda p: p.reservations.close(
-                one.id, 'over', epoch=service.epoch
-            )
-        instance = (
-            None if node and node.instance_uuid else str(_new(self._random))
-        )
-        changed = dataclasses.replace(described, instance_uuid=instance)
-        changes: dict[str, Change] = {
-            'release': Release(uuid),
-            'forget': Forget(uuid),
-            'report': Report(uuid, 'digest'),
-            'instance': Update(changed),
-        }
-        kind = self._random.choice((*changes, 'instance'))
-        return self._apply(kind, service, changes[kind])
-
-    @staticmethod
-    def _apply(
-        kind: str, service: model.Service, change: Change
-    ) -> tuple[str, Operation]:
-        def apply(ports: Ports) -> bool:
-            done = ports.records.apply(service.host, service.epoch, [change])
-            return bool(done.applied)
-
-        return kind, apply
-
-
-def _new(source: random.Random) -> uuid_module.UUID:
-    return uuid_module.UUID(int=source.getrandbits(128))
-
-
-def _move(
-    ports: Ports, node: model.ComputeNode, epoch: int | None, host: str
-) -> bool:
-    request = f'req-{uuid_module.uuid4()}'
-    move = Move(request, host, committed_order.OPERATOR)
-    planned = NodeMove(node.uuid, node.host, epoch, node.instance_uuid)
-    ports.moves.plan(move, [planned])
-    (done,) = ports.moves.carry_out(request, [planned])
-    return done.state == 'moved'
-
-
-def _reserve(service: model.Service, node: model.Node) -> Operation:
-    def reserve(ports: Ports) -> None:
-        instance = str(uuid_module.uuid4())
-        wanted = Reservation(
-            str(uuid_module.uuid4()),
-            instance,
-            service.host,
-            Request(instance, service.host),
-        )
-        begun = ports.reservations.begin(wanted)
-        ports.reservations.activate(begun.id, node, epoch=service.epoch)
-
-    return reserve
+    if not found or found[0].fenced or found[0].forced_down:
+        ports.records.register(host, SETTINGS)
 
 
 @contextlib.contextmanager

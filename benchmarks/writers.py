@@ -18,7 +18,8 @@ import uuid
 from collections.abc import Callable, Sequence
 
 from benchmarks import table
-from benchmarks.galera import Ports, without_revisions
+from benchmarks.galera import without_revisions
+from benchmarks.galera_choice import Ports
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.moves import Move, NodeMove
 from ironic_ownership.contracts.records import Claim, Release

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmarks.nemesis import members
-from benchmarks.nemesis.cluster import HOSTS
+from benchmarks.nemesis.cluster import HOSTS, Cluster
 from benchmarks.nemesis.schedule import Kind, Planned
 from benchmarks.nemesis.settings import SLOWER_HEARTBEAT
 from benchmarks.nemesis.storm import Fault, Storm
@@ -87,37 +87,53 @@ def slow_ironic(storm: Storm, planned: Planned) -> Iterator[None]:
                 path.forward()
 
 
-def server_stop(part: str) -> Fault:
-    """Stop a server of the records or of the members for a while."""
+Part = Callable[[Cluster], Sequence[server.Server]]
+"""Servers of one kind, of which one has a fault."""
+
+
+def records(cluster: Cluster) -> Sequence[server.Server]:
+    """Return servers of the records."""
+    return cluster.records.targets()
+
+
+def proxies(cluster: Cluster) -> Sequence[server.Server]:
+    """Return the proxies in front of the records."""
+    return cluster.records.proxies
+
+
+def servers_of_members(cluster: Cluster) -> Sequence[server.Server]:
+    """Return servers of the members."""
+    return cluster.members.servers
+
+
+def server_stop(part: Part) -> Fault:
+    """Stop a server for a while."""
     return _on_server(part, 'server-stop', _stopped)
 
 
-def server_kill(part: str) -> Fault:
-    """SIGKILL a server of the records or of the members; start it again."""
+def server_kill(part: Part) -> Fault:
+    """SIGKILL a server; start it again."""
     return _on_server(part, 'server-kill', _killed)
 
 
-def server_freeze(part: str) -> Fault:
-    """Freeze a server of the records or of the members.
-
-    Connections stay open.
-    """
+def server_freeze(part: Part) -> Fault:
+    """Freeze a server; connections stay open."""
     return _on_server(part, 'server-freeze', _frozen)
 
 
 @contextlib.contextmanager
 def records_promote(storm: Storm, planned: Planned) -> Iterator[None]:
     """Lose the primary server of the records; its standby takes over."""
-    records = storm.cluster.records
-    if not records.can_fail_over:
+    servers = storm.cluster.records
+    if not servers.can_fail_over:
         raise LookupError('no standby')
     with (
         storm.taken('records'),
         storm.noted('server-kill', 'records', 'standby promoted'),
     ):
-        records.lose_primary()
+        servers.lose_primary()
         yield
-        records.promote()
+        servers.promote()
 
 
 @contextlib.contextmanager
@@ -213,21 +229,20 @@ def _path(
 
 
 def _on_server(
-    part: str,
+    part: Part,
     kind: str,
     fault: Callable[[server.Server], contextlib.AbstractContextManager[None]],
 ) -> Fault:
-    """Return a fault of one server; the part is records or members."""
+    """Return a fault of one server."""
+    # Two faults of one store at once would be the loss of its majority.
+    store = 'members' if part is servers_of_members else 'records'
 
     @contextlib.contextmanager
     def run(storm: Storm, planned: Planned) -> Iterator[None]:
-        target = planned.choose(0, getattr(storm.cluster, part).servers)
-        with (
-            storm.taken(part),
-            storm.noted(kind, part, target.title),
-            fault(target),
-        ):
-            yield
+        with storm.taken(store):
+            target = planned.choose(0, part(storm.cluster))
+            with storm.noted(kind, store, target.title), fault(target):
+                yield
 
     return run
 
@@ -276,14 +291,16 @@ FAULTS: Mapping[Kind, Fault] = {
     Kind('silence', 3, 1, 20): silence,
     Kind('slow', 2, 2, 20): slow,
     Kind('slow-ironic', 2, 5, 40): slow_ironic,
-    Kind('records-stop', 1, 0.1, 8): server_stop('records'),
-    Kind('records-kill', 0.5, 0.1, 5): server_kill('records'),
-    Kind('records-freeze', 1, 1, 12): server_freeze('records'),
+    Kind('records-stop', 1, 0.1, 8): server_stop(records),
+    Kind('records-kill', 0.5, 0.1, 5): server_kill(records),
+    Kind('records-freeze', 1, 1, 12): server_freeze(records),
     Kind('records-promote', 1, 0.1, 8): records_promote,
     Kind('records-isolate', 1.5, 1, 12): records_isolate,
-    Kind('members-stop', 1, 0.1, 8): server_stop('members'),
-    Kind('members-kill', 0.5, 0.1, 5): server_kill('members'),
-    Kind('members-freeze', 1, 1, 12): server_freeze('members'),
+    Kind('proxy-kill', 0.5, 0.1, 5): server_kill(proxies),
+    Kind('proxy-freeze', 0.5, 1, 12): server_freeze(proxies),
+    Kind('members-stop', 1, 0.1, 8): server_stop(servers_of_members),
+    Kind('members-kill', 0.5, 0.1, 5): server_kill(servers_of_members),
+    Kind('members-freeze', 1, 1, 12): server_freeze(servers_of_members),
     Kind('members-isolate', 2, 1, 15): members_isolate,
     Kind('reload-intervals', 2, 1, 20): reload_intervals,
     Kind('reload-peers', 2, 1, 20): reload_peers,

@@ -15,6 +15,7 @@ import pymysql
 
 from lab import (
     galera,
+    haproxy,
     mariadb,
     postgresql,
     process,
@@ -45,11 +46,17 @@ class Records(abc.ABC):
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
         self.servers: Sequence[server.Server] = ()
+        self.proxies: Sequence[server.Server] = ()
+        """What stands between the servers and all clients."""
 
     @property
     def ports(self) -> Sequence[int]:
         """The ports of its servers; none if it is a file."""
         return [one.port for one in self.servers]
+
+    def targets(self) -> Sequence[server.Server]:
+        """Return the servers of which one may have a fault now."""
+        return self.servers
 
     @abc.abstractmethod
     def start(self) -> None:
@@ -241,14 +248,20 @@ class MariaDB(Records):
             f'{_NAME}?charset=utf8mb4'
         )
 
+    @property
+    def _direct(self) -> Sequence[int]:
+        """The ports by which the checker connects."""
+        return self.ports
+
     def connect(self) -> Any:
         """Connect to a server that answers; it shows one snapshot each."""
-        for attempt in range(len(self.ports)):
-            self.serving = (self.serving + min(attempt, 1)) % len(self.ports)
+        ports = self._direct
+        for attempt in range(len(ports)):
+            self.serving = (self.serving + min(attempt, 1)) % len(ports)
             try:
-                return self._connect(self.ports[self.serving])
+                return self._connect(ports[self.serving])
             except pymysql.Error:
-                if attempt + 1 == len(self.ports):
+                if attempt + 1 == len(ports):
                     raise
         raise OSError('no server')
 
@@ -286,10 +299,17 @@ class Galera(MariaDB):
         started.start()
         started.create_database(_NAME)
 
+    def targets(self) -> Sequence[galera.Node]:
+        """Return all nodes."""
+        return self._nodes
+
     @contextlib.contextmanager
     def isolated(self, number: int) -> Iterator[None]:
         """Cut one node off; clients reach it, and it refuses them."""
-        node = self._nodes[number % len(self._nodes)]
+        nodes = self.targets()
+        if not nodes:
+            raise LookupError('no server works')
+        node = nodes[number % len(nodes)]
         node.isolate()
         try:
             yield
@@ -303,11 +323,48 @@ class Galera(MariaDB):
                 one.kill()
 
 
+class GaleraBehindProxy(Galera):
+    """The same servers behind HAProxy: one of them gets all connections.
+
+    That one is the server of which faults are.
+    """
+
+    def start(self) -> None:
+        """Start the cluster and the proxy."""
+        super().start()
+        home = self.directory / 'haproxy'
+        home.mkdir()
+        self._front = haproxy.HAProxy(home, self._nodes)
+        self.proxies = [self._front.start()]
+
+    @property
+    def ports(self) -> Sequence[int]:
+        """The port of the proxy."""
+        return [self._front.port]
+
+    @property
+    def _direct(self) -> Sequence[int]:
+        return [node.port for node in self._nodes]
+
+    def targets(self) -> Sequence[galera.Node]:
+        """Return the server that gets the connections."""
+        with contextlib.suppress(process.LabError):
+            return [self._front.writer()]
+        return []
+
+    def stop(self) -> None:
+        """End everything."""
+        for one in self.proxies:
+            one.stop()
+        super().stop()
+
+
 RECORDS: Mapping[str, Callable[[pathlib.Path], Records]] = {
     'sqlite': SQLite,
     'postgresql': PostgreSQL,
     'postgresql-standby': Replicated,
     'mariadb': MariaDB,
     'galera': Galera,
+    'galera-proxy': GaleraBehindProxy,
 }
 """Each database by its name on the command line."""

@@ -71,6 +71,8 @@ class Run:
         impossible = []
         if not self.cluster.records.servers:
             impossible.append('records')
+        if not self.cluster.records.proxies:
+            impossible.append('proxy')
         if not self.cluster.records.can_fail_over:
             impossible.append('promote')
         if not self.cluster.records.can_be_parted:

@@ -13,7 +13,7 @@ from ironic_ownership.db import connection, records, schema
 from lab import committed_order
 from tests.functional.support import databases
 
-ROUNDS, SECONDS = 60, 20
+ROUNDS, SECONDS, BROKEN = 60, 20, 150
 SETTINGS = model.MemberSettings()
 
 
@@ -73,11 +73,18 @@ class TestFencesOnGalera(unittest.TestCase):
         self.assertEqual([], report.violations)
         self.assertLess(0, both)
 
-    def test_random_transactions_break_no_law(self) -> None:
-        explorer = galera.Explorer(
-            databases.GALERA.server, f'{self.name}_random', seed=12
+    def explorer(self, name: str) -> galera.Explorer:
+        return galera.Explorer(
+            databases.GALERA.server, f'{self.name}_{name}', seed=12
         )
-        result = explorer.run(seconds=SECONDS)
+
+    def test_random_transactions_find_a_broken_fence(self) -> None:
+        with galera.without_revisions():
+            result = self.explorer('broken').run(rounds=BROKEN, seconds=60)
+        self.assertLess(0, len(result.report.violations))
+
+    def test_random_transactions_break_no_law(self) -> None:
+        result = self.explorer('random').run(seconds=SECONDS)
         self.assertEqual([], result.report.violations)
         failed = [o for _, o in result.outcomes if o.startswith('failed')]
         self.assertEqual([], failed)
