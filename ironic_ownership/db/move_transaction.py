@@ -206,9 +206,14 @@ def _write(
             reason=reasons.Reason.MOVED.value,
             updated_at=now,
         )
-        transaction.update_rows(
-            conn, _instances.open_node_uuid, uuids, host=move.destination
-        )
+        # A statement costs a round trip, also if it finds no row.
+        if deployed := [uuid for uuid in uuids if uuid in locked.instances]:
+            transaction.update_rows(
+                conn,
+                _instances.open_node_uuid,
+                deployed,
+                host=move.destination,
+            )
         transaction.update_rows(
             conn,
             _reservations.node_uuid,

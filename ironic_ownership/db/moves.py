@@ -62,13 +62,14 @@ class SqlMoves(connection.Port, Moves):
         self, request_id: str, nodes: Sequence[NodeMove]
     ) -> Sequence[NodeMove]:
         def work(conn: sa.Connection) -> Sequence[NodeMove]:
-            move = _find(conn, request_id)
-            if move is None:
+            row = conn.execute(_row_of(request_id)).first()
+            if row is None:
                 raise exceptions.NotFoundError(
                     f'there is no move {request_id}'
                 )
+            # Without the counts: each batch would count all nodes again.
             return move_transaction.carry_out(
-                conn, self._companion, move, nodes
+                conn, self._companion, _move(row, {}), nodes
             )
 
         return self._database.write(work) if nodes else ()
@@ -169,11 +170,13 @@ class SqlMoves(connection.Port, Moves):
 
 
 def _find(conn: sa.Connection, request_id: str) -> Move | None:
-    found = conn.execute(
-        sa.select(tables.moves).where(_moves.request_id == request_id)
-    ).all()
+    found = conn.execute(_row_of(request_id)).all()
     whole = _with_counts(conn, found)
     return whole[0] if whole else None
+
+
+def _row_of(request_id: str) -> sa.Select[Any]:
+    return sa.select(tables.moves).where(_moves.request_id == request_id)
 
 
 def _with_counts(conn: sa.Connection, found: Sequence[Any]) -> list[Move]:
@@ -188,15 +191,16 @@ def _with_counts(conn: sa.Connection, found: Sequence[Any]) -> list[Move]:
         ):
             of_move = counts.setdefault(request_id, {})
             of_move[NodeState(state)] = number
-    return [
-        Move(
-            request_id=row.request_id,
-            destination=row.destination,
-            actor=row.actor,
-            reason=row.reason,
-            overrides=tuple(row.overrides.split()),
-            created_at=row.created_at,
-            counts=counts.get(row.request_id, {}),
-        )
-        for row in found
-    ]
+    return [_move(row, counts.get(row.request_id, {})) for row in found]
+
+
+def _move(row: sa.Row[Any], counts: Mapping[NodeState, int]) -> Move:
+    return Move(
+        request_id=row.request_id,
+        destination=row.destination,
+        actor=row.actor,
+        reason=row.reason,
+        overrides=tuple(row.overrides.split()),
+        created_at=row.created_at,
+        counts=counts,
+    )

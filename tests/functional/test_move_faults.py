@@ -168,7 +168,7 @@ class DatabaseRestartTest(move_case.MoveTestCase):
         seen = [self.inventory.get(uuid) for uuid in self.nodes]
         lab.claim('old', epoch, *filter(None, seen))
         lab.records.set_service('old', actor='test', disabled=True)
-        child = self.drive(2, 'SIGSTOP', 'UPDATE instances', lab=lab)
+        child = self.drive(2, 'SIGSTOP', 'UPDATE reservations', lab=lab)
         self.wait_until_stopped(child)
         databases.POSTGRESQL.server.restart()
         child.send_signal(signal.SIGCONT)
