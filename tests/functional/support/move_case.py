@@ -107,7 +107,9 @@ class MoveTestCase(ironics.IronicTestCase):
         status = pathlib.Path(f'/proc/{child.pid}/status')
         deadline = time.monotonic() + 180
         while 'State:\tT' not in status.read_text():
-            self.assertIsNone(child.poll(), 'it has ended')
+            if child.poll() is not None:
+                _, stderr = child.communicate()
+                self.fail(f'it has ended with {child.returncode}: {stderr}')
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
 
