@@ -13,12 +13,17 @@ from typing import Any
 
 from nova import exception
 from oslo_config import cfg
+from oslo_log import log
 
+from ironic_ownership.policies import nova_options
 from ironic_ownership_nova import options
+
+LOG = log.getLogger(__name__)
 
 _OWN = {
     'database': cfg.StrOpt('connection'),
     'nova': cfg.StrOpt('cell_schema'),
+    'ownership': cfg.StrOpt('policies'),
 }
 
 
@@ -59,9 +64,22 @@ def read(conf: cfg.ConfigOpts) -> Settings:
             ('DEFAULT', 'host'): conf.host,
             # Nova reports inventories itself.
             ('placement', 'report_inventory'): False,
+            **({} if found['ownership'] else _policies(conf)),
         },
         follows_records=bool(found['nova']),
     )
+
+
+def _policies(conf: cfg.ConfigOpts) -> dict[tuple[str, str], Any]:
+    """Return the policies that do what Nova did with the same options."""
+    found = nova_options.derive(conf.ironic.shard, conf.ironic.conductor_group)
+    LOG.info('policies, as [ironic] says: %s', ', '.join(found.policies))
+    values: dict[tuple[str, str], Any] = {
+        ('ownership', 'policies'): list(found.policies)
+    }
+    if not found.uses_peer_list:
+        values['ironic', 'peer_list'] = []
+    return values
 
 
 def _read_own(files: Sequence[str]) -> dict[str, str | None]:

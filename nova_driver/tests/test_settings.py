@@ -25,6 +25,12 @@ class SettingsTest(unittest.TestCase):
         conf = cfg.ConfigOpts()
         options.register_opts(conf)
         conf.register_opt(cfg.StrOpt('host'))
+        for option in (
+            cfg.StrOpt('shard'),
+            cfg.StrOpt('conductor_group'),
+            cfg.ListOpt('peer_list', default=[]),
+        ):
+            conf.register_opt(option, 'ironic')
         conf([f'--config-file={self.nova}'], default_config_dirs=[])
         return settings.read(conf)
 
@@ -55,9 +61,33 @@ class SettingsTest(unittest.TestCase):
             {
                 ('DEFAULT', 'host'): 'Host1',
                 ('placement', 'report_inventory'): False,
+                ('ownership', 'policies'): ['peer_list'],
+                ('ironic', 'peer_list'): [],
             },
             dict(self.read().overrides),
         )
+
+    def test_policies_follow_from_the_options_of_nova(self) -> None:
+        self.write(
+            'ironic-ownership.conf', '[database]\nconnection = sqlite://\n'
+        )
+        self.write(
+            'nova.conf',
+            '[DEFAULT]\nhost = h1\n[ironic]\nconductor_group = g\n'
+            'peer_list = h1, h2\n',
+        )
+        self.assertEqual(
+            ['conductor_group', 'peer_list'],
+            self.read().overrides['ownership', 'policies'],
+        )
+
+    def test_own_policies_count_more(self) -> None:
+        self.write(
+            'ironic-ownership.conf',
+            '[database]\nconnection = sqlite://\n'
+            '[ownership]\npolicies = all\n',
+        )
+        self.assertNotIn(('ownership', 'policies'), self.read().overrides)
 
     def test_database_of_nova_is_not_taken_for_that_of_the_records(
         self,
