@@ -309,6 +309,16 @@ class Service:
     away: bool = False
     revision: int = dataclasses.field(default=0, compare=False)
 
+    @property
+    def never_registered(self) -> bool:
+        """True for a row that was made for the service, not by it.
+
+        It names the owner of adopted records. Whether something serves them
+        is not known here, so nothing is taken from it unless an operator
+        forces it down.
+        """
+        return self.registered_at is None and not self.settings.policies
+
     def decided(
         self,
         disabled: bool | None = None,

@@ -34,6 +34,7 @@ class ServiceState:
     disabled: bool = False
     forced_down: bool = False
     away_until: float | None = None
+    registered: bool = True
 
     def is_away(self, now: float) -> bool:
         return (
@@ -188,6 +189,9 @@ class ChangeSet:
             return claim.seen_epoch is None
         if owner.is_away(self.now):
             # It was stopped for a while, perhaps only a moment ago.
+            return False
+        if not (owner.registered or owner.forced_down):
+            # Perhaps it is served by a program that does not register.
             return False
         return owner.fenced or owner.epoch == claim.seen_epoch
 

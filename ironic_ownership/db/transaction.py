@@ -47,6 +47,7 @@ def lock_services(
             _services.disabled,
             _services.forced_down,
             _services.away_until,
+            _services.registered_at,
         )
         .where(_services.host.in_(sorted(hosts)))
         .order_by(_services.host)
@@ -61,6 +62,7 @@ def lock_services(
             disabled=bool(row.disabled),
             forced_down=bool(row.forced_down),
             away_until=row.away_until,
+            registered=row.registered_at is not None,
         )
         for row in found
     }

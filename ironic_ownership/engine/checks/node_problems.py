@@ -224,6 +224,8 @@ def _owner_state(facts: Facts, host: str) -> tuple[str, str]:
         return 'owner_gone', 'which is no longer a service'
     if row is not None and row.forced_down:
         return 'owner_forced_down', 'which is forced down'
+    if not alive and row is not None and row.never_registered:
+        return 'owner_unregistered', 'which has never registered'
     if not alive and row is not None and row.away:
         return 'owner_away', 'which was stopped and is expected back'
     if not alive:
@@ -233,12 +235,20 @@ def _owner_state(facts: Facts, host: str) -> tuple[str, str]:
     return '', ''
 
 
+_PASSING = frozenset(('owner_disabled', 'owner_away', 'owner_unregistered'))
+
+
 def _left(
     host: str, code: str, state: str, deployed: bool, uuids: list[str]
 ) -> Problem:
-    passing = code in ('owner_disabled', 'owner_away') or not (
-        deployed or code == 'owner_gone'
-    )
+    passing = code in _PASSING or not (deployed or code == 'owner_gone')
+    hint = f'Bring {host} back, or move the nodes: {_MOVE} HOST'
+    if code == 'owner_unregistered':
+        hint = (
+            f'No service takes them. Start {host} with ironic-ownership; if '
+            'it is gone for good, run "ironic-ownership service set '
+            f'{host} --down"'
+        )
     return _nodes(
         f'{code}_with_instance' if deployed else code,
         Severity.WARNING if passing else Severity.ERROR,
@@ -246,7 +256,7 @@ def _left(
         f'owned by {host}, {state}',
         uuids,
         (host,),
-        f'Bring {host} back, or move the nodes: {_MOVE} HOST',
+        hint,
     )
 
 

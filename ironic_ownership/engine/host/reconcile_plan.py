@@ -73,6 +73,8 @@ def build(
                 _plan_free(plan, node, decision, owner)
             elif owner not in peer_groups.away:
                 row = services.get(owner)
+                if row is not None and is_undecided(row):
+                    continue
                 _plan_inheritance(plan, node, decision, owner, row, liveness)
         elif (
             decision.wanted_by == host
@@ -167,6 +169,15 @@ def _cause(host: str, row: model.Service | None, liveness: Liveness) -> str:
     return 'it was fenced before'
 
 
+def is_undecided(row: model.Service) -> bool:
+    """Tell whether a service that is no member may serve its nodes.
+
+    Then it does so in a way that this deployment does not see, as a service
+    whose records were adopted before it was upgraded.
+    """
+    return row.never_registered and not row.forced_down
+
+
 def _is_gone(host: str, row: model.Service | None, liveness: Liveness) -> bool:
     # A fenced service has lost its right already, so its death need not be
     # certain. It has to be suspected, though: an observer that just started
@@ -193,6 +204,7 @@ def _suspects(
         peer
         for peer in missing & services.keys()
         if not services[peer].disabled
+        and not is_undecided(services[peer])
         and not _is_gone(peer, services[peer], liveness)
     )
 

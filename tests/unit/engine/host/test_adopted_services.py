@@ -1,0 +1,86 @@
+"""Services whose records were adopted, and that have never registered.
+
+Another program may serve them, which this deployment does not see.
+"""
+
+from __future__ import annotations
+
+from ironic_ownership.contracts import reasons
+from ironic_ownership.contracts.records import Claim
+from tests.unit.engine import service, world
+
+NAMED = world.runs(peer_list=('host1', 'host2', 'stock'))
+
+
+class TestAdoptedServices(service.ServiceCase):
+    """host1 and host2 share nodes by a ring; stock has four on record."""
+
+    settings = world.RING
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(*(world.node(number) for number in range(1, 5)))
+        self.host = self.start('host1', self.settings)
+        self.host.refresh()
+        self.operator("UPDATE compute_nodes SET host = 'stock'")
+        self.operator(
+            'INSERT INTO services (host, epoch, disabled, forced_down, '
+            "fenced, settings) VALUES ('stock', 0, 0, 0, 0, '')"
+        )
+        self.other = self.start('host2', self.settings)
+        self.settle(self.host, self.other)
+
+    def refresh(self) -> None:
+        for _ in range(2):
+            for one in (self.host, self.other):
+                one.beat()
+                one.refresh()
+
+    def test_peers_take_nothing_from_them(self) -> None:
+        self.refresh()
+        self.assertEqual({'stock'}, set(self.owners().values()))
+        self.assertEqual({}, dict(self.host.feed.owned()))
+
+    def test_peers_still_claim_what_is_unowned(self) -> None:
+        self.ironic.put(world.node(5))
+        self.refresh()
+        self.assertIn(self.owners()[5], ('host1', 'host2'))
+
+    def test_records_refuse_it_regardless_of_what_a_peer_decides(self) -> None:
+        """As an older release of a peer would."""
+        claim = Claim(
+            world.node(1),
+            reasons.Reason.ASSIGNED,
+            seen_host='stock',
+            seen_epoch=0,
+        )
+        outcome = self.records.apply('host1', self.host.fence.epoch(), [claim])
+        self.assertEqual((claim,), outcome.refused)
+        self.assertEqual((), outcome.fenced)
+
+    def test_operator_decides_that_one_is_gone(self) -> None:
+        self.records.set_service('stock', actor='op', forced_down=True)
+        self.refresh()
+        self.assertEqual({'host1', 'host2'}, set(self.owners().values()))
+
+    def test_up_again_it_is_undecided_again(self) -> None:
+        for forced_down in (True, False):
+            self.records.set_service(
+                'stock', actor='op', forced_down=forced_down
+            )
+        self.refresh()
+        self.assertEqual({'stock'}, set(self.owners().values()))
+
+    def test_after_its_registration_it_is_a_service_like_all(self) -> None:
+        stock = self.start('stock', self.settings)
+        self.settle(self.host, self.other, stock)
+        stock.member.leave()
+        self.settle(self.host, self.other)
+        self.refresh()
+        self.assertEqual({'host1', 'host2'}, set(self.owners().values()))
+
+
+class TestNamedAdoptedServices(TestAdoptedServices):
+    """The same where the list of peers names the adopted service."""
+
+    settings = NAMED
