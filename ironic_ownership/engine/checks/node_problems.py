@@ -247,7 +247,7 @@ def _left(
         hint = (
             f'No service takes them. Start {host} with ironic-ownership; if '
             'it is gone for good, run "ironic-ownership service set '
-            f'{host} --down"'
+            f'{host} --down", and move the nodes: {_MOVE} HOST'
         )
     return _nodes(
         f'{code}_with_instance' if deployed else code,

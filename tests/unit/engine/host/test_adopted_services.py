@@ -58,11 +58,6 @@ class TestAdoptedServices(service.ServiceCase):
         self.assertEqual((claim,), outcome.refused)
         self.assertEqual((), outcome.fenced)
 
-    def test_operator_decides_that_one_is_gone(self) -> None:
-        self.records.set_service('stock', actor='op', forced_down=True)
-        self.refresh()
-        self.assertEqual({'host1', 'host2'}, set(self.owners().values()))
-
     def test_up_again_it_is_undecided_again(self) -> None:
         for forced_down in (True, False):
             self.records.set_service(
@@ -84,3 +79,13 @@ class TestNamedAdoptedServices(TestAdoptedServices):
     """The same where the list of peers names the adopted service."""
 
     settings = NAMED
+
+    def test_peers_do_not_even_try(self) -> None:
+        self.refresh()
+        summary = self.host.refresh()
+        self.assertEqual((0, 0), (summary.refused, summary.deferred))
+
+    def test_operator_decides_that_one_is_gone(self) -> None:
+        self.records.set_service('stock', actor='op', forced_down=True)
+        self.refresh()
+        self.assertEqual({'host1', 'host2'}, set(self.owners().values()))
