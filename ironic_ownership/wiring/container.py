@@ -106,20 +106,30 @@ class Container:
         schema = self.conf.nova.cell_schema
         return cell.Cell(schema) if schema else companion.Companion()
 
-    def ready_cell(self) -> Cell:
-        """Return the Nova cell, with the schema of the records in place.
+    @functools.cached_property
+    def cell(self) -> Cell | None:
+        """The Nova cell, without a check of the schema of the records.
 
-        :raises ConfigurationError: if none is configured.
+        ``None`` if none is configured.
         """
         from ironic_ownership.db.cell import companion, port
 
         found = self._companion
         if not isinstance(found, companion.Cell):
+            return None
+        return port.SqlCell(self._database, found)
+
+    def ready_cell(self) -> Cell:
+        """Return the Nova cell, with the schema of the records in place.
+
+        :raises ConfigurationError: if none is configured.
+        """
+        if self.cell is None:
             raise exceptions.ConfigurationError(
                 ['[nova] cell_schema: no Nova cell is configured']
             )
         self.ready_records()
-        return port.SqlCell(self._database, found)
+        return self.cell
 
     @functools.cached_property
     def records(self) -> Records:

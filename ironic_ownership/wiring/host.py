@@ -138,6 +138,7 @@ def _context(wired: Container) -> ServiceContext:
             wired.backend,
             interpret,
             wired.placement_of(),
+            wired.cell,
         ),
         Fence(settings.member_ttl, settings.fence_margin),
         Conditions(),

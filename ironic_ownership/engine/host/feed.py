@@ -102,6 +102,7 @@ class Feed:
         self._has_changed = False
         self._stint = self._marks = 0
         self._retained: tuple[int, Collection[str]] = 0, ()
+        self._withheld: frozenset[str] = frozenset()
         self._term: int | None = None
         self._is_complete = False
         self._owned: tuple[int, Mapping[str, NodeView]] = 0, {}
@@ -222,6 +223,19 @@ class Feed:
             self._is_complete = True
         self._fence.changes.notify()
 
+    def withhold(self, uuids: Collection[str]) -> None:
+        """Leave out own nodes that the service may not serve.
+
+        :param uuids: all of them; the next refresh adds others again.
+        """
+        with self._lock:
+            self._withheld = frozenset(uuids)
+            for uuid in self._withheld:
+                self._lose(uuid)
+            changed = self._advance()
+        if changed:
+            self._fence.changes.notify()
+
     def retain(self, mark: Mark, own: Collection[str]) -> bool:
         """Drop nodes whose records are no longer own ones.
 
@@ -236,7 +250,8 @@ class Feed:
             self._retained = mark.order, own
             self._keep_only(own, mark)
             changed = self._advance()
-            missing = any(uuid not in self._entries for uuid in own)
+            known = self._entries.keys() | self._withheld
+            missing = any(uuid not in known for uuid in own)
         if changed:
             self._fence.changes.notify()
         return missing
@@ -307,6 +322,8 @@ class Feed:
                 self._lose(uuid)
 
     def _put(self, node: model.Node, epoch: int) -> None:
+        if node.uuid in self._withheld:
+            return
         view, entry = NodeView(node, epoch), self._entries.get(node.uuid)
         if entry is not None and entry.view == view:
             return

@@ -15,6 +15,7 @@ from ironic_ownership.engine.deletion.missing_nodes import (
     MissingNodes,
 )
 from ironic_ownership.engine.host import reconcile_plan, snapshot
+from ironic_ownership.engine.host.cell_drift import CellDrift
 from ironic_ownership.engine.host.feed import Mark
 from ironic_ownership.engine.host.lost_commits import LostCommits
 from ironic_ownership.engine.host.operator_log import OperatorLog
@@ -77,6 +78,7 @@ class Refresher:
         )
         self._status = StatusReport(self.context)
         self._lost_commits = LostCommits()
+        self._cell_drift = CellDrift(self.context)
         self._monitor = PolicyMonitor(self._status)
 
     def reconfigure(self, tuning: Tuning) -> None:
@@ -145,6 +147,8 @@ class Refresher:
             self._status.lost_commits = self.operator_log.lost_commits(lost)
         _check_epoch(self._host, epoch, seen.services.get(self._host))
         self._status.store(seen.view)
+        self._cell_drift.correct(epoch)
+        self._feed.withhold([one.uuid for one in self._cell_drift.left])
         self._feed.listed(mark, own, seen.nodes)
         missing = own.difference(node.uuid for node in seen.nodes)
         found = self.missing_nodes.examine(missing, len(own))
