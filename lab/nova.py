@@ -127,13 +127,18 @@ class Nova:
 
     :param directory: created if missing; must be empty.
     :param ironic: the Ironic whose nodes it has; started before.
+    :param timing: intervals; an empty mapping has Nova's own.
     :ivar database: MariaDB, with the databases of ``nova_schema``.
     """
 
     def __init__(
-        self, directory: pathlib.Path, ironic: ironic_api.IronicAPI
+        self,
+        directory: pathlib.Path,
+        ironic: ironic_api.IronicAPI,
+        timing: Sections = nova_config.FAST,
     ) -> None:
         self.directory = directory.absolute()
+        self._timing = timing
         self.ironic = ironic
         self.database = _Database(self._home('mariadb'))
         self.bus = rabbitmq.RabbitMQ(self._home('rabbitmq'))
@@ -159,9 +164,7 @@ class Nova:
         )
         self.neighbours.start()
         nova_schema.map_cells(self.database, self.bus.url)
-        nova_config.write(
-            self._config, nova_config.common(self), nova_config.FAST
-        )
+        nova_config.write(self._config, nova_config.common(self), self._timing)
         self.start_service('nova-conductor')
 
     def _start_database(self, venv: pathlib.Path) -> None:
@@ -171,13 +174,16 @@ class Nova:
     def start_api(self) -> nova_api.NovaAPI:
         """Start the scheduler and the API; return the API.
 
-        A nova-compute has to run before: the API reads their versions.
+        A nova-compute has to run before: the API reads their versions. Does
+        nothing if they run.
         """
+        if 'nova-scheduler' in self._services:
+            return self.api
         self.start_service('nova-scheduler')
         self.api.configure(
             nova_environment.stock(),
             nova_config.common(self),
-            nova_config.FAST,
+            self._timing,
         )
         self.api.start()
         return self.api
@@ -201,17 +207,24 @@ class Nova:
         """End nova-conductor or nova-scheduler."""
         self._services.pop(name).stop(timeout=10)
 
+    def service_pid(self, name: str) -> int:
+        """Return the process id of nova-conductor or nova-scheduler."""
+        return self._services[name].pid
+
     def compute(
         self,
         host: str,
         driver: Driver = 'stock',
         config: Sections | None = None,
+        program: pathlib.Path | None = None,
     ) -> Compute:
         """Return a nova-compute, which is not started.
 
         :param host: two of one host each have files of their own.
         :param driver: Nova's own for Ironic, or the one of this checkout.
         :param config: more options, by section.
+        :param program: a module that Nova's Python runs instead of the
+            program ``nova-compute``, with the same arguments.
         """
         if driver == 'ours':
             nova_environment.with_driver()
@@ -232,8 +245,13 @@ class Nova:
         made = Compute(
             host,
             [
-                *(*self._program('nova-compute'), '--config-file'),
-                *(str(self._config), '--config-file', str(path)),
+                *(
+                    [*self._program('python'), str(program)]
+                    if program
+                    else self._program('nova-compute')
+                ),
+                *('--config-file', str(self._config)),
+                *('--config-file', str(path)),
             ],
             home,
         )

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from lab import nova_config, process, service
+from lab import nova_config, nova_neighbours, process, service
 
 MICROVERSION = '2.93'
 _HEADERS = {
@@ -23,6 +23,7 @@ _HEADERS = {
     'Content-Type': 'application/json',
     'OpenStack-API-Version': f'compute {MICROVERSION}',
 }
+_FLAVOR = 'lab'
 _KEYSTONE = ' authtoken keystonecontext '
 _GUNICORN = """\
 bind = '127.0.0.1:{port}'
@@ -105,3 +106,83 @@ class NovaAPI(service.Service):
                 f'Nova refused {method} {path}: {status} {body}'
             )
         return body
+
+    def boot(self, name: str) -> str:
+        """Request a server on any free node; return its UUID at once."""
+        if self.send('GET', f'/flavors/{_FLAVOR}')[0] == 404:
+            self._create_flavor()
+        body = {
+            'name': name,
+            'flavorRef': _FLAVOR,
+            'imageRef': nova_neighbours.IMAGE,
+            'networks': 'none',
+        }
+        made = self.request('POST', '/servers', {'server': body})
+        return str(made['server']['id'])
+
+    def server(self, uuid: str) -> dict[str, Any]:
+        """Return a server; empty if there is none."""
+        status, body = self.send('GET', f'/servers/{uuid}')
+        return dict(body['server']) if status == 200 else {}
+
+    def wait_for_server(
+        self, uuid: str, state: str, *, timeout: float = 180
+    ) -> dict[str, Any]:
+        """Wait until a server has a state and no task; return it.
+
+        :param state: ``ACTIVE`` for example; empty until it is gone.
+        :raises LabError: if the time is up, or it is in error.
+        """
+        found: dict[str, Any] = {}
+
+        def arrived() -> bool:
+            found.clear()
+            found.update(self.server(uuid))
+            now = found.get('status', '')
+            if now == 'ERROR' and state != 'ERROR':
+                raise process.LabError(f'server in error: {found}')
+            return now == state and not found.get('OS-EXT-STS:task_state')
+
+        process.wait_for(
+            arrived, f'state {state or "gone"} of {uuid}', timeout=timeout
+        )
+        return found
+
+    def reboot(self, uuid: str) -> None:
+        """Request a hard reboot; it is done by the server's service."""
+        self.request(
+            'POST', f'/servers/{uuid}/action', {'reboot': {'type': 'HARD'}}
+        )
+
+    def delete(self, uuid: str) -> None:
+        """Delete a server and wait until it is gone."""
+        self.request('DELETE', f'/servers/{uuid}')
+        self.wait_for_server(uuid, '')
+
+    def _create_flavor(self) -> None:
+        self.request(
+            'POST',
+            '/flavors',
+            {
+                'flavor': {
+                    'id': _FLAVOR,
+                    'name': _FLAVOR,
+                    'vcpus': 1,
+                    'ram': 1,
+                    'disk': 1,
+                }
+            },
+        )
+        # A node is one unit of its resource class, and nothing else.
+        self.request(
+            'POST',
+            f'/flavors/{_FLAVOR}/os-extra_specs',
+            {
+                'extra_specs': {
+                    'resources:CUSTOM_BAREMETAL': '1',
+                    'resources:VCPU': '0',
+                    'resources:MEMORY_MB': '0',
+                    'resources:DISK_GB': '0',
+                }
+            },
+        )

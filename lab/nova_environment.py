@@ -17,6 +17,7 @@ import subprocess
 from lab import process, venvs
 
 REQUIREMENTS = ('nova==34.0.0', 'PyMySQL>=1.1.0', 'gunicorn>=22')
+_BUILDERS = ('pbr>=6.0.0', 'setuptools>=77', 'wheel')
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[1]
 _DRIVER = _CHECKOUT / 'nova_driver'
 _TIMEOUT = 900
@@ -40,8 +41,12 @@ def with_driver() -> pathlib.Path:
         wanted = _fingerprint()
         if not mark.exists() or mark.read_text() != wanted:
             mark.unlink(missing_ok=True)
-            _install(venv, '--editable', str(_CHECKOUT))
-            _install(venv, '--force-reinstall', '--no-deps', str(_DRIVER))
+            _install(venv, *_BUILDERS)
+            here = '--no-build-isolation'
+            _install(venv, here, '--editable', str(_CHECKOUT))
+            _install(
+                *(venv, here, '--force-reinstall', '--no-deps', str(_DRIVER))
+            )
             mark.write_text(wanted)
     return venv
 

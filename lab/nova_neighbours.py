@@ -39,7 +39,7 @@ _ANSWERS: dict[str, Any] = {
     f'/v2/images/{IMAGE}': _IMAGE,
     '/v2/schemas/image': {
         'name': 'image',
-        'properties': {},
+        'properties': {name: {} for name in _IMAGE},
         'additionalProperties': True,
     },
 }

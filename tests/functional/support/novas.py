@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import atexit
 import functools
+import itertools
+import pathlib
+import subprocess
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import testtools
 from testtools import content
 
-from lab import ironic, nova
+from ironic_ownership.db import connection, schema
+from ironic_ownership.db.records import SqlRecords
+from lab import ironic, nova, nova_api, nova_schema, process
 from lab.enrolment import Enrolment
-from tests.functional.support import databases
+from tests.functional.support import command_line, databases, hosts
+
+_numbers = itertools.count(1)
 
 GOLDEN = {
     '00000000-0000-0000-0000-000000000001': 'host2',
@@ -51,6 +59,9 @@ class NovaTestCase(testtools.TestCase):
 
     cloud: nova.Nova
     enrolment: Enrolment
+    api: nova_api.NovaAPI
+    records: SqlRecords
+    own_config: pathlib.Path
 
     def setUp(self) -> None:
         super().setUp()
@@ -87,6 +98,101 @@ class NovaTestCase(testtools.TestCase):
                     'WHERE uuid = ?',
                     (new, f'node-{new}', (shards or {}).get(new), old),
                 )
+
+    def boot(self) -> tuple[str, str]:
+        """Boot a server through the API; return it and its node."""
+        self.cloud.map_hosts()
+        self.api = self.cloud.start_api()
+        uuid = self.api.boot('server')
+        self.api.wait_for_server(uuid, 'ACTIVE')
+        [row] = [row for row in self.instances() if row['uuid'] == uuid]
+        node = self.ironic_node(row['node'])
+        self.assertEqual(
+            (uuid, 'active'), (node['instance_uuid'], node['provision_state'])
+        )
+        return uuid, row['node']
+
+    def delete_server(self, uuid: str, node: str) -> None:
+        """Delete a server through the API; nothing of it remains."""
+        self.api.delete(uuid)
+        process.wait_for(lambda: self._is_free(node), f'end of {uuid}')
+        found = self.cloud.placement.request('GET', f'/allocations/{uuid}')
+        self.assertEqual({}, found['allocations'])
+        self.assertEqual([], self.cloud.neighbours.unknown)
+
+    def _is_free(self, uuid: str) -> bool:
+        node = self.ironic_node(uuid)
+        return (
+            node['provision_state'] == 'available'
+            and node['instance_uuid'] is None
+        )
+
+    def instances(self) -> list[dict[str, Any]]:
+        """Return the instances of the cell that are not deleted."""
+        return self.cloud.rows(
+            'uuid, node, host', 'instances WHERE deleted = 0'
+        )
+
+    def ironic_node(self, uuid: str) -> dict[str, Any]:
+        """Return a node of Ironic."""
+        return self.cloud.ironic.request('GET', f'/nodes/{uuid}')
+
+    def config_of_records(self, **sections: object) -> nova.Sections:
+        """Return nova.conf's section for the driver, with fresh records.
+
+        :param sections: more options of ironic-ownership, by section.
+        """
+        url = self.cloud.database.create_database(f'own{next(_numbers)}')
+        database = connection.open_database(url)
+        self.addCleanup(database.close)
+        schema.upgrade(database)
+        self.records = SqlRecords(database)
+        directory = databases.temporary_directory('nova-records')
+        self.own_config = directory / 'ironic-ownership.conf'
+        self.own_config.write_text(
+            hosts.text_of(
+                hosts.FAST,
+                {
+                    'database': {'connection': url},
+                    'nova': {'cell_schema': nova_schema.CELL1},
+                },
+                sections,
+            )
+        )
+        # What nova-compute has in nova.conf, and an operator in the file.
+        operator = directory / 'operator.conf'
+        operator.write_text(
+            self.own_config.read_text()
+            + hosts.text_of(
+                {
+                    'ironic': {
+                        'auth_type': 'none',
+                        'endpoint_override': self.cloud.ironic.endpoint,
+                    },
+                    'placement': self.cloud.placement.options(),
+                }
+            )
+        )
+        self._operator = operator
+        return {'ironic_ownership': {'config_file': self.own_config}}
+
+    def run_cli(self, *words: str) -> tuple[int, str]:
+        """Run the operator's program; return its exit status and output."""
+        done = subprocess.run(
+            [command_line.PROGRAM, '--config-file', self._operator, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=command_line.TIMEOUT,
+        )
+        return done.returncode, done.stdout
+
+    def succeed(self, *words: str) -> str:
+        """Run the operator's program, which has to succeed."""
+        status, text = self.run_cli(*words)
+        self.assertEqual(0, status, text)
+        return text
 
     def _end_computes(self) -> None:
         for compute in self.computes:
