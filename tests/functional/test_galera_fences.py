@@ -11,7 +11,7 @@ from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Change, Claim
 from ironic_ownership.db import connection, records, schema
 from lab import committed_order
-from tests.functional.support import databases
+from tests.functional.support import databases, survived
 
 ROUNDS, SECONDS, BROKEN = 60, 20, 150
 SETTINGS = model.MemberSettings()
@@ -78,13 +78,24 @@ class TestFencesOnGalera(unittest.TestCase):
             databases.GALERA.server, f'{self.name}_{name}', seed=12
         )
 
+    def note(self, result: galera.Result, *, broken: bool = False) -> None:
+        survived.note(
+            'transactions through several Galera nodes at once',
+            faults=result.rounds,
+            events=result.report.transactions,
+            violations=len(result.report.violations),
+            broken=broken,
+        )
+
     def test_random_transactions_find_a_broken_fence(self) -> None:
         with galera.without_revisions():
             result = self.explorer('broken').run(rounds=BROKEN, seconds=60)
+        self.note(result, broken=True)
         self.assertLess(0, len(result.report.violations))
 
     def test_random_transactions_break_no_law(self) -> None:
         result = self.explorer('random').run(seconds=SECONDS)
+        self.note(result)
         self.assertEqual([], result.report.violations)
         failed = [o for _, o in result.outcomes if o.startswith('failed')]
         self.assertEqual([], failed)

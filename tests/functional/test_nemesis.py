@@ -10,7 +10,7 @@ from typing import Any
 
 import testtools
 
-from tests.functional.support import databases
+from tests.functional.support import databases, survived
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 _SHORT = (
@@ -65,6 +65,21 @@ class TestNemesis(testtools.TestCase):
         code, output = run.end()
         self.assertEqual(0, code, output)
         report = run.report()
+        settings = report['settings']
+        survived.note(
+            f'nemesis: {settings["records"]}, {settings["members"]}',
+            faults=sum(report['faults'].values()),
+            events=report['events'],
+            violations=len(report['violations']),
+            unserved=report['longest']['free_node_unserved'],
+        )
+        survived.note(
+            'nemesis: a guard that allows everything',
+            faults=1,
+            events=0,
+            violations=report['proof'],
+            broken=True,
+        )
         self.assertEqual([], report['violations'])
         self.assertGreater(sum(report['faults'].values()), 3)
         self.assertGreater(report['permissions_checked'], 10)

@@ -52,9 +52,11 @@ class _Clusters(incident.IncidentTestCase):
         uuids, _ = self.enrol()
         self.wait_for_ring(uuids, BOTH)
         with self.nothing_moves():
-            for fault in self.faults():
+            faults = self.faults()
+            for fault in faults:
                 with fault():
                     self.assert_all_is_well()
+            self.faults_survived = len(faults) + 1
             with self.majority_frozen():
                 self.wait_for_failures()
             self.assert_all_is_well()

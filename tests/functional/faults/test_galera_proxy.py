@@ -50,6 +50,7 @@ class TestHostsBehindHAProxy(_BehindHAProxy, incident.IncidentTestCase):
 
     kind = databases.HAPROXY
     patience = incident.LONG
+    faults_survived = 5
 
     def open_store(self, url: str) -> stores.Store:
         return stores.RecordsStore(url)

@@ -24,7 +24,7 @@ from ironic_ownership.policies import ring
 from lab import proxy
 from tests.functional.faults.support import stores, writers
 from tests.functional.faults.support.observer import Witness
-from tests.functional.support import databases, hosts, laws
+from tests.functional.support import databases, hosts, laws, survived
 
 LONG = 30.0
 """Seconds to live: no member expires in this test."""
@@ -174,6 +174,9 @@ class IncidentTestCase(hosts.HostsTestCase):
         databases.POSTGRESQL
     )
     patience = 0.0
+    faults_survived = 1
+    """Number of faults in one test."""
+
     deployment: Deployment
 
     def open_store(self, url: str) -> stores.Store:
@@ -206,8 +209,33 @@ class IncidentTestCase(hosts.HostsTestCase):
         """Prove the laws by the history and by what was seen besides."""
         assert isinstance(deployment, Deployment)
         deployment.witness.stop()
-        self.assertEqual(
-            [], laws.violations(deployment.records, deployment.evidence())
+        self.assert_no_violation(
+            deployment,
+            laws.violations(deployment.records, deployment.evidence()),
+        )
+
+    def assert_no_violation(
+        self, deployment: hosts.Deployment, found: Collection[str]
+    ) -> None:
+        """Note what was survived, and fail if a law was broken."""
+        self.note(deployment, found)
+        self.assertEqual([], list(found))
+
+    def note(
+        self,
+        deployment: hosts.Deployment,
+        found: Collection[str],
+        *,
+        broken: bool = False,
+    ) -> None:
+        """Add a line to the table of the run."""
+        *_, name, test = self.id().split('.')
+        survived.note(
+            f'{name}: {test.removeprefix("test_").replace("_", " ")}',
+            faults=self.faults_survived,
+            events=len(deployment.events()),
+            violations=len(found),
+            broken=broken,
         )
 
     def proxy_to(self, port: int) -> proxy.Proxy:
