@@ -61,11 +61,11 @@ def _measured(
         thread.may_poll.set()
     time.sleep(membership.TIMING.heartbeat_interval * 2)
     pids = [server.pid for server in store.servers]
-    before = [_cpu_seconds(pid) for pid in [*pids, os.getpid()]]
+    before = [cpu_seconds(pid) for pid in [*pids, os.getpid()]]
     started = time.monotonic()
     time.sleep(SECONDS)
     seconds = time.monotonic() - started
-    after = [_cpu_seconds(pid) for pid in [*pids, os.getpid()]]
+    after = [cpu_seconds(pid) for pid in [*pids, os.getpid()]]
     stopping.set()
     for thread in threads:
         thread.join()
@@ -80,7 +80,8 @@ def _measured(
     return max(servers), sum(servers), own / members
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int | None) -> float:
+    """Return the processor time that a process has used, in seconds."""
     fields = pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2]
     user, system = fields.split()[11:13]
     return (int(user) + int(system)) / _TICKS

@@ -1,0 +1,158 @@
+"""Processor time that services cost each of three Galera nodes.
+
+The operations of services at rest are executed one after the other, through
+all nodes in turn, and the processor time of each server is read before and
+after. It hardly depends on what else this machine does. The sizes that this
+machine cannot hold follow by multiplication; the page about the architecture
+shows the arithmetic.
+
+    python -m benchmarks.records_servers [--services 100,300,1000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import pathlib
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+
+import sqlalchemy as sa
+
+from benchmarks.membership_servers import cpu_seconds
+from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.db import (
+    connection,
+    heartbeats,
+    records,
+    schema,
+    tables,
+)
+from lab import galera
+
+NODES_OF_A_SERVICE = 100
+_SETTINGS = model.MemberSettings(
+    (model.PolicySettings.of('shard_key', {'shard_key': 'shard-0001'}),)
+)
+_SCOPE = model.Scope(shard='shard-0001')
+_TTL = 1e6
+_CHUNK = 500
+
+Operation = Callable[[connection.Database], object]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print a table: milliseconds of processor time of one operation."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--services', default='100,300,1000')
+    parser.add_argument('--times', type=int, default=300)
+    args = parser.parse_args(argv)
+    print('services  operation            busiest server  all servers')
+    with tempfile.TemporaryDirectory(prefix='benchmark-') as path:
+        cluster = galera.Galera(pathlib.Path(path))
+        try:
+            cluster.start()
+            for services in map(int, args.services.split(',')):
+                urls = cluster.create_database(f'services{services}')
+                opened = [connection.open_database(url) for url in urls]
+                _fill(opened[0], services)
+                for node in cluster.nodes:
+                    node.applied()
+                for name, operation in _operations().items():
+                    busiest, every = _cost(
+                        cluster, opened, operation, args.times
+                    )
+                    print(
+                        f'{services:8}  {name:20} {busiest:14.2f}  '
+                        f'{every:11.2f}',
+                        flush=True,
+                    )
+                for database in opened:
+                    database.close()
+        finally:
+            cluster.stop()
+    return 0
+
+
+def _operations() -> dict[str, Operation]:
+    row = heartbeats.MemberRow('service-0000', 'one', _TTL)
+    numbers = itertools.count()
+
+    def write(database: connection.Database) -> None:
+        """Write one node of a service, as a refresh with a change."""
+        port = records.SqlRecords(database)
+        node = model.Node(f'00000000-0000-0000-0001-{next(numbers):012d}')
+        port.apply(
+            'service-0000',
+            port.service('service-0000').epoch,  # type: ignore[union-attr]
+            [Claim(node, reasons.Reason.EXCLUSIVE)],
+        )
+
+    return {
+        'heartbeat': row.beat,
+        'own row': lambda db: records.SqlRecords(db).service('service-0000'),
+        'members': heartbeats.alive,
+        'services': lambda db: records.SqlRecords(db).services(),
+        'own nodes': lambda db: records.SqlRecords(db).compute_nodes_near(
+            'service-0000', _SCOPE
+        ),
+        'claim of one node': write,
+    }
+
+
+def _cost(
+    cluster: galera.Galera,
+    opened: Sequence[connection.Database],
+    operation: Operation,
+    times: int,
+) -> tuple[float, float]:
+    turns = itertools.cycle(opened)
+    for _ in opened:  # connect, and fill caches
+        operation(next(turns))
+    pids = [node.pid for node in cluster.nodes]
+    before = [cpu_seconds(pid) for pid in pids]
+    for _ in range(times):
+        operation(next(turns))
+    for node in cluster.nodes:
+        node.applied()
+    spent = [
+        (cpu_seconds(pid) - early) * 1000 / times
+        for pid, early in zip(pids, before, strict=True)
+    ]
+    return max(spent), sum(spent)
+
+
+def _fill(database: connection.Database, services: int) -> None:
+    """Write services, members, and the nodes of the first service."""
+    schema.upgrade(database)
+    port = records.SqlRecords(database)
+    epoch = port.register('service-0000', _SETTINGS)
+    heartbeats.MemberRow('service-0000', 'one', _TTL).join(database, _SETTINGS)
+    nodes = [
+        model.Node(f'00000000-0000-0000-0000-{n:012d}', shard='shard-0001')
+        for n in range(NODES_OF_A_SERVICE)
+    ]
+    port.apply(
+        'service-0000',
+        epoch,
+        [Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes],
+    )
+    for table in (tables.services, tables.members):
+
+        def copy(conn: sa.Connection, table: sa.Table = table) -> None:
+            first = conn.execute(sa.select(table)).one()._mapping
+            conn.execute(
+                sa.insert(table),
+                [
+                    {**first, 'host': f'service-{n:04}'}
+                    for n in range(1, services)
+                ],
+            )
+
+        database.write(copy)
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
