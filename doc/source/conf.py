@@ -33,3 +33,15 @@ autodoc_member_order = 'bysource'
 autodoc_typehints = 'description'
 autodoc_typehints_format = 'short'
 autoprogram_cliff_application = 'ironic-ownership'
+
+# One manual page for each program.
+man_pages = [
+    (f'cli/{name}', name, description, 'ironic-ownership developers', section)
+    for name, description, section in (
+        ('ironic-ownership', 'inspect and change the owners of nodes', 1),
+        ('ironic-ownership-host', 'own nodes of Ironic', 8),
+        ('ironic-ownership-api', 'serve the HTTP interface', 8),
+        ('ironic-ownership-dbsync', 'upgrade and purge the database', 8),
+        ('ironic-ownership-status', 'check before an upgrade', 8),
+    )
+]

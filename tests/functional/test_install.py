@@ -73,6 +73,21 @@ class InstallTest(testtools.TestCase):
             any('/migrations/versions/' in name for name in tracked.split())
         )
 
+    def test_wheel_has_what_operators_copy(self) -> None:
+        shared = {
+            name.partition('/share/ironic-ownership/')[2]
+            for name in self._files(self.wheel)
+        }
+        expected = {
+            'ironic-ownership.conf.sample',
+            'logrotate/ironic-ownership',
+            'policy.yaml.sample',
+            'systemd/ironic-ownership-api.service',
+            'systemd/ironic-ownership-host.service',
+            'sysusers/ironic-ownership.conf',
+        }
+        self.assertEqual(set(), expected - shared)
+
     def test_wheel_has_nothing_beside_the_package(self) -> None:
         tops = {name.split('/')[0] for name in self._files(self.wheel)}
         self.assertEqual(
