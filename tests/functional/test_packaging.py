@@ -67,9 +67,7 @@ class TestPackaging(unittest.TestCase):
         log.write_text('a line\n')
         text = (_ETC / 'logrotate' / 'ironic-ownership').read_text()
         config = pathlib.Path(root, 'rotation.conf')
-        config.write_text(
-            text.replace('/var/log/ironic-ownership', str(root))
-        )
+        config.write_text(text.replace('/var/log/ironic-ownership', str(root)))
         config.chmod(0o600)
         root.chmod(0o700)
         _run('logrotate', '--force', '--state', root / 'state', config)
