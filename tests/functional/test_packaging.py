@@ -1,4 +1,4 @@
-"""What operators copy from the package: units, user, rotation of logs."""
+"""Files that operators copy from the package: units, user, log rotation."""
 
 from __future__ import annotations
 
