@@ -80,13 +80,15 @@ def backend_class(name: str) -> type[backend.MembershipBackend]:
     return cast('type[backend.MembershipBackend]', found)
 
 
-def failed(group: str, name: str, exc: Exception) -> exceptions.PluginError:
+def failed(
+    group: str, name: str, exc: BaseException
+) -> exceptions.PluginError:
     """Return the error of a plugin that raised when it was built."""
     return exceptions.PluginError(
         group,
         name,
         _find(group, name).distribution,
-        f'fails on its options: {type(exc).__name__}: {exc}',
+        f'fails on its options: {exceptions.described(exc)}',
         hint='Repair or uninstall that package',
     )
 
@@ -99,6 +101,12 @@ def origin(target: Class) -> str:
             names = ' or '.join(repr(plugin.name) for plugin in found)
             return f'{kind} {names} from {found[0].distribution}'
     return ''
+
+
+def named(group: str, name: str) -> str:
+    """Return a name and its package, without loading any other plugin."""
+    kind = {POLICIES: 'policy', BACKENDS: 'backend'}[group]
+    return f'{kind} {name!r} from {_find(group, name).distribution}'
 
 
 def _load(group: str, names: Iterable[str]) -> dict[str, Class]:
@@ -130,8 +138,10 @@ def _find(group: str, name: str) -> Plugin:
         )
     try:
         target = entries[0].load()
-    except (Exception, SystemExit) as exc:  # noqa: BLE001 - third-party code
-        cause = f'cannot be loaded: {type(exc).__name__}: {exc}'
+    except BaseException as exc:
+        if exceptions.is_interrupt(exc):
+            raise
+        cause = f'cannot be loaded: {exceptions.described(exc)}'
         return failed(cause, 'Repair or uninstall that package')
     fault = _VALIDATORS[group](target)
     if fault:

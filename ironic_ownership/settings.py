@@ -200,7 +200,9 @@ def _policies(
                 )
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))
-        except Exception as exc:  # noqa: BLE001 - third-party code
+        except BaseException as exc:
+            if exceptions.is_interrupt(exc):
+                raise
             faults.append(str(plugins.failed(plugins.POLICIES, name, exc)))
     assigners = [
         name

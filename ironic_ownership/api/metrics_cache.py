@@ -139,6 +139,8 @@ def families_of(
         alive = seen.view.hosts if seen.view else None
         found.append(metrics.services(seen.services, alive))
         found.append(metrics.disabled(seen.services))
+    if seen.reports is not None:
+        found.extend(metrics.loops(list(seen.reports.values())))
     if seen.view is not None:
         found.append(metrics.members(seen.view))
     if seen.reservations is not None:

@@ -15,7 +15,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import wiring
-from ironic_ownership.cmd import log_levels, sighup
+from ironic_ownership.cmd import foreign_threads, log_levels, sighup
 from ironic_ownership.conf import log_format, new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.process import Host
@@ -33,6 +33,13 @@ def run(files: Sequence[str], prog: str) -> int:
     :param prog: name of the program, for its configuration and errors.
     :returns: 0 after a clean stop, 1 if it can't start or go on.
     """
+    before = set(threading.enumerate())
+    code = _run(files, prog)
+    foreign_threads.abandon(before, code)
+    return code
+
+
+def _run(files: Sequence[str], prog: str) -> int:
     # Before the first thread, so that all of them leave signals to us.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
@@ -48,8 +55,15 @@ def run(files: Sequence[str], prog: str) -> int:
         finally:
             wired.close()
     except (exceptions.OwnershipError, cfg.Error) as exc:
-        text = ' '.join(str(exc).split())
-        sys.stderr.write(f'{prog}: error: {text}\n')
+        sys.stderr.write(f'{prog}: error: {exceptions.text_of(exc)}\n')
+        return 1
+    # Signals are blocked: such an exit is a plugin's, with its own code.
+    except (SystemExit, KeyboardInterrupt) as exc:
+        LOG.exception('the process ends: a plugin asked for it')
+        sys.stderr.write(
+            f'{prog}: error: a plugin ended the process: '
+            f'{exceptions.described(exc)}\n'
+        )
         return 1
     return 0
 
@@ -71,14 +85,14 @@ def _serve(host: Host, reload: Callable[[], None]) -> None:
     Signals are waited for, not handled: a handler could interrupt the very
     code whose lock it needs.
 
-    :raises Exception: the error that ended the host.
+    :raises BaseException: the error that ended the host.
     """
-    failures: list[Exception] = []
+    failures: list[BaseException] = []
 
     def run() -> None:
         try:
             host.run()
-        except Exception as exc:  # noqa: BLE001 - raised again below
+        except BaseException as exc:  # noqa: BLE001 - raised again below
             failures.append(exc)
 
     worker = threading.Thread(target=run, name='host')

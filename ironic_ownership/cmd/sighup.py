@@ -58,7 +58,13 @@ class Reloading:
             ValueError,
             OSError,
         ) as exc:
-            self._reload.refuse(' '.join(str(exc).split()))
+            self._reload.refuse(exceptions.text_of(exc))
+            return
+        # The process goes on with the old configuration, regardless of the
+        # error: nothing but a plugin can ask for an exit here.
+        except BaseException as exc:
+            LOG.exception('the configuration cannot be read')
+            self._reload.refuse(exceptions.described(exc))
             return
         log_levels.change(self._levels, levels)
         if levels != self._levels:

@@ -67,7 +67,7 @@ class ConditionReport:
     """Report of one process on its loops, as stored.
 
     :param interval: seconds after which the process reports again, even
-        without a change: that of its refreshes.
+        without a change: that of its refreshes. 0 after its stop.
     :param reported_at: in seconds since the epoch by the database's clock,
         as are the times of the conditions.
     :param age: seconds since then, when it was read.
@@ -88,7 +88,17 @@ class ConditionReport:
     @property
     def is_outdated(self) -> bool:
         """True if a report is missing: the process can't write, or hangs."""
-        return self.age > 2 * self.interval + ALLOWANCE
+        return self.has_ended or self.age > 2 * self.interval + ALLOWANCE
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the process has stopped: it reports no more."""
+        return self.interval <= 0
+
+    @property
+    def is_overdue(self) -> bool:
+        """True if another process of the host may report instead."""
+        return self.has_ended or self.age > self.interval + ALLOWANCE
 
     @property
     def failing(self) -> tuple[Condition, ...]:

@@ -39,6 +39,10 @@ class Reason(DescribedEnum):
         'contested_unowned',
         'services disagree: no service claims it',
     )
+    UNDECIDED = (
+        'undecided',
+        'the policies of a service that may own it fail: nothing changes',
+    )
     UNASSIGNED = 'unassigned', 'the assigner leaves it unowned'
     NOT_ADMITTED = 'not_admitted', 'no live, enabled service admits it'
     FILTERED_KEEPS = (

@@ -50,7 +50,7 @@ def store(
         active = conn.execute(
             sa.select(_services.incarnation).where(_services.host == host)
         ).scalar()
-        if active != incarnation and not read(before).is_outdated:
+        if active != incarnation and not read(before).is_overdue:
             return False
     values = {
         'incarnation': incarnation,

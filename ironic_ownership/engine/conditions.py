@@ -1,13 +1,21 @@
-"""Conditions: problems that are logged once when they begin and end."""
+"""Conditions: problems that are logged once when they begin and end.
+
+Those that keep a loop from its work are also its condition, which the service
+stores in the records: see ``engine.host.condition_monitor``.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
+import time
+from collections.abc import Callable, Collection
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import Condition, Loop
 
 LOG = log.getLogger(__name__)
 
@@ -18,50 +26,194 @@ _OUTAGES = (
     exceptions.PlacementUnavailableError,
 )
 
+UNEXPECTED = 'unexpected_error'
+"""Code of an error that is none of this package's."""
+
+MASS_LOSS = 'mass_loss'
+"""Code of a refresh that deletes nothing: too many nodes are missing."""
+
+_LOOPS = {
+    'start': Loop.START,
+    'heartbeat': Loop.HEARTBEAT,
+    'backend': Loop.HEARTBEAT,
+    'members': Loop.HEARTBEAT,
+    'register': Loop.HEARTBEAT,
+    'membership': Loop.HEARTBEAT,
+    'epoch': Loop.EPOCH,
+    'refresh': Loop.REFRESH,
+    MASS_LOSS: Loop.REFRESH,
+    'unowned loss': Loop.REFRESH,
+    'slow policies': Loop.REFRESH,
+    'take-over': Loop.TAKE_OVER,
+    'placement': Loop.PLACEMENT,
+    'reservations': Loop.RESERVATIONS,
+    'credential': Loop.CREDENTIAL,
+}
+"""The loop that a condition keeps from its work; others concern nodes."""
+
+
+def ended(loop: str) -> str:
+    """Return the name of the condition of a loop whose thread has ended."""
+    return f'{loop} ended'
+
+
+def hangs(loop: str) -> str:
+    """Return the name of the condition of a loop that is not finished."""
+    return f'{loop} hangs'
+
+
+@dataclasses.dataclass
+class _Standing:
+    message: str
+    code: str
+    since: float
+    cause: str | None
+
 
 class Conditions:
     """The current conditions of one process.
 
     Threading: any thread.
+
+    :ivar changed: called after a loop began to fail, or stopped to; must not
+        block.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._lock = threading.Lock()
-        self._standing: dict[str, str] = {}
-        self._causes: dict[str, str] = {}
+        self.clock = clock
+        self._standing: dict[str, _Standing] = {}
+        self._loops: dict[str, str] = dict(_LOOPS)
+        self._succeeded: dict[str, float] = {}
+        self.changed: Callable[[], None] = lambda: None
 
     def report(
-        self, condition: str, message: str, error: Exception | None = None
-    ) -> None:
+        self,
+        condition: str,
+        message: str,
+        error: BaseException | None = None,
+        *,
+        code: str | None = None,
+    ) -> bool:
         """Log a warning, unless it is already logged with this message.
 
         :param error: of the message. While any condition has the same cause,
             a server that does not answer, it is no further warning.
+        :param code: of a condition without an error of this package.
+        :returns: whether it was logged.
         """
-        cause = _outage(error)
-        with self._lock:
-            if self._standing.get(condition) == message:
-                return
-            self._standing[condition] = message
-            known = cause is not None and cause in self._causes.values()
-            self._causes.pop(condition, None)
-            if cause is not None:
-                self._causes[condition] = cause
-        LOG.log(logging.INFO if known else logging.WARNING, '%s', message)
+        code = code or getattr(error, 'code', None) or UNEXPECTED
+        return self._add(condition, message, code, error)
+
+    def unexpected(
+        self,
+        condition: str,
+        failed: str,
+        error: BaseException,
+        *,
+        code: str = UNEXPECTED,
+    ) -> None:
+        """Report a fault of a program; log it with its traceback.
+
+        :param failed: what failed, in words.
+        """
+        text = exceptions.described(error)
+        self._add(
+            condition,
+            f'{failed} with an unexpected error: {text}',
+            code,
+            error,
+            logging.ERROR,
+        )
 
     def clear(self, condition: str, message: str) -> None:
         """Log that a reported condition is over, if it was reported."""
         with self._lock:
-            self._causes.pop(condition, None)
             if self._standing.pop(condition, None) is None:
                 return
         LOG.info('%s', message)
+        self._notify(condition)
+
+    def succeeded(self, loop: Loop) -> None:
+        """Note that a loop did its work just now."""
+        with self._lock:
+            self._succeeded[loop] = self.clock()
+        self.clear(ended(loop), f'the {loop} loop works again')
+        self.clear(hangs(loop), f'the {loop} loop goes on')
 
     @property
     def standing(self) -> dict[str, str]:
         """The current conditions, with their messages."""
         with self._lock:
-            return dict(self._standing)
+            return {name: one.message for name, one in self._standing.items()}
+
+    def of_loops(
+        self, loops: Collection[Loop], dead: Collection[str] = ()
+    ) -> tuple[Condition, ...]:
+        """Return the condition of each loop, on the clock of this process.
+
+        :param loops: those that run, whether they fail or not.
+        :param dead: loops whose thread has ended.
+        """
+        with self._lock:
+            standing = dict(self._standing)
+            succeeded = dict(self._succeeded)
+        found = []
+        for loop in Loop:
+            of_loop = [
+                one
+                for name, one in standing.items()
+                if loop in (_LOOPS.get(name), _loop_of(name))
+            ]
+            if loop not in loops and not of_loop:
+                continue
+            of_loop.sort(key=lambda one: one.since)
+            found.append(
+                Condition(
+                    loop.value,
+                    succeeded.get(loop),
+                    of_loop[0].code if of_loop else None,
+                    '; '.join(one.message for one in of_loop),
+                    of_loop[0].since if of_loop else None,
+                    ended=loop.value in dead,
+                )
+            )
+        return tuple(found)
+
+    def _add(
+        self,
+        condition: str,
+        message: str,
+        code: str,
+        error: BaseException | None,
+        level: int = logging.WARNING,
+    ) -> bool:
+        cause = _outage(error)
+        with self._lock:
+            before = self._standing.get(condition)
+            if before is not None and before.message == message:
+                return False
+            self._standing.pop(condition, None)
+            if cause is not None and any(
+                one.cause == cause for one in self._standing.values()
+            ):
+                level = logging.INFO
+            self._standing[condition] = _Standing(
+                message, code, before.since if before else self.clock(), cause
+            )
+        traceback = error if level == logging.ERROR else None
+        LOG.log(level, '%s', message, exc_info=traceback)
+        self._notify(condition)
+        return True
+
+    def _notify(self, condition: str) -> None:
+        if condition in _LOOPS or _loop_of(condition) is not None:
+            self.changed()
+
+
+def _loop_of(condition: str) -> str | None:
+    loop, _, what = condition.rpartition(' ')
+    return loop if what in ('ended', 'hangs') else None
 
 
 def _outage(error: BaseException | None) -> str | None:

@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.reservations import Reservation
 from ironic_ownership.engine.checks.problem import Problem
 from ironic_ownership.engine.queries.node_status import NodeStatus
@@ -106,6 +107,42 @@ def disabled(rows: Iterable[model.Service]) -> Family:
             for row in rows
         ],
     )
+
+
+def loops(reports: Sequence[ConditionReport]) -> list[Family]:
+    """Return whether each loop works, and when it last did."""
+    found = [
+        (report, one)
+        for report in reports
+        if not report.is_outdated
+        for one in report.conditions
+    ]
+    return [
+        Family(
+            f'{PREFIX}_loop_works',
+            'Whether a loop of a service does its work: 1 or 0. Left out for '
+            'services that store no conditions.',
+            ('service', 'loop'),
+            [((r.host, one.loop), float(not one.fails)) for r, one in found],
+        ),
+        Family(
+            f'{PREFIX}_loop_success_age_seconds',
+            'Seconds since the last success of a loop, when its service '
+            'last stored it.',
+            ('service', 'loop'),
+            [
+                ((r.host, one.loop), max(0.0, r.reported_at - at))
+                for r, one in found
+                if (at := one.succeeded_at) is not None
+            ],
+        ),
+        Family(
+            f'{PREFIX}_conditions_age_seconds',
+            'Seconds since a service stored the conditions of its loops.',
+            ('service',),
+            [((r.host,), r.age) for r in reports if not r.has_ended],
+        ),
+    ]
 
 
 def members(view: model.View) -> Family:

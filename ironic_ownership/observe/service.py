@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.engine.membership.member_listing import Reading
 from ironic_ownership.engine.queries.service_status import ServiceStatus
 from ironic_ownership.observe import columns
@@ -34,6 +35,21 @@ def options(settings: model.MemberSettings) -> _Row:
     }
 
 
+def loops(report: ConditionReport | None) -> list[_Row]:
+    """Return the condition of each loop; none if there is no report."""
+    return [
+        {
+            'loop': one.loop,
+            'succeeded_at': columns.moment(one.succeeded_at),
+            'code': one.code,
+            'error': one.error or None,
+            'since': columns.moment(one.since),
+            'ended': one.ended,
+        }
+        for one in (report.conditions if report else ())
+    ]
+
+
 _Column = columns.Column[ServiceStatus]
 
 SHORT = (
@@ -44,6 +60,7 @@ SHORT = (
     _Column('epoch', lambda s: s.row.epoch),
     _Column('nodes', lambda s: s.nodes),
     _Column('instances', lambda s: s.instances),
+    _Column('conditions', lambda s: s.conditions),
 )
 
 _REST = (
@@ -74,6 +91,7 @@ DETAILS = (
     _Column('contract_version', lambda s: s.settings.contract_version),
     _Column('view_checksum', lambda s: s.row.view_checksum),
     _Column('config_error', lambda s: s.row.config_error),
+    _Column('loops', lambda s: loops(s.report)),
 )
 
 _Read = columns.Column[Reading]

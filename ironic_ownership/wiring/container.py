@@ -11,7 +11,6 @@ from oslo_config import cfg
 
 from ironic_ownership import plugins
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.cell import Cell
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.moves import Moves
@@ -20,6 +19,7 @@ from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.removals import Removals
 from ironic_ownership.contracts.reservations import Reservations
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.membership.backend_guard import GuardedBackend
 from ironic_ownership.settings import Settings, backend, read
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
             [classes[p.name](dict(p.options)) for p in advertised.policies],
             plugins.origin,
         )
-    except Exception:  # noqa: BLE001 - third-party code and options
+    except BaseException as exc:  # third-party code and options
+        if exceptions.is_interrupt(exc):
+            raise
         return None
 
 
@@ -180,16 +182,28 @@ class Container:
         return SqlReservations(self._database, self._companion)
 
     @functools.cached_property
-    def backend(self) -> MembershipBackend:
+    def backend(self) -> GuardedBackend:
         """The membership backend, not joined.
 
         :raises ConfigurationError: if it can't be used.
         """
         target, values = backend(self.conf)
-        return target(
-            values,
-            member_ttl=self.conf.membership.member_ttl,
-            call_timeout=self.conf.membership.heartbeat_interval,
+        try:
+            opened = target(
+                values,
+                member_ttl=self.conf.membership.member_ttl,
+                call_timeout=self.conf.membership.heartbeat_interval,
+            )
+        except exceptions.OwnershipError:
+            raise
+        except BaseException as exc:
+            if exceptions.is_interrupt(exc):
+                raise
+            raise plugins.failed(
+                plugins.BACKENDS, self.backend_name, exc
+            ) from exc
+        return GuardedBackend(
+            opened, plugins.named(plugins.BACKENDS, self.backend_name)
         )
 
     @functools.cached_property

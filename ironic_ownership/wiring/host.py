@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 
 from ironic_ownership.clients.placement import options
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.availability.evaluation import FlapDamper
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
@@ -17,6 +18,10 @@ from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
 from ironic_ownership.engine.host.action_guard import Guard
 from ironic_ownership.engine.host.client_pool import ClientPool
+from ironic_ownership.engine.host.condition_monitor import (
+    ConditionMonitor,
+    Watched,
+)
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.process import Host
@@ -26,7 +31,7 @@ from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.reload import Reload
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
 from ironic_ownership.engine.membership.epoch_monitor import EpochMonitor
-from ironic_ownership.engine.membership.fence import Fence
+from ironic_ownership.engine.membership.fence import Fence, monotonic
 from ironic_ownership.engine.membership.heartbeat import Heartbeat
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -43,6 +48,8 @@ from ironic_ownership.wiring.container import Container, interpret
 GUARD_CLIENTS = 8
 """Nodes that the guard checks at the same time; others wait. Fewer than the
 database gives connections, which heartbeats need as well."""
+
+_LOOPS = frozenset(Loop) - {Loop.PLACEMENT}
 
 
 def build(wired: Container) -> tuple[Host, Reload]:
@@ -103,19 +110,43 @@ def build(wired: Container) -> tuple[Host, Reload]:
         longest=tuning.intervals.heartbeat,
         clients=ClientPool(functools.partial(_client, wired), GUARD_CLIENTS),
     )
+    refresh_loop = RefreshLoop(
+        context, member, refresher, wake, tuning.intervals
+    )
     host = Host(
         context,
         member,
         heartbeat,
         takeover,
-        RefreshLoop(context, member, refresher, wake, tuning.intervals),
+        refresh_loop,
         reconciler.feed,
         guard,
         prepare=functools.partial(_prepare, wired),
         workers={
-            'epoch': EpochMonitor(member, heartbeat, context.clock),
+            'epoch': EpochMonitor(
+                member, heartbeat, context.conditions, context.clock
+            ),
             **({'placement': placement_loop} if placement_loop else {}),
         },
+        monitor=ConditionMonitor(
+            context,
+            member.incarnation,
+            lambda: refresh_loop.intervals.refresh,
+            _LOOPS | ({Loop.PLACEMENT} if placement_loop else set()),
+            (
+                Watched(
+                    Loop.HEARTBEAT,
+                    wired.backend.busy,
+                    lambda: 2 * wired.backend.call_timeout,
+                ),
+                Watched(
+                    Loop.REFRESH,
+                    refresh_loop.busy,
+                    lambda: refresh_loop.longest,
+                ),
+            ),
+            lambda: member.is_standby,
+        ),
     )
     return host, Reload(
         host,
@@ -141,7 +172,7 @@ def _context(wired: Container) -> ServiceContext:
             wired.cell,
         ),
         Fence(settings.member_ttl, settings.fence_margin),
-        Conditions(),
+        Conditions(monotonic),
     )
 
 

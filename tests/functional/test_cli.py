@@ -46,6 +46,7 @@ SERVICE_KEYS = [
     'epoch',
     'nodes',
     'instances',
+    'conditions',
 ]
 _REST = [
     'fenced',
@@ -64,7 +65,7 @@ SERVICE_SHOW_KEYS = [
     *SERVICE_KEYS,
     *_REST,
     *('incarnation', 'joined_at', 'contract_version'),
-    *('view_checksum', 'config_error'),
+    *('view_checksum', 'config_error', 'loops'),
 ]
 
 

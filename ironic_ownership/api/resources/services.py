@@ -28,6 +28,18 @@ _TYPES: schemas.Types = {
     'epoch': schemas.NUMBER,
     'nodes': schemas.NUMBER,
     'instances': schemas.NUMBER,
+    'conditions': {
+        'type': ['string', 'null'],
+        'description': 'The loops that fail: ok, unknown, or their names; '
+        'null without a process.',
+    },
+    'loops': {
+        'type': 'array',
+        'items': schemas.THING,
+        'description': 'The condition of each loop, as stored by the '
+        'service: its last success, and an error with the time since which '
+        'it fails.',
+    },
     'free': {'type': 'integer'},
     'unavailable': {
         'type': ['integer', 'null'],

@@ -294,7 +294,7 @@ def without_class(facts: Facts) -> Iterator[Problem]:
 
 
 def _diffs(facts: Facts) -> Iterator[tuple[str, inventory_diff.Diff]]:
-    if not facts.reports:
+    if not facts.reports_inventory:
         return
     for host, records in _owned(facts):
         policies = facts.peer_groups.policies.get(host)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import policy_set
@@ -85,7 +86,7 @@ class Facts:
         return self.snapshot.records
 
     @functools.cached_property
-    def reports(self) -> bool:
+    def reports_inventory(self) -> bool:
         """True if any service reports nodes to Placement."""
         return self.reporting or any(
             record.placement_digest is not None for record in self.records
@@ -102,6 +103,11 @@ class Facts:
         """The rows of the services, by host."""
         assert self.snapshot.services is not None
         return {row.host: row for row in self.snapshot.services}
+
+    @property
+    def reports(self) -> Mapping[str, ConditionReport]:
+        """Reports of the services on their loops, by host."""
+        return self.snapshot.reports or {}
 
     @functools.cached_property
     def peer_groups(self) -> PeerGroups:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.checks import conductor_problems as conductors
+from ironic_ownership.engine.checks import loop_problems as loops
 from ironic_ownership.engine.checks import node_problems as nodes
 from ironic_ownership.engine.checks import scope_problems as scopes
 from ironic_ownership.engine.checks import service_problems as services
@@ -40,6 +41,9 @@ class _Check(NamedTuple):
 
 
 _CHECKS = (
+    _Check('loops of services', _RECORDED, loops.stalled),
+    _Check('mass loss', _RECORDED, loops.mass_loss),
+    _Check('conditions of services', _RECORDED, loops.outdated),
     _Check('unowned nodes', _ALL, nodes.unowned),
     _Check('contested nodes', _ALL, nodes.contested),
     _Check('conflicts', _ALL, nodes.conflict),

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
+from ironic_ownership.engine.decision.policy_set import PolicySet
 
 Decisions = Mapping[str, Decision]
 """By uuid of the node."""
+
+_Candidates = tuple[tuple[int, ...], tuple[int, ...]]
+"""Numbers of the peer groups that admit a node, and of those that may."""
 
 _UUID = operator.attrgetter('uuid')
 
@@ -32,7 +37,8 @@ def decide(
     :param nodes: nodes of Ironic, each once, in any order.
     :param records: compute nodes by uuid, at least those of ``nodes``.
     :returns: one decision for each node.
-    :raises PluginFaultError: if an assigner breaks its contract.
+    :raises PluginFaultError: if a policy breaks its contract, unless the
+        peer groups tolerate it; see :class:`PeerGroups`.
     """
     decided: dict[str, Decision] = {}
     for group_nodes, decisions in _desired(nodes, peer_groups):
@@ -51,20 +57,28 @@ def decide(
 def _desired(
     nodes: Iterable[model.Node], peer_groups: PeerGroups
 ) -> Iterable[tuple[Sequence[model.Node], Sequence[Decision]]]:
-    by_groups: dict[tuple[int, ...], list[model.Node]] = {}
-    for admitting, admitted in _admitted(nodes, peer_groups):
-        by_groups.setdefault(admitting, []).extend(admitted)
-    for admitting, admitted in by_groups.items():
+    by_groups: dict[_Candidates, list[model.Node]] = {}
+    for candidates, admitted in _admitted(nodes, peer_groups):
+        by_groups.setdefault(candidates, []).extend(admitted)
+    for candidates, admitted in by_groups.items():
+        admitting, failing = candidates
         groups = [peer_groups.groups[number] for number in admitting]
-        if len(groups) == 1 and groups[0].policies.assigner is not None:
-            yield admitted, _assigned(groups[0], admitted)
+        if failing:
+            groups += [peer_groups.groups[number] for number in failing]
+            yield admitted, [_undecided(groups)] * len(admitted)
+        elif len(groups) == 1 and groups[0].policies.assigner is not None:
+            try:
+                yield admitted, _assigned(groups[0], admitted)
+            except exceptions.PluginFaultError as exc:
+                peer_groups.on_fault(groups[0].hosts, exc)
+                yield admitted, [_undecided(groups)] * len(admitted)
         else:
             yield admitted, [_unassigned(groups)] * len(admitted)
 
 
 def _admitted(
     nodes: Iterable[model.Node], peer_groups: PeerGroups
-) -> Iterable[tuple[tuple[int, ...], Sequence[model.Node]]]:
+) -> Iterable[tuple[_Candidates, Sequence[model.Node]]]:
     """Yield nodes with the numbers of the peer groups that admit them."""
     places: dict[tuple[str | None, str], list[model.Node]] = (
         collections.defaultdict(list)
@@ -72,26 +86,49 @@ def _admitted(
     for node in nodes:
         places[node.shard, node.conductor_group].append(node)
     for place, located in places.items():
-        candidates = tuple(
-            number
-            for number, group in enumerate(peer_groups.groups)
-            if group.policies.scope.matches(*place)
+        matching, failing = _sorted_out(
+            range(len(peer_groups.groups)),
+            peer_groups,
+            functools.partial(_matches, place),
         )
         if not any(
             peer_groups.groups[number].policies.beyond_scope
-            for number in candidates
+            for number in matching
         ):
-            yield candidates, located
+            yield (matching, failing), located
             continue
         for node in located:
-            yield (
-                tuple(
-                    number
-                    for number in candidates
-                    if peer_groups.groups[number].policies.admits(node)
-                ),
-                (node,),
+            admitting, also_failing = _sorted_out(
+                matching,
+                peer_groups,
+                operator.methodcaller('admits', node),
             )
+            yield (admitting, failing + also_failing), (node,)
+
+
+def _matches(place: tuple[str | None, str], policies: PolicySet) -> bool:
+    return policies.scope.matches(*place)
+
+
+def _sorted_out(
+    numbers: Iterable[int],
+    peer_groups: PeerGroups,
+    admits: Callable[[PolicySet], bool],
+) -> _Candidates:
+    """Return the groups that admit, and those that may, because they fail."""
+    admitting: list[int] = []
+    failing: list[int] = []
+    for number in numbers:
+        group = peer_groups.groups[number]
+        try:
+            if not admits(group.policies):
+                continue
+        except exceptions.PluginFaultError as exc:
+            peer_groups.on_fault(group.hosts, exc)
+            failing.append(number)
+            continue
+        (failing if group.fails else admitting).append(number)
+    return tuple(admitting), tuple(failing)
 
 
 def _assigned(
@@ -103,6 +140,15 @@ def _assigned(
     by_owner[None] = Decision(None, reasons.Reason.UNASSIGNED)
     owners = group.policies.assign(nodes, group.hosts)
     return [by_owner[owner] for owner in owners]
+
+
+def _undecided(groups: Sequence[PeerGroup]) -> Decision:
+    return Decision(
+        None,
+        reasons.Reason.UNDECIDED,
+        tuple(sorted(h for group in groups for h in group.hosts)),
+        Contest.CONTESTED,
+    )
 
 
 def _unassigned(groups: Sequence[PeerGroup]) -> Decision:
@@ -215,6 +261,8 @@ def _releases(owner: str, desired: Decision, peer_groups: PeerGroups) -> bool:
 
 
 def _keeps(desired: Decision) -> reasons.Reason:
+    if desired.reason is reasons.Reason.UNDECIDED:
+        return desired.reason
     if desired.contest is Contest.CONTESTED:
         return reasons.Reason.CONTESTED_KEEPS
     if desired.reason is reasons.Reason.NOT_ADMITTED:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.decision import policy_set
+
+OnFault = Callable[[Collection[str], exceptions.PluginFaultError], None]
+"""Receives the hosts whose policies fail, and the error; may raise it."""
+
+
+def raise_fault(
+    hosts: Collection[str], error: exceptions.PluginFaultError
+) -> None:
+    """Raise the error, regardless of the hosts."""
+    raise error
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -21,6 +31,7 @@ class PeerGroup:
     :param peers: hosts of the group, alive or not.
     :param hosts: peers that are alive or away, and enabled, sorted.
     :param first_joined: time on the store's clock, and host.
+    :param fails: whether its peers are not known, because a policy fails.
     """
 
     settings: model.MemberSettings
@@ -28,6 +39,7 @@ class PeerGroup:
     peers: frozenset[str]
     hosts: tuple[str, ...]
     first_joined: tuple[float, str]
+    fails: bool = False
 
     @property
     def rebalancing(self) -> bool:
@@ -50,12 +62,15 @@ class PeerGroups:
         nodes.
     :param policies: each service's policies, as it advertises them or last
         did; ``None`` where this process can't build them.
+    :param on_fault: called when a policy fails. If it returns, the nodes
+        that may belong to these hosts stay undecided.
     """
 
     groups: tuple[PeerGroup, ...]
     alive: frozenset[str]
     policies: Mapping[str, policy_set.PolicySet | None]
     away: frozenset[str] = frozenset()
+    on_fault: OnFault = raise_fault
 
     @classmethod
     def of(
@@ -63,6 +78,7 @@ class PeerGroups:
         view: model.View,
         services: Iterable[model.Service],
         interpret: policy_set.Interpreter,
+        on_fault: OnFault = raise_fault,
     ) -> PeerGroups:
         """Group the members and the rows of the services into peers.
 
@@ -76,7 +92,9 @@ class PeerGroups:
         away = _away(rows.values(), view)
         return cls(
             groups=tuple(
-                _groups([*view.members, *away], rows, settings, known)
+                _groups(
+                    [*view.members, *away], rows, settings, known, on_fault
+                )
             ),
             alive=frozenset(
                 host
@@ -85,6 +103,7 @@ class PeerGroups:
             ),
             policies={host: known[text] for host, text in settings.items()},
             away=frozenset(member.host for member in away),
+            on_fault=on_fault,
         )
 
     @functools.cached_property
@@ -95,10 +114,16 @@ class PeerGroups:
     def admits(self, host: str, node: model.Node) -> bool | None:
         """Tell whether a service's policies admit a node.
 
-        :returns: ``None`` if its policies are not known.
+        :returns: ``None`` if its policies are not known, or fail.
         """
         policies = self.policies.get(host)
-        return None if policies is None else policies.admits(node)
+        if policies is None:
+            return None
+        try:
+            return policies.admits(node)
+        except exceptions.PluginFaultError as exc:
+            self.on_fault((host,), exc)
+            return None
 
 
 def _away(
@@ -122,6 +147,7 @@ def _groups(
     rows: Mapping[str, model.Service],
     settings: Mapping[str, model.MemberSettings],
     known: Mapping[model.MemberSettings, policy_set.PolicySet | None],
+    on_fault: OnFault,
 ) -> Iterable[PeerGroup]:
     hosts_by_settings: dict[model.MemberSettings, list[str]] = {}
     for host in sorted(settings):
@@ -130,12 +156,20 @@ def _groups(
         tuple[model.MemberSettings, policy_set.PolicySet, frozenset[str]],
         list[model.Member],
     ] = {}
+    failing: set[frozenset[str]] = set()
     for member in present:
         policies = known[member.settings]
         row = rows.get(member.host, model.Service(member.host))
         if policies is None or row.disabled or row.forced_down:
             continue
-        peers = policies.peers(member.host, hosts_by_settings[member.settings])
+        try:
+            peers = policies.peers(
+                member.host, hosts_by_settings[member.settings]
+            )
+        except exceptions.PluginFaultError as exc:
+            on_fault((member.host,), exc)
+            peers = frozenset((member.host,))
+            failing.add(peers)
         group = member.settings, policies, peers
         members.setdefault(group, []).append(member)
     for (text, policies, peers), of_group in members.items():
@@ -145,4 +179,5 @@ def _groups(
             peers=peers,
             hosts=tuple(sorted(m.host for m in of_group if m.host in peers)),
             first_joined=min((m.joined_at, m.host) for m in of_group),
+            fails=peers in failing,
         )

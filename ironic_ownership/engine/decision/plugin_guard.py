@@ -85,9 +85,12 @@ def faults_of(
         yield
     except exceptions.PluginFaultError:
         raise
-    except Exception as exc:
+    # An exit, too: it would end the thread or the process of the caller.
+    except BaseException as exc:
+        if exceptions.is_interrupt(exc):
+            raise
         raise fault(
-            plugin, method, f'failed: {type(exc).__name__}: {exc}', origin
+            plugin, method, f'failed: {exceptions.described(exc)}', origin
         ) from exc
     finally:
         if watch is not None:

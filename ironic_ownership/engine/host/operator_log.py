@@ -7,10 +7,11 @@ nothing.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from oslo_log import log
 
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
@@ -19,7 +20,7 @@ from ironic_ownership.contracts.records import (
     Release,
     Update,
 )
-from ironic_ownership.engine.conditions import Conditions
+from ironic_ownership.engine.conditions import MASS_LOSS, Conditions
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import missing_nodes
@@ -30,6 +31,7 @@ from ironic_ownership.engine.suggestions import counted
 LOG = log.getLogger(__name__)
 
 _ANY_OTHER = 'any other service'
+_FAILS = 'policies of {}'
 
 
 class OperatorLog:
@@ -42,6 +44,8 @@ class OperatorLog:
         self._host = host
         self._conditions = conditions
         self._withholding: set[str] = set()
+        self._failing: set[str] = set()
+        self._failed: set[str] = set()
 
     def applied(self, outcome: Outcome) -> None:
         """Log the changes of one transaction, fences and take-overs first."""
@@ -101,6 +105,18 @@ class OperatorLog:
         )
         return f'{services}, at {now}'
 
+    def fails_for_others(
+        self, hosts: Collection[str], error: exceptions.OwnershipError
+    ) -> None:
+        """Warn of policies of other services that fail in this process."""
+        self._failing.add(_FAILS.format(', '.join(sorted(hosts))))
+        self._conditions.report(
+            _FAILS.format(', '.join(sorted(hosts))),
+            f'nodes that may belong to {", ".join(sorted(hosts))} stay as '
+            f'they are: {error}',
+            error,
+        )
+
     def planned(self, plan: reconcile_plan.Plan) -> None:
         """Warn of the nodes that need an operator."""
         for owner, uuids in sorted(plan.withheld.items()):
@@ -126,6 +142,11 @@ class OperatorLog:
             self._conditions.clear(
                 'suspects', 'changes of owner resumed: no suspected services'
             )
+        for condition in self._failed - self._failing:
+            self._conditions.clear(
+                condition, 'the policies of the other services work again'
+            )
+        self._failed, self._failing = self._failing, set()
         self._nodes(
             'contested',
             plan.contested,
@@ -196,6 +217,7 @@ class OperatorLog:
                 'in scope are missing from Ironic: none of their records is '
                 "deleted. Check Ironic and this service's credential; see "
                 '[ownership] mass_loss_share',
+                code=MASS_LOSS,
             )
             return True
         self._conditions.clear(

@@ -10,10 +10,13 @@ from typing import Protocol
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.host.action_guard import Guard
+from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.permission import Permission
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop, back_off
+from ironic_ownership.engine.host.supervision import Supervisor
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
 from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership.heartbeat import Heartbeat
@@ -54,6 +57,7 @@ class Host:
     :param prepare: makes sure that database and Ironic can be used, or
         raises; called again while they do not answer.
     :param workers: further workers by the name of their thread.
+    :param monitor: stores the conditions of all of them.
     """
 
     context: ServiceContext
@@ -66,6 +70,7 @@ class Host:
     _: dataclasses.KW_ONLY
     prepare: Callable[[], None]
     workers: Mapping[str, Worker] = dataclasses.field(default_factory=dict)
+    monitor: ConditionMonitor | None = None
 
     def __post_init__(self) -> None:
         self.workers = {
@@ -75,6 +80,9 @@ class Host:
         }
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._supervisor = Supervisor(
+            self.context.conditions, self._stopping, self.context.clock
+        )
 
     def run(self) -> None:
         """Serve, or stand by, until :meth:`stop` is called from any thread.
@@ -84,15 +92,22 @@ class Host:
         """
         heartbeat: threading.Thread | None = None
         try:
+            if self.monitor is not None:
+                # First: what follows may take for ever.
+                self.monitor.supervisor = self._supervisor
+                self._threads.append(
+                    self._supervisor.start('conditions', self.monitor.run)
+                )
             self._wait_for_dependencies()
             if self._stopping.is_set():
                 return
             self.heartbeat.join()
             if self._stopping.is_set():
                 return
-            heartbeat = _start('heartbeat', self.heartbeat.run)
-            self._threads = [
-                _start(name, worker.run)
+            start = self._supervisor.start
+            heartbeat = start('heartbeat', self.heartbeat.run)
+            self._threads += [
+                start(name, worker.run)
                 for name, worker in self.workers.items()
             ]
             self._stopping.wait()
@@ -141,6 +156,7 @@ class Host:
                 self._stopping.wait(back_off(failures, longest))
             else:
                 conditions.clear('start', 'database and Ironic answer')
+                conditions.succeeded(Loop.START)
                 return
 
     def _end(self, heartbeat: threading.Thread | None) -> None:
@@ -150,6 +166,8 @@ class Host:
         self.heartbeat.stop()
         for worker in self.workers.values():
             worker.stop()
+        if self.monitor is not None:
+            self.monitor.stop()
         clock = self.context.clock
         until = clock() + STOP_TIMEOUT
         for thread in self._threads:

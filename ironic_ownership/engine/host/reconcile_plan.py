@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.decision import Decision
+from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Change, Claim, Release, Update
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
@@ -64,7 +65,10 @@ def build(
         decision = decisions[node.uuid]
         record = records.get(node.uuid)
         owner = record.host if record else None
-        if decision.contest is not None:
+        if (
+            decision.contest is not None
+            and decision.reason is not Reason.UNDECIDED
+        ):
             plan.contested.append(node.uuid)
         if record is not None and owner == host:
             _plan_own(plan, host, node, decision, record)

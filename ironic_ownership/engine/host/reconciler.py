@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 from collections.abc import Collection, Container, Sequence
 
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import Change
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
@@ -55,10 +56,27 @@ class Reconciler:
     feed: Feed
 
     def peer_groups(self, seen: Snapshot) -> PeerGroups:
-        """Group the services of a snapshot."""
+        """Group the services of a snapshot.
+
+        :raises PluginFaultError: if a policy of this service fails.
+        """
         return PeerGroups.of(
-            seen.view, seen.services.values(), self.context.ports.interpret
+            seen.view,
+            seen.services.values(),
+            self.context.ports.interpret,
+            self._tolerate,
         )
+
+    def _tolerate(
+        self, hosts: Collection[str], error: exceptions.PluginFaultError
+    ) -> None:
+        """Go on without the nodes of others whose policies fail here.
+
+        :raises PluginFaultError: if they are policies of this service.
+        """
+        if self.context.host in hosts:
+            raise error
+        self.operator_log.fails_for_others(hosts, error)
 
     def plan(
         self,
@@ -70,7 +88,7 @@ class Reconciler:
         """Decide all nodes of a snapshot, and plan the changes.
 
         :param only: uuids of the nodes to plan for; all by default.
-        :raises PluginFaultError: if a policy fails.
+        :raises PluginFaultError: if a policy of this service fails.
         """
         return reconcile_plan.build(
             self.context.host,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership.local_member import LocalMember
@@ -39,6 +40,23 @@ class RefreshLoop:
     def __post_init__(self) -> None:
         self._action: Callable[[], None] | None = None
         self._stopping = threading.Event()
+        self._began: float | None = None
+        self._longest = 0.0
+
+    def busy(self) -> tuple[str, float] | None:
+        """Return what this loop is doing, and for how many seconds.
+
+        Any thread; ``None`` while it waits.
+        """
+        began = self._began
+        if began is None:
+            return None
+        return 'a refresh', self.context.clock() - began
+
+    @property
+    def longest(self) -> float:
+        """Seconds after which a refresh stands still. Any thread."""
+        return 2 * max(self.intervals.refresh, self._longest)
 
     def before_refresh(self, action: Callable[[], None]) -> None:
         """Run an action before each refresh; wake up for the first time.
@@ -74,9 +92,13 @@ class RefreshLoop:
                     self.context.conditions.report(
                         'refresh', f'refresh failed: {exc}', exc
                     )
-            except Exception:  # nor may this loop end
+            except Exception as exc:  # noqa: BLE001 - nor may this loop end
                 again_in = self.intervals.refresh
-                LOG.exception('refresh failed with an unexpected error')
+                self.context.conditions.unexpected(
+                    'refresh', 'refresh failed', exc
+                )
+            finally:
+                self._began = None
             if self._stopping.is_set():
                 return
             if refreshed:
@@ -90,11 +112,14 @@ class RefreshLoop:
                 self._action()
             if self.member.epoch is None:
                 return self.intervals.refresh
+            self._began = began = self.context.clock()
             summary = self.refresher.refresh()
+            self._longest = self.context.clock() - began
         except exceptions.FencedError:
             self.member.check_epoch()
             raise
         self.context.conditions.clear('refresh', 'refresh succeeded again')
+        self.context.conditions.succeeded(Loop.REFRESH)
         LOG.debug('refreshed: %s', summary)
         if summary.limited and summary.applied:
             return 0.0

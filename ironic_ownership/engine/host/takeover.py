@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.host.reconciler import Reconciler
 from ironic_ownership.engine.host.refresh_result import Scan
 from ironic_ownership.engine.host.snapshot import Snapshot, read_members
@@ -94,10 +95,12 @@ class TakeOver:
                 f'take-over failed, left to the next refresh: {exc}',
                 exc,
             )
-        except Exception:  # the next death must find this thread alive
-            LOG.exception('take-over failed with an unexpected error')
+        # The next death must find this thread alive.
+        except Exception as exc:  # noqa: BLE001
+            conditions.unexpected('take-over', 'take-over failed', exc)
         else:
             conditions.clear('take-over', 'take-over succeeded again')
+            conditions.succeeded(Loop.TAKE_OVER)
 
     def _record_deaths(self, hosts: Collection[str]) -> None:
         context, liveness = self.context, self.liveness()

@@ -11,16 +11,14 @@ from __future__ import annotations
 import dataclasses
 import threading
 
-from oslo_log import log
-
+from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.membership.fence import Clock
 from ironic_ownership.engine.membership.heartbeat import (
     LONGEST_WATCH,
     Heartbeat,
 )
 from ironic_ownership.engine.membership.local_member import LocalMember
-
-LOG = log.getLogger(__name__)
 
 
 @dataclasses.dataclass(eq=False)
@@ -32,6 +30,7 @@ class EpochMonitor:
 
     member: LocalMember
     heartbeat: Heartbeat
+    conditions: Conditions
     clock: Clock
 
     def __post_init__(self) -> None:
@@ -49,11 +48,18 @@ class EpochMonitor:
             self._wait(started)
 
     def _poll(self) -> None:
+        conditions = self.conditions
         try:
             if self.member.check_epoch():
                 self.heartbeat.poll_soon()
-        except Exception:  # the next change must find this thread alive
-            LOG.exception('polling the own service row failed unexpectedly')
+        # The next change must find this thread alive.
+        except Exception as exc:  # noqa: BLE001
+            conditions.unexpected(
+                'epoch', 'polling the own service row failed', exc
+            )
+        else:
+            conditions.clear('epoch', 'the own service row is polled again')
+            conditions.succeeded(Loop.EPOCH)
 
     def _wait(self, started: float) -> None:
         # In steps: the interval may become shorter meanwhile.

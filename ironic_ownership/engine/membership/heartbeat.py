@@ -102,8 +102,10 @@ class Heartbeat:
                     'heartbeat', f'heartbeat failed: {exc}', exc
                 )
                 self._wait_for_change(self.watch_interval)
-            except Exception:  # the process must go on beating
-                LOG.exception('heartbeat failed with an unexpected error')
+            except Exception as exc:  # noqa: BLE001 - it must go on beating
+                self._conditions.unexpected(
+                    'heartbeat', 'heartbeat failed', exc
+                )
                 self._wait_for_change(self.watch_interval)
             else:
                 self._conditions.clear(

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.membership.failure_detector import (
     FailureDetector,
     Liveness,
@@ -75,6 +76,16 @@ class LocalMember:
         self._died = _NO_HOSTS
         self._notified_epoch: int | None = None
         self.next_expiry: float | None = None
+
+    @property
+    def incarnation(self) -> str:
+        """The id of this process. Any thread."""
+        return self._registration.identity.incarnation
+
+    @property
+    def is_standby(self) -> bool:
+        """True while another process of the host is active. Any thread."""
+        return isinstance(self._registration.state, Standby)
 
     @property
     def is_idle(self) -> bool:
@@ -153,6 +164,7 @@ class LocalMember:
         self._beat_wanted = self._accepted = False
         if self._attempt('backend', 'heartbeat failed', self._beat):
             self._conditions.clear('backend', 'heartbeat succeeded again')
+            self._conditions.succeeded(Loop.HEARTBEAT)
             self.poll()
 
     def poll(self) -> None:

@@ -15,6 +15,7 @@ from typing import Protocol
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
 
@@ -131,8 +132,11 @@ class PlacementLoop:
         except exceptions.OwnershipError as exc:
             # The next refresh has the same error and logs it.
             LOG.debug('nothing is reported to Placement: %s', exc)
-        except Exception:  # this thread has to survive
-            LOG.exception('unexpected error in a report to Placement')
+        except Exception as exc:  # noqa: BLE001 - this thread has to survive
+            self._conditions.unexpected(
+                'placement', 'the report to Placement failed', exc
+            )
         else:
             self._conditions.clear('placement', 'Placement is updated again')
+            self._conditions.succeeded(Loop.PLACEMENT)
         return True

@@ -34,6 +34,8 @@ _RULES: Mapping[Reason, str] = {
     'settings: {owner}, the owner on record, keeps it',
     Reason.CONTESTED_UNOWNED: '{contenders} admit the node with different '
     'settings, so no service claims it',
+    Reason.UNDECIDED: 'the policies of a service that may own the node fail, '
+    'so nothing changes until they work again: {contenders}',
     Reason.UNASSIGNED: '{live_peers} admit the node, but their assigner '
     '{assigner} leaves it unowned',
     Reason.NOT_ADMITTED: 'no live, enabled service admits the node',
@@ -254,6 +256,14 @@ def _returned(explanation: Explanation) -> Iterator[str]:
         yield _move(explanation, explanation.decision.wanted_by)
 
 
+def _undecided(explanation: Explanation) -> Iterator[str]:
+    hosts = ', '.join(explanation.decision.contenders)
+    yield (
+        'Repair the package that fails, or stop the service that runs it, '
+        f'one of {hosts}'
+    )
+
+
 def _none(explanation: Explanation) -> Iterator[str]:
     return iter(())
 
@@ -265,6 +275,7 @@ _ADVICE: Mapping[Reason, Callable[[Explanation], Iterator[str]]] = {
     Reason.CONFLICT_FIRST: _conflict,
     Reason.CONTESTED_KEEPS: _contested,
     Reason.CONTESTED_UNOWNED: _contested,
+    Reason.UNDECIDED: _undecided,
     Reason.UNASSIGNED: _unassigned,
     Reason.NOT_ADMITTED: _not_admitted,
     Reason.FILTERED_KEEPS: _not_admitted,

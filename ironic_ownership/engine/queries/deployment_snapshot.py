@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.reservations import Reservation, Reservations
@@ -79,6 +80,7 @@ class DeploymentSnapshot:
     :param view: with one member for each host, the active one.
     :param unread: the error of each part that did not answer.
     :param reservations: the open ones; ``None`` also if not requested.
+    :param reports: what the services stored of their loops, by host.
     """
 
     services: Sequence[model.Service] | None
@@ -87,6 +89,7 @@ class DeploymentSnapshot:
     view: model.View | None
     unread: Mapping[Part, exceptions.OwnershipError]
     reservations: Sequence[Reservation] | None = None
+    reports: Mapping[str, ConditionReport] | None = None
 
     def require(self) -> None:
         """Raise the error of the first part that did not answer, if any."""
@@ -117,6 +120,9 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
 
     services = attempt(Part.RECORDS, lambda: sources.records().services())
     records = attempt(Part.RECORDS, lambda: sources.records().compute_nodes())
+    reports = attempt(
+        Part.RECORDS, lambda: sources.records().condition_reports()
+    )
     reservations = None
     if (stored := sources.reservations) is not None:
         reservations = attempt(Part.RECORDS, lambda: stored().reservations())
@@ -129,7 +135,7 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
         lambda: sources.backend().view().serving(services or ()),
     )
     return DeploymentSnapshot(
-        services, records, nodes, view, unread, reservations
+        services, records, nodes, view, unread, reservations, reports
     )
 
 

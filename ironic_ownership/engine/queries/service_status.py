@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
@@ -30,6 +31,7 @@ class ServiceStatus:
         process or, without one, a standby.
     :param view_known: whether the membership backend answered.
     :param standbys: number of its standby processes.
+    :param report: what its process stored of its loops, if it did.
 
     The other fields are those of :class:`balance.Load`.
     """
@@ -42,6 +44,19 @@ class ServiceStatus:
     unavailable: int | None = None
     of_mean: float | None = None
     standbys: int = 0
+    report: ConditionReport | None = None
+
+    @property
+    def conditions(self) -> str | None:
+        """The loops that fail, in words; ``None`` without a process.
+
+        ``ok``, ``unknown`` if its report is missing or too old, or the names
+        of the loops.
+        """
+        report = self.report
+        if report is None or report.is_outdated:
+            return 'unknown' if self.alive in ('up', 'standby') else None
+        return ', '.join(one.loop for one in report.failing) or 'ok'
 
     @property
     def alive(self) -> str:
@@ -81,6 +96,7 @@ def read(records: Records, source: backend.MembershipBackend) -> Listing:
     """
     rows = {row.host: row for row in records.services()}
     counts = records.counts()
+    reports = records.condition_reports()
     view, warnings = None, []
     try:
         view = source.view()
@@ -96,6 +112,7 @@ def read(records: Records, source: backend.MembershipBackend) -> Listing:
             view is not None,
             *counts.get(host, (0, 0)),
             standbys=standbys[host],
+            report=reports.get(host),
         )
         for host in sorted(rows.keys() | members.keys())
     ]

@@ -19,6 +19,7 @@ from ironic_ownership.contracts import (
     model,
     reservation_request,
 )
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.reservations import (
     Reservation,
     Reservations,
@@ -95,6 +96,7 @@ class Recovery:
             self.conditions.report('reservations', '; '.join(errors))
         else:
             self.conditions.clear('reservations', 'reservations are settled')
+            self.conditions.succeeded(Loop.RESERVATIONS)
 
     def _settle(self, seen: refresh_result.RefreshResult) -> list[str]:
         method = self.ports.method(seen.policies)

@@ -1,0 +1,156 @@
+"""Problems of the loops of services: what keeps a service from its work.
+
+Pure. Evaluates what the services have stored: a service that is alive and
+does nothing is a problem.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Iterator, Mapping
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import (
+    Condition,
+    ConditionReport,
+    Loop,
+)
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.checks.problem import (
+    Facts,
+    Kind,
+    Problem,
+    Severity,
+)
+from ironic_ownership.engine.conditions import MASS_LOSS
+from ironic_ownership.engine.host import status_report
+from ironic_ownership.engine.host.supervision import LOOP_ENDED
+
+_CODES: Mapping[str, tuple[str, Severity]] = {
+    Loop.START: ('start_stalled', Severity.ERROR),
+    Loop.HEARTBEAT: ('heartbeat_stalled', Severity.ERROR),
+    Loop.EPOCH: ('epoch_stalled', Severity.ERROR),
+    Loop.REFRESH: ('refresh_stalled', Severity.ERROR),
+    Loop.TAKE_OVER: ('take_over_stalled', Severity.ERROR),
+    Loop.PLACEMENT: ('placement_stalled', Severity.WARNING),
+    Loop.RESERVATIONS: ('reservations_stalled', Severity.WARNING),
+    Loop.CREDENTIAL: ('credential_limited', Severity.WARNING),
+}
+"""Code and severity of a loop that fails; no code is ever removed."""
+
+_RETRIES = (
+    'Remove the cause that the message names: the service retries by itself, '
+    'at the latest after [ownership] refresh_interval'
+)
+_ENDED = (
+    'Its log has the traceback: repair the package that it names. The loop is '
+    'started again by itself, and a restart of the service starts all of them'
+)
+_CREDENTIAL = (
+    'Give the user of [ironic] the role that the message names, then send '
+    'SIGHUP to the service, or restart it'
+)
+_LOSS = (
+    'If these nodes were deleted on purpose, set [ownership] '
+    'mass_loss_share = 1 for {host} and send SIGHUP: the records are deleted '
+    'within two refreshes, each after its own gates; then set it back. If '
+    'not, correct Ironic, or the credential in [ironic] of {host}'
+)
+
+
+def stalled(facts: Facts) -> Iterator[Problem]:
+    """Find loops that fail for a refresh interval, or whose thread ended."""
+    found: dict[tuple[str, str, bool], list[str]] = collections.defaultdict(
+        list
+    )
+    for host, report, one in _failing(facts):
+        if one.code == MASS_LOSS or _is_known(facts, host, one):
+            continue
+        waits = one.since is not None and (
+            report.now - one.since < report.interval
+        )
+        if not waits or _has_ended(one):
+            found[one.loop, one.error, _has_ended(one)].append(host)
+    for (loop, error, ended), hosts in sorted(found.items()):
+        code, severity = _CODES.get(loop, (f'{loop}_stalled', Severity.ERROR))
+        hint = _CREDENTIAL if loop == Loop.CREDENTIAL else _RETRIES
+        yield Problem(
+            code,
+            Severity.ERROR if ended else severity,
+            f'the {loop} loop of {suggestions.listed(hosts)} '
+            f'{"has ended" if ended else "fails"}: {error}',
+            Kind.SERVICE,
+            tuple(hosts),
+            tuple(hosts),
+            _ENDED if ended else hint,
+        )
+
+
+def mass_loss(facts: Facts) -> Iterator[Problem]:
+    """Find services that delete no records: too many nodes are missing."""
+    for host, _, one in _failing(facts):
+        if one.code == MASS_LOSS:
+            yield Problem(
+                MASS_LOSS,
+                Severity.ERROR,
+                f'{host}: {one.error}',
+                Kind.SERVICE,
+                (host,),
+                (host,),
+                _LOSS.format(host=host),
+            )
+
+
+def outdated(facts: Facts) -> Iterator[Problem]:
+    """Find live services that no longer store their conditions.
+
+    A service of an earlier release stores none.
+    """
+    hosts = [
+        host
+        for host, report in sorted(facts.reports.items())
+        if host in facts.view.hosts
+        and report.is_outdated
+        and _is_active(facts, report)
+    ]
+    if hosts:
+        yield Problem(
+            'conditions_outdated',
+            Severity.ERROR,
+            f'{suggestions.listed(hosts)} send heartbeats, and have not '
+            'stored their conditions for two refresh intervals',
+            Kind.SERVICE,
+            tuple(hosts),
+            tuple(hosts),
+            'Make sure that the service reaches the database: its log names '
+            'the error. If it does, restart it',
+        )
+
+
+def _is_active(facts: Facts, report: ConditionReport) -> bool:
+    row = facts.services.get(report.host)
+    return row is not None and row.incarnation == report.incarnation
+
+
+def _failing(
+    facts: Facts,
+) -> Iterable[tuple[str, ConditionReport, Condition]]:
+    for host, report in sorted(facts.reports.items()):
+        if not report.is_outdated:
+            for one in report.failing:
+                yield host, report, one
+
+
+def _has_ended(one: Condition) -> bool:
+    return one.ended or one.code == LOOP_ENDED
+
+
+def _is_known(facts: Facts, host: str, one: Condition) -> bool:
+    """Tell whether the check of failing policies reports it."""
+    row = facts.services.get(host)
+    return (
+        one.code == exceptions.PluginFaultError.code
+        and row is not None
+        and host in facts.view.hosts
+        and bool(status_report.parts_of(row.config_error).plugin_fault)
+    )

@@ -1,0 +1,141 @@
+"""Monitor of the loops of a host: finds those that stand still, and reports.
+
+A thread of its own, so that it also reports a heartbeat that hangs. It
+stores the conditions in the records when one of them changes, and otherwise
+once per refresh interval, so that a process that can no longer store them is
+found by the age of its report.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Collection, Sequence
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.host.supervision import Supervisor
+from ironic_ownership.engine.membership.service_context import ServiceContext
+
+LOG = log.getLogger(__name__)
+
+HANGS = 'hangs'
+"""Code of the condition of a loop that stands still."""
+
+LONGEST_STEP = 1.0
+"""Seconds between two checks, at most: a stop waits that long."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Watched:
+    """A loop that may stand still.
+
+    :param busy: returns what it is doing and for how many seconds; ``None``
+        while it waits.
+    :param limit: returns the seconds after which it stands still.
+    """
+
+    loop: Loop
+    busy: Callable[[], tuple[str, float] | None]
+    limit: Callable[[], float]
+
+
+@dataclasses.dataclass(eq=False)
+class ConditionMonitor:
+    """Stores the conditions of one process.
+
+    Threading: :meth:`run` in a thread of its own, the rest from any.
+
+    :param incarnation: returns that of this process.
+    :param interval: returns the seconds between two refreshes.
+    :param loops: those that this process runs.
+    :param is_standby: whether another process of the host is active.
+    """
+
+    context: ServiceContext
+    incarnation: str
+    interval: Callable[[], float]
+    loops: Collection[Loop]
+    watched: Sequence[Watched]
+    is_standby: Callable[[], bool]
+
+    def __post_init__(self) -> None:
+        self.supervisor: Supervisor | None = None
+        self._stopping = threading.Event()
+        self._wanted = threading.Event()
+        self._stored: object = None
+        self._stored_at = float('-inf')
+        self.context.conditions.changed = self._wanted.set
+
+    def stop(self) -> None:
+        """Make :meth:`run` return soon."""
+        self._stopping.set()
+        self._wanted.set()
+
+    def run(self) -> None:
+        """Check and store until :meth:`stop` is called."""
+        while not self._stopping.is_set():
+            self.check()
+            self.store()
+            self._wanted.wait(min(LONGEST_STEP, self.interval()))
+            self._wanted.clear()
+        if self._stored is not None:
+            self._store((), self.context.conditions.clock(), 0.0)
+
+    def check(self) -> None:
+        """Report loops that stand still, and those that go on again."""
+        found = self.context.conditions
+        for one in self.watched:
+            busy = one.busy()
+            if busy is not None and busy[1] > one.limit():
+                found.report(
+                    conditions.hangs(one.loop),
+                    f'the {one.loop} loop stands still: {busy[0]} has not '
+                    f'returned for more than {one.limit():g} s',
+                    code=HANGS,
+                )
+            elif busy is None:
+                found.clear(
+                    conditions.hangs(one.loop), f'the {one.loop} loop goes on'
+                )
+        if self.supervisor is not None:
+            for loop in self.supervisor.running_for(2 * self.interval()):
+                found.clear(
+                    conditions.ended(loop), f'the {loop} loop runs again'
+                )
+
+    def store(self) -> None:
+        """Store the conditions if they changed, or a report is due."""
+        now = self.context.conditions.clock()
+        dead = self.supervisor.dead if self.supervisor else ()
+        found = self.context.conditions.of_loops(self.loops, dead)
+        essence = tuple(_essence(one) for one in found)
+        due = now - self._stored_at >= self.interval()
+        if (essence == self._stored and not due) or self.is_standby():
+            return
+        if self._store(found, now, self.interval()):
+            self._stored, self._stored_at = essence, now
+
+    def _store(
+        self, found: Sequence[Condition], now: float, interval: float
+    ) -> bool:
+        try:
+            return self.context.ports.records.report_conditions(
+                self.context.host,
+                self.incarnation,
+                found,
+                interval=interval,
+                at=now,
+            )
+        except exceptions.RecordsError as exc:
+            # The age of the last report tells; there may be no schema yet.
+            LOG.debug('the conditions cannot be stored: %s', exc)
+            return False
+
+
+def _essence(one: Condition) -> tuple[object, ...]:
+    """Return what changes only when an operator has to know."""
+    return one.loop, one.code, one.error, one.since, one.ended

@@ -1,0 +1,162 @@
+"""Guard of calls to a membership backend: name the package that fails.
+
+Any error that is not of the contract, a wrong answer, and even an exit are an
+outage of that backend: nothing is known about the members. A call cannot be
+interrupted; :meth:`GuardedBackend.busy` shows one that does not return.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Iterator
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.engine.membership.fence import Clock, monotonic
+
+LOG = log.getLogger(__name__)
+
+_HINT = 'Repair that package, or choose another [ownership] backend'
+
+
+class GuardedBackend(MembershipBackend):
+    """A backend whose errors are all of the contract.
+
+    Threading: as the contract of backends.
+
+    :param backend: the one to call.
+    :param origin: its name and package, for messages.
+    """
+
+    contract_version = model.CONTRACT_VERSION
+
+    def __init__(
+        self,
+        backend: MembershipBackend,
+        origin: str,
+        clock: Clock = monotonic,
+    ) -> None:
+        super().__init__(
+            backend.settings,
+            member_ttl=backend.member_ttl,
+            call_timeout=backend.call_timeout,
+        )
+        self.guarded = backend
+        self.capabilities = backend.capabilities  # type: ignore[misc]
+        self._origin = origin
+        self._clock = clock
+        self._calls: dict[int, tuple[str, float]] = {}
+
+    def busy(self) -> tuple[str, float] | None:
+        """Return the call that takes longest, and its seconds so far.
+
+        Any thread; ``None`` if there is none. A call that waits for changes
+        does not count.
+        """
+        calls = sorted(self._calls.copy().values(), key=lambda one: one[1])
+        if not calls:
+            return None
+        method, began = calls[0]
+        return f'{self._origin}: {method}()', self._clock() - began
+
+    def join(
+        self, host: str, incarnation: str, settings: model.MemberSettings
+    ) -> None:
+        """Become a member."""
+        with self._call('join'):
+            self.guarded.join(host, incarnation, settings)
+
+    def beat(self) -> None:
+        """Renew the membership."""
+        with self._call('beat'):
+            self.guarded.beat()
+
+    def advertise(self, settings: model.MemberSettings) -> None:
+        """Replace the advertised settings."""
+        with self._call('advertise'):
+            self.guarded.advertise(settings)
+
+    def leave(self) -> None:
+        """Stop being a member."""
+        with self._call('leave'):
+            self.guarded.leave()
+
+    def view(self) -> model.View:
+        """Return the members; a wrong answer is a fault."""
+        with self._call('view'):
+            found = self.guarded.view()
+            _check(found)
+        return found
+
+    def watch(self, timeout: float) -> bool:
+        """Wait until the members may have changed."""
+        with self._translated('watch'):
+            return bool(self.guarded.watch(timeout))
+
+    def close(self) -> None:
+        """Free what the backend holds."""
+        try:
+            with self._call('close'):
+                self.guarded.close()
+        except exceptions.MembershipError as exc:
+            LOG.warning('the membership backend is not closed: %s', exc)
+
+    @contextlib.contextmanager
+    def _call(self, method: str) -> Iterator[None]:
+        thread = threading.get_ident()
+        self._calls[thread] = method, self._clock()
+        try:
+            with self._translated(method):
+                yield
+        finally:
+            self._calls.pop(thread, None)
+
+    @contextlib.contextmanager
+    def _translated(self, method: str) -> Iterator[None]:
+        try:
+            yield
+        except exceptions.OwnershipError:
+            raise
+        # An exit would end the heartbeat for good.
+        except BaseException as exc:
+            if exceptions.is_interrupt(exc):
+                raise
+            raise exceptions.BackendFaultError(
+                f'{self._origin}: {method}() failed: '
+                f'{exceptions.described(exc)}',
+                hint=_HINT,
+            ) from exc
+
+
+def _check(found: object) -> None:
+    """Refuse what is no view, before it is compared with others.
+
+    :raises TypeError: naming the first fault.
+    """
+    if not isinstance(found, model.View):
+        raise TypeError(f'it returned a {type(found).__name__}, not a View')
+    for member in (*found.members, *found.standbys):
+        if not (
+            isinstance(member, model.Member)
+            and isinstance(member.host, str)
+            and isinstance(member.incarnation, str)
+            and isinstance(member.settings, model.MemberSettings)
+            and _is_number(member.joined_at)
+        ):
+            raise TypeError(f'it returned a view with {member!r:.200}')
+    if found.expires_in is not None and not _is_number(found.expires_in):
+        raise TypeError(
+            f'it returned a view that expires in {found.expires_in!r:.200}'
+        )
+
+
+def _is_number(value: object) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and not math.isnan(value)
+    )
