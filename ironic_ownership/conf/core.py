@@ -75,8 +75,9 @@ _OWNERSHIP = (
         min=0,
         max=1,
         help='When more than this share of the own nodes is missing from '
-        'Ironic in one refresh, nothing is changed and the loss is reported. '
-        'Related: mass_loss_minimum.',
+        'Ironic in one refresh, no record is deleted and the loss is '
+        'reported; all nodes that Ironic lists are served. 1 allows any '
+        'loss. Related: mass_loss_minimum.',
     ),
     cfg.IntOpt(
         'mass_loss_minimum',

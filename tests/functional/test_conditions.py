@@ -241,14 +241,14 @@ class TestExits(ConditionsCase):
         (two,) = self.enrolment.enrol(1, conductor_group='g2')
         owners = {one: 'host1', two: 'host2'}
         self.deployment.wait_for_owners(owners)
-        instances = 0
-        for mood, words in (
+        moods = (
             ('exit admits', 'SystemExit'),
             ('interrupt admits', 'KeyboardInterrupt'),
             ('base admits', 'all of it'),
             ('unspeakable admits', 'Unspeakable'),
             ('exit constructor', 'exiting'),
-        ):
+        )
+        for number, (mood, words) in enumerate(moods):
             self.feel(mood)
             self.wait_for_error('host2', 'refresh', words)
             if 'constructor' not in mood:
@@ -256,8 +256,7 @@ class TestExits(ConditionsCase):
                 self.assertIn('their-exits 1.5', found['what'])
                 self.assertEqual(['host2'], found['subjects'])
             # host1 did not choose it, and goes on.
-            instances += 1
-            instance = f'00000000-0000-0000-0000-{instances:012d}'
+            instance = f'00000000-0000-0000-0000-{number:012d}'
             self.enrolment.set_instance(one, instance)
             self.deployment.wait_until(
                 lambda instance=instance: any(

@@ -116,6 +116,10 @@ class MissingNodes:
         for uuid in self._recheck_at.keys() & set(uuids):
             self._recheck_at[uuid] = now
 
+    def ask_all_again(self) -> None:
+        """Look all missing nodes up again in the next round."""
+        self.ask_again(self._recheck_at)
+
     def _is_mass_loss(self, missing: int, owned: int) -> bool:
         return gates.is_mass_loss(
             missing,

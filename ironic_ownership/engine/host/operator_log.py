@@ -199,8 +199,9 @@ class OperatorLog:
             self._conditions.report(
                 'mass_loss',
                 f'mass loss: {found.unexplained} of {owned} own nodes are '
-                'missing from Ironic: nothing is changed. Check Ironic and '
+                'missing from Ironic: no record is deleted. Check Ironic and '
                 "this service's credential; see [ownership] mass_loss_share",
+                code=MASS_LOSS,
             )
             return True
         self._conditions.clear('mass_loss', 'mass loss is over')

@@ -55,7 +55,11 @@ class RecordCleanup:
 
     def reconfigure(self, limits: Limits) -> None:
         """Use other limits from the next refresh on."""
-        self.missing_nodes.limits = self._unowned_nodes.limits = limits
+        for nodes in (self.missing_nodes, self._unowned_nodes):
+            if nodes.limits != limits:
+                # Another limit may explain what was not deleted so far.
+                nodes.ask_all_again()
+            nodes.limits = limits
 
     def delete(
         self,

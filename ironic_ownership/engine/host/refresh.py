@@ -172,11 +172,8 @@ class Refresher:
         if found.mass_loss and found.pending:
             # Look all of them up first: they may not be lost.
             self.missing_nodes.ask_again(found.looked_up)
-            return
-        if self.operator_log.is_mass_loss(found, summary.owned):
+        elif self.operator_log.is_mass_loss(found, summary.owned):
             summary.mass_loss = True
-            self.missing_nodes.ask_again(n.uuid for n in found.elsewhere)
-            return
         listed = seen
         seen = dataclasses.replace(seen, nodes=[*seen.nodes, *found.elsewhere])
         with self._monitor.monitored(seen.view):
@@ -201,6 +198,9 @@ class Refresher:
         )
         self._feed.completed(mark)
         self._notify(seen.nodes)
+        if found.mass_loss:
+            # Only deletions stop: all that Ironic lists is served.
+            return
         # After all other changes, so that nothing waits for Placement.
         summary.applied += self._cleanup.delete(self.scope, listed, found)
         summary.applied += self._cleanup.delete_unowned(

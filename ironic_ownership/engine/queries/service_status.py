@@ -97,6 +97,8 @@ def read(records: Records, source: backend.MembershipBackend) -> Listing:
     rows = {row.host: row for row in records.services()}
     counts = records.counts()
     reports = records.condition_reports()
+    # A process that waits to start is no member, and may have no row.
+    waiting = {r.host for r in reports.values() if not r.is_outdated}
     view, warnings = None, []
     try:
         view = source.view()
@@ -114,7 +116,7 @@ def read(records: Records, source: backend.MembershipBackend) -> Listing:
             standbys=standbys[host],
             report=reports.get(host),
         )
-        for host in sorted(rows.keys() | members.keys())
+        for host in sorted(rows.keys() | members.keys() | waiting)
     ]
     return Listing(found, tuple(warnings))
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.host import reconciler
@@ -129,18 +131,38 @@ class TestMissingNodes(service.ServiceCase):
             ['owner_changed', 'node_forgotten', 'owner_changed'], kinds
         )
 
-    def test_mass_loss_changes_nothing_and_is_logged_once(self) -> None:
-        before = self.state()
+    def test_mass_loss_deletes_nothing_and_is_logged_once(self) -> None:
+        """Only deletions stop: new nodes and instances are recorded."""
+        before = self.owners()
         self.take(*range(1, 9))
-        self.ironic.put(world.node(20, shard='a'))
+        self.ironic.put(
+            world.node(20, shard='a'),
+            world.node(9, shard='a', instance_uuid='i9'),
+        )
         with self.assertLogs(service.LOGGER, 'INFO') as logs:
             for _ in range(3):
                 self.assertTrue(self.host.refresh().mass_loss)
-        self.assertEqual(before, self.state())
-        self.assertEqual(
-            ['WARNING'], [record.levelname for record in logs.records]
+        self.assertEqual({**before, 20: 'host1'}, self.owners())
+        self.assertEqual('i9', self.instances()[9])
+        (warning,) = (r for r in logs.records if r.levelname == 'WARNING')
+        self.assertRegex(
+            warning.getMessage(), 'of 1[01] own nodes.*no record is deleted'
         )
-        self.assertIn('of 10 own nodes', logs.records[0].getMessage())
+        (refresh,) = self.host.conditions.of_loops([Loop.REFRESH])
+        self.assertEqual('mass_loss', refresh.code)
+
+    def test_mass_loss_on_purpose_is_deleted_after_the_override(self) -> None:
+        self.take(*range(1, 9))
+        self.assertTrue(self.host.refresh().mass_loss)
+        limits = dataclasses.replace(service.LIMITS, mass_loss_share=1.0)
+        self.host.refresher.reconfigure(
+            service.tuning_of(SHARD_A, limits=limits)
+        )
+        for _ in range(2):
+            self.host.refresh()
+        self.assertEqual({9, 10}, self.owners().keys())
+        (refresh,) = self.host.conditions.of_loops([Loop.REFRESH])
+        self.assertIsNone(refresh.code)
 
     def test_end_of_a_mass_loss_is_logged_and_work_goes_on(self) -> None:
         lost = dict(self.ironic.nodes)
