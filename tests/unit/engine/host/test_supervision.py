@@ -72,11 +72,11 @@ class TestSupervisor(unittest.TestCase):
 
 class TestTexts(unittest.TestCase):
     def test_text_that_raises_is_described(self) -> None:
-        class Unspeakable(Exception):
+        class UnspeakableError(Exception):
             def __str__(self) -> str:
                 raise SystemExit
 
         self.assertEqual(
-            'Unspeakable: its text cannot be had: SystemExit',
-            exceptions.described(Unspeakable()),
+            'UnspeakableError: its text cannot be had: SystemExit',
+            exceptions.described(UnspeakableError()),
         )
