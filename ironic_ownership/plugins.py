@@ -18,6 +18,7 @@ import stevedore
 from ironic_ownership.contracts import (
     backend,
     exceptions,
+    foreign_errors,
     plugin_validation,
     policy,
 )
@@ -88,7 +89,7 @@ def failed(
         group,
         name,
         _find(group, name).distribution,
-        f'fails on its options: {exceptions.described(exc)}',
+        f'fails on its options: {foreign_errors.described(exc)}',
         hint='Repair or uninstall that package',
     )
 
@@ -139,9 +140,9 @@ def _find(group: str, name: str) -> Plugin:
     try:
         target = entries[0].load()
     except BaseException as exc:
-        if exceptions.is_interrupt(exc):
+        if foreign_errors.is_interrupt(exc):
             raise
-        cause = f'cannot be loaded: {exceptions.described(exc)}'
+        cause = f'cannot be loaded: {foreign_errors.described(exc)}'
         return failed(cause, 'Repair or uninstall that package')
     fault = _VALIDATORS[group](target)
     if fault:

@@ -15,7 +15,12 @@ from oslo_config import cfg
 from ironic_ownership import plugins
 from ironic_ownership.conf import core as core_conf
 from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts import (
+    exceptions,
+    foreign_errors,
+    model,
+    policy,
+)
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.engine.decision import policy_set, policy_validation
 from ironic_ownership.engine.deletion.missing_nodes import Limits
@@ -201,7 +206,7 @@ def _policies(
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))
         except BaseException as exc:
-            if exceptions.is_interrupt(exc):
+            if foreign_errors.is_interrupt(exc):
                 raise
             faults.append(str(plugins.failed(plugins.POLICIES, name, exc)))
     assigners = [

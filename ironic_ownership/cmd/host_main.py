@@ -17,7 +17,7 @@ from oslo_log import log
 from ironic_ownership import wiring
 from ironic_ownership.cmd import foreign_threads, log_levels, sighup
 from ironic_ownership.conf import log_format, new
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, foreign_errors
 from ironic_ownership.engine.host.process import Host
 
 LOG = log.getLogger(__name__)
@@ -55,14 +55,14 @@ def _run(files: Sequence[str], prog: str) -> int:
         finally:
             wired.close()
     except (exceptions.OwnershipError, cfg.Error) as exc:
-        sys.stderr.write(f'{prog}: error: {exceptions.text_of(exc)}\n')
+        sys.stderr.write(f'{prog}: error: {foreign_errors.text_of(exc)}\n')
         return 1
     # Signals are blocked: such an exit is a plugin's, with its own code.
     except (SystemExit, KeyboardInterrupt) as exc:
         LOG.exception('the process ends: a plugin asked for it')
         sys.stderr.write(
             f'{prog}: error: a plugin ended the process: '
-            f'{exceptions.described(exc)}\n'
+            f'{foreign_errors.described(exc)}\n'
         )
         return 1
     return 0

@@ -16,7 +16,7 @@ from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
 from ironic_ownership.cmd import log_levels, restart_options
 from ironic_ownership.conf import new
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, foreign_errors
 from ironic_ownership.engine.host.reload import Reload
 
 LOG = log.getLogger(__name__)
@@ -58,13 +58,13 @@ class Reloading:
             ValueError,
             OSError,
         ) as exc:
-            self._reload.refuse(exceptions.text_of(exc))
+            self._reload.refuse(foreign_errors.text_of(exc))
             return
         # The process goes on with the old configuration, regardless of the
         # error: nothing but a plugin can ask for an exit here.
         except BaseException as exc:
             LOG.exception('the configuration cannot be read')
-            self._reload.refuse(exceptions.described(exc))
+            self._reload.refuse(foreign_errors.described(exc))
             return
         log_levels.change(self._levels, levels)
         if levels != self._levels:

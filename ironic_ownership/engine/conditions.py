@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, foreign_errors
 from ironic_ownership.contracts.conditions import Condition, Loop
 
 LOG = log.getLogger(__name__)
@@ -117,7 +117,7 @@ class Conditions:
 
         :param failed: what failed, in words.
         """
-        text = exceptions.described(error)
+        text = foreign_errors.described(error)
         self._add(
             condition,
             f'{failed} with an unexpected error: {text}',

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, foreign_errors, model
 from ironic_ownership.contracts.cell import Cell
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.moves import Moves
@@ -42,7 +42,7 @@ def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
             plugins.origin,
         )
     except BaseException as exc:  # third-party code and options
-        if exceptions.is_interrupt(exc):
+        if foreign_errors.is_interrupt(exc):
             raise
         return None
 
@@ -197,7 +197,7 @@ class Container:
         except exceptions.OwnershipError:
             raise
         except BaseException as exc:
-            if exceptions.is_interrupt(exc):
+            if foreign_errors.is_interrupt(exc):
                 raise
             raise plugins.failed(
                 plugins.BACKENDS, self.backend_name, exc

@@ -12,7 +12,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterator
 
-from ironic_ownership.contracts import exceptions, policy
+from ironic_ownership.contracts import exceptions, foreign_errors, policy
 
 Origin = Callable[[type[policy.Policy]], str]
 """Returns name and distribution of a policy; empty if unknown."""
@@ -87,10 +87,10 @@ def faults_of(
         raise
     # An exit, too: it would end the thread or the process of the caller.
     except BaseException as exc:
-        if exceptions.is_interrupt(exc):
+        if foreign_errors.is_interrupt(exc):
             raise
         raise fault(
-            plugin, method, f'failed: {exceptions.described(exc)}', origin
+            plugin, method, f'failed: {foreign_errors.described(exc)}', origin
         ) from exc
     finally:
         if watch is not None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, foreign_errors, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.engine.membership.fence import Clock, monotonic
 
@@ -123,11 +123,11 @@ class GuardedBackend(MembershipBackend):
             raise
         # An exit would end the heartbeat for good.
         except BaseException as exc:
-            if exceptions.is_interrupt(exc):
+            if foreign_errors.is_interrupt(exc):
                 raise
             raise exceptions.BackendFaultError(
                 f'{self._origin}: {method}() failed: '
-                f'{exceptions.described(exc)}',
+                f'{foreign_errors.described(exc)}',
                 hint=_HINT,
             ) from exc
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 import unittest
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import foreign_errors
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import supervision
 
@@ -78,5 +78,5 @@ class TestTexts(unittest.TestCase):
 
         self.assertEqual(
             'UnspeakableError: its text cannot be had: SystemExit',
-            exceptions.described(UnspeakableError()),
+            foreign_errors.described(UnspeakableError()),
         )
