@@ -25,6 +25,7 @@ from ironic_ownership.engine.host.place import (
     PlaceMonitor,
     PlaceState,
 )
+from ironic_ownership.engine.host.record_monitor import RecordMonitor
 from ironic_ownership.wiring.overrides import Overrides, apply
 
 LOG = log.getLogger(__name__)
@@ -208,11 +209,15 @@ class _Served:
         for remark in self._wired.settings.remarks:
             LOG.warning('%s', remark)
         host = self.host
+        wake = host.refresh_loop.wake
+        records = RecordMonitor(host.context, host.feed, wake)
+        host.member.watch_row(records.row_read)
+        host.workers = {**host.workers, 'records': records}
         self.place = PlaceMonitor(
             host.context,
             host.member,
             host.feed,
-            host.refresh_loop.wake.set,
+            wake.set,
             on_lost_place,
         )
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import pathlib
+import sys
 import threading
 from typing import Any
 
 from ironic_ownership import embedding
 from ironic_ownership.contracts import exceptions
 from tests.functional.support import hosts
+
+_CHECKOUT = pathlib.Path(__file__).parents[2]
+sys.path.append(str(_CHECKOUT / 'doc' / 'source' / 'contributor' / 'examples'))
+
+import embedder  # noqa: E402 - from that directory
 
 PATIENCE = hosts.TIMEOUT
 
@@ -24,6 +31,16 @@ class EmbeddingCase(hosts.HostsTestCase):
 
         :param overrides: further values, by ``group__option``.
         """
+        host = embedding.EmbeddedHost(
+            overrides=self.values(**overrides),
+            on_lost_place=self.lost.append,
+        )
+        host.start()
+        self.addCleanup(host.stop)
+        return host
+
+    def values(self, **overrides: Any) -> dict[tuple[str, str], Any]:
+        """Return the configuration of host1."""
         values: dict[tuple[str, str], Any] = {
             (group, name): value
             for group, options in hosts.FAST.items()
@@ -36,16 +53,10 @@ class EmbeddingCase(hosts.HostsTestCase):
             ('ironic', 'auth_type'): 'none',
             ('ironic', 'endpoint_override'): self.server.endpoint,
         }
-        values |= {
+        return values | {
             (name.split('__')[0], name.split('__')[1]): value
             for name, value in overrides.items()
         }
-        host = embedding.EmbeddedHost(
-            overrides=values, on_lost_place=self.lost.append
-        )
-        host.start()
-        self.addCleanup(host.stop)
-        return host
 
 
 class TestEmbeddedHost(EmbeddingCase):
@@ -134,3 +145,28 @@ class TestEmbeddedHost(EmbeddingCase):
             '[nova] host',
         ):
             self.assertIn(fault, str(caught))
+
+
+class TestExample(EmbeddingCase):
+    """The program of the documentation."""
+
+    def test_it_works_on_free_nodes_until_it_loses_its_place(self) -> None:
+        _, *free = self.enrolment.enrol(3, instance_share=0.34)
+        done: list[str] = []
+        program = embedder.Program(
+            self.values(), lambda node: done.append(node.uuid)
+        )
+        thread = threading.Thread(target=program.run)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(program.stop)
+        self.deployment.wait_until(
+            lambda: {*done} >= {*free}, 'work on the free nodes'
+        )
+        self.assertEqual(sorted(free), sorted(done))
+        self.deployment.records.set_service(
+            'host1', actor='test', forced_down=True
+        )
+        thread.join(PATIENCE)
+        self.assertFalse(thread.is_alive())
+        self.assertIs(embedding.PlaceState.FORCED_DOWN, program.left.state)

@@ -95,6 +95,10 @@ class LocalMember:
         """
         return isinstance(self._registration.state, Standby | ForcedDown)
 
+    def watch_row(self, receive: Callable[[model.Service], None]) -> None:
+        """Call a function each time the own row was read by a poll."""
+        self._registration.on_row = receive
+
     @property
     def state(self) -> State:
         """The role of this process for its host. Any thread."""

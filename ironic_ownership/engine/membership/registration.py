@@ -92,6 +92,7 @@ class Registration:
     Threading: the heartbeat's thread, except where a method says otherwise.
 
     :ivar identity: registered by the next request. Any thread.
+    :ivar on_row: called with the own row each time :meth:`check` reads it.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Registration:
         run_in_background: Runner = run_now,
     ) -> None:
         self.identity = Identity(context.host, settings)
+        self.on_row: Callable[[model.Service], None] = _ignore
         self.run_in_background = run_in_background
         self._host = context.host
         self._records = context.ports.records
@@ -171,6 +173,8 @@ class Registration:
         if not isinstance(state, Active | ForcedDown):
             return False  # the next registration reads the row
         row = self._records.service(self._host)
+        if row is not None:
+            self.on_row(row)
         if row is not None and row.forced_down:
             if isinstance(state, ForcedDown):
                 return False
@@ -264,6 +268,10 @@ class Registration:
                 LOG.info('%s registered, epoch %s', host, new.epoch)
         elif loss:
             LOG.warning('%s may not act under its epoch: %s', host, loss)
+
+
+def _ignore(row: model.Service) -> None:
+    """Take a row for which no part waits."""
 
 
 def _answer(

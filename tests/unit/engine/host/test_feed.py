@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import unittest
 from collections.abc import Mapping
 
@@ -16,6 +17,7 @@ from hypothesis.stateful import (
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim, Forget, Release, Update
+from ironic_ownership.engine.host import record_monitor
 from ironic_ownership.engine.host.feed import (
     Feed,
     FeedChanges,
@@ -274,6 +276,48 @@ class TestFeedOfAService(service.ServiceCase):
         self.records.set_service('host1', actor='op', forced_down=True)
         self.host.member.check_epoch()
         self.assertEqual(set(), self.owned())
+
+    def test_moved_away_node_is_noticed_without_a_refresh(self) -> None:
+        self.host.refresh()
+        wake = threading.Event()
+        monitor = record_monitor.RecordMonitor(
+            self.host.context, self.host.feed, wake
+        )
+        rows: list[model.Service] = []
+        self.host.member.watch_row(rows.append)
+        self.operator(
+            "UPDATE compute_nodes SET host = 'x' "
+            f"WHERE uuid = '{world.uuid(1)}'"
+        )
+        self.host.member.check_epoch()
+        self.assertEqual(['host1'], [row.host for row in rows])
+        monitor.poll()
+        self.assertEqual(3, len(self.owned()))
+        self.assertFalse(wake.is_set())
+        self.operator("UPDATE compute_nodes SET host = 'host1'")
+        monitor.poll()
+        self.assertTrue(wake.is_set())
+
+    def test_each_change_of_the_own_row_is_followed(self) -> None:
+        self.host.refresh()
+        monitor = record_monitor.RecordMonitor(
+            self.host.context, self.host.feed, threading.Event()
+        )
+        self.host.member.watch_row(monitor.row_read)
+        thread = threading.Thread(target=monitor.run)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(monitor.stop)
+        for number in (1, 2):
+            seen = self.host.feed.generation
+            self.operator(
+                "UPDATE compute_nodes SET host = 'x' "
+                f"WHERE uuid = '{world.uuid(number)}'"
+            )
+            self.operator('UPDATE services SET revision = revision + 1')
+            self.host.member.check_epoch()
+            self.assertTrue(self.host.feed.wait(seen, 60.0))
+            self.assertNotIn(number, self.owned())
 
     def test_frozen_service_owns_nothing_when_it_wakes_up(self) -> None:
         self.host.refresh()

@@ -1,0 +1,81 @@
+"""Poll of the own records when another client has changed something.
+
+Every transaction that decides from the row of a service raises its revision:
+a move, a release, a claim of another service. So a process that embeds the
+service learns of a node that was moved away before its next refresh, and
+without a query of all records as long as nothing happens.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.host.feed import Feed
+from ironic_ownership.engine.membership.service_context import ServiceContext
+
+LOG = log.getLogger(__name__)
+
+_NO_NODES = model.Scope(nothing=True)
+
+
+@dataclasses.dataclass(eq=False)
+class RecordMonitor:
+    """Keeps the feed of a service up to date between two refreshes.
+
+    :param wake: set when own nodes are not in the feed: a refresh is due.
+    """
+
+    context: ServiceContext
+    feed: Feed
+    wake: threading.Event
+
+    def __post_init__(self) -> None:
+        self._stopping = threading.Event()
+        self._changed = threading.Event()
+        self._revision: int | None = None
+
+    def row_read(self, row: model.Service) -> None:
+        """Take the own row as it was just read. Any thread."""
+        if row.revision != self._revision:
+            self._revision = row.revision
+            self._changed.set()
+
+    def stop(self) -> None:
+        """Make :meth:`run` return soon. Any thread."""
+        self._stopping.set()
+        self._changed.set()
+
+    def run(self) -> None:
+        """Poll after each change until :meth:`stop` is called."""
+        while True:
+            self._changed.wait()
+            self._changed.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                self.poll()
+            except exceptions.OwnershipError as exc:
+                LOG.debug('own records not read, left to a refresh: %s', exc)
+                self.wake.set()
+            except Exception:  # the next change must find this thread alive
+                LOG.exception('reading the own records failed unexpectedly')
+
+    def poll(self) -> None:
+        """Compare the feed with the own records. One query.
+
+        :raises RecordsError: if the records do not answer.
+        """
+        mark, host = self.feed.mark(), self.context.host
+        own = {
+            record.uuid
+            for record in self.context.ports.records.compute_nodes_near(
+                host, _NO_NODES
+            )
+            if record.host == host
+        }
+        if self.feed.retain(mark, own):
+            self.wake.set()
