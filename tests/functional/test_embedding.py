@@ -12,7 +12,7 @@ from ironic_ownership.contracts import exceptions
 from tests.functional.support import hosts
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
-sys.path.append(str(_CHECKOUT / 'doc' / 'source' / 'contributor' / 'examples'))
+sys.path.append(str(_CHECKOUT / 'doc' / 'source' / 'contributor' / 'programs'))
 
 import embedder  # noqa: E402 - from that directory
 
