@@ -15,13 +15,17 @@ LOG = log.getLogger(__name__)
 
 
 class ConductorMonitor:
-    """Resigns after failures in a row, and returns after the next success.
+    """Resigns after intervals without an answer, returns after the next one.
 
-    :param ping: raises an error if nova-conductor does not answer.
+    One thread asks, another one counts: a request to a message bus that
+    cannot be reached waits for ever, in spite of a time-out.
+
+    :param ping: returns if nova-conductor answers; raises an error, or does
+        not return, otherwise.
     :param resign: called once the limit is reached.
     :param rejoin: called when it answers again.
-    :param interval: seconds between two requests.
-    :param limit: number of failures; 0 for none.
+    :param interval: seconds between two requests, and between two counts.
+    :param limit: number of intervals in a row; 0 for none.
     """
 
     def __init__(
@@ -38,31 +42,49 @@ class ConductorMonitor:
         self._interval = interval
         self._limit = limit
         self._stopping = threading.Event()
+        self._answered = threading.Event()
         self.failures = 0
         self.has_resigned = False
 
     def start(self) -> None:
-        """Begin to watch, in a thread; does nothing without a limit."""
-        if self._limit:
+        """Begin to ask and to count; does nothing without a limit."""
+        if not self._limit:
+            return
+        for name, work in (
+            ('conductor-ping', self.ask),
+            ('conductor-monitor', self.check),
+        ):
             threading.Thread(
-                target=self._run, name='conductor-monitor', daemon=True
+                target=self._repeat, args=(work,), name=name, daemon=True
             ).start()
 
     def stop(self) -> None:
-        """Make the thread end soon."""
+        """Make the threads end soon."""
         self._stopping.set()
 
-    def _run(self) -> None:
+    def _repeat(self, work: Callable[[], None]) -> None:
         while not self._stopping.wait(self._interval):
-            self.check()
+            work()
 
-    def check(self) -> None:
-        """Send one request, and act on its result."""
+    def ask(self) -> None:
+        """Send one request, and note its answer."""
         try:
             self._ping()
         except Exception as exc:  # noqa: BLE001 - any error means no answer
-            self._failed(exc)
+            LOG.debug('no answer of nova-conductor: %s', exc)
+        else:
+            self._answered.set()
+
+    def check(self) -> None:
+        """Count one interval, and act on the result.
+
+        Intervals of this process count, and not time: one that was frozen
+        has asked nothing meanwhile.
+        """
+        if not self._answered.is_set():
+            self._failed()
             return
+        self._answered.clear()
         self.failures = 0
         if self.has_resigned and not self._stopping.is_set():
             LOG.info('nova-conductor answers again')
@@ -73,14 +95,14 @@ class ConductorMonitor:
                 return
             self.has_resigned = False
 
-    def _failed(self, exc: Exception) -> None:
+    def _failed(self) -> None:
         self.failures += 1
-        LOG.warning(
-            'nova-conductor does not answer (%d of %d): %s',
-            self.failures,
-            self._limit,
-            exc,
-        )
+        # A request and the count of its answer may miss each other once.
+        if self.failures > 1:
+            LOG.warning(
+                'nova-conductor has not answered for %g s',
+                self.failures * self._interval,
+            )
         if self.failures >= self._limit and not self.has_resigned:
             LOG.error(
                 'this service gives up its nodes until nova-conductor answers '

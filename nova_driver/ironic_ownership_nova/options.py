@@ -46,13 +46,13 @@ OPTS = (
         default=10,
         min=1,
         help='Seconds between two requests to nova-conductor, which show '
-        'whether this service is still connected; also their time-out.',
+        'whether this service is still connected.',
     ),
     cfg.IntOpt(
         'conductor_failures',
         default=6,
         min=0,
-        help='Number of such requests in a row without an answer after which '
+        help='Number of such intervals in a row without an answer after which '
         'the service gives up its nodes, until nova-conductor answers '
         'again. 0: never.',
     ),

@@ -27,7 +27,7 @@ EXIT_STATUS = 1
 LOST = frozenset(
     (PlaceState.STANDBY, PlaceState.FORCED_DOWN, PlaceState.FAILED)
 )
-_LONG_WAIT = 30.0
+_LONG_WAIT = 10.0
 _POLL = 1.0
 
 Make = Callable[[Callable[[LostPlace], None]], EmbeddedHost]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import unittest
 
 from ironic_ownership_nova.conductor_monitor import ConductorMonitor
@@ -23,6 +24,7 @@ class MonitorTest(unittest.TestCase):
 
     def check(self, times: int) -> None:
         for _ in range(times):
+            self.monitor.ask()
             self.monitor.check()
 
     def test_resigns_once_after_failures_in_a_row(self) -> None:
@@ -39,6 +41,25 @@ class MonitorTest(unittest.TestCase):
             self.failing = False
             self.check(1)
         self.assertEqual([], self.calls)
+
+    def test_request_that_never_ends_counts_as_none(self) -> None:
+        # So it is while the message bus cannot be reached.
+        resigned, end = threading.Event(), threading.Event()
+        self.addCleanup(end.set)
+        monitor = ConductorMonitor(
+            end.wait, resigned.set, self.fail, interval=0.01, limit=3
+        )
+        self.addCleanup(monitor.stop)
+        monitor.start()
+        self.assertTrue(resigned.wait(60))
+
+    def test_without_a_limit_nothing_is_asked(self) -> None:
+        monitor = ConductorMonitor(
+            self.fail, self.fail, self.fail, interval=0.01, limit=0
+        )
+        before = threading.active_count()
+        monitor.start()
+        self.assertEqual(before, threading.active_count())
 
     def test_returns_after_the_first_success(self) -> None:
         self.failing = True
