@@ -22,6 +22,7 @@ _BENCHMARKS = (
     'membership_servers',
     'fencing',
     'takeover',
+    'nova',
     'writers',
 )
 

@@ -246,7 +246,8 @@ class Nova:
             host,
             [
                 *(
-                    [*self._program('python'), str(program)]
+                    # Its directory may have modules of the same name.
+                    [*self._program('python'), '-P', str(program)]
                     if program
                     else self._program('nova-compute')
                 ),
