@@ -16,6 +16,7 @@ from ironic_ownership.engine.availability.evaluation import FlapDamper
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
+from ironic_ownership.engine.host import credential_probe
 from ironic_ownership.engine.host.action_guard import Guard
 from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.host.condition_monitor import (
@@ -121,7 +122,7 @@ def build(wired: Container) -> tuple[Host, Reload]:
         refresh_loop,
         reconciler.feed,
         guard,
-        prepare=functools.partial(_prepare, wired),
+        prepare=functools.partial(_prepare, wired, context.conditions),
         workers={
             'epoch': EpochMonitor(
                 member, heartbeat, context.conditions, context.clock
@@ -207,7 +208,8 @@ def _client(wired: Container) -> Inventory:
         return wired.inventory_of()
 
 
-def _prepare(wired: Container) -> None:
+def _prepare(wired: Container, conditions: Conditions) -> None:
     wired.ready_records()
     wired.inventory.check(wired.scope)
+    credential_probe.probe(wired.inventory, conditions)
     reservations.check_method(wired, wired.policies)

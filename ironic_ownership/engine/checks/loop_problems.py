@@ -47,8 +47,8 @@ _ENDED = (
     'started again by itself, and a restart of the service starts all of them'
 )
 _CREDENTIAL = (
-    'Give the user of [ironic] the role that the message names, then send '
-    'SIGHUP to the service, or restart it'
+    'Give the user of [ironic] the role that the message names, and restart '
+    'the service: it checks this when it starts'
 )
 _LOSS = (
     'If these nodes were deleted on purpose, set [ownership] '

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import unittest
+from unittest import mock
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.host import credential_probe
+from ironic_ownership.testing import fakes
+
+REFUSED = exceptions.IronicError('Ironic answered 403')
+
+
+class TestProbe(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic = fakes.FakeInventory()
+        self.conditions = conditions.Conditions()
+
+    def probe(self, **errors: Exception) -> str | None:
+        for name, error in errors.items():
+            patched = mock.patch.object(self.ironic, name, side_effect=error)
+            patched.start()
+            self.addCleanup(patched.stop)
+        credential_probe.probe(self.ironic, self.conditions)
+        (found,) = self.conditions.of_loops([Loop.CREDENTIAL])
+        if found.code is not None:
+            self.assertEqual('credential_limited', found.code)
+        return found.error or None
+
+    def test_credential_that_reads_everything_is_fine(self) -> None:
+        self.assertIsNone(self.probe())
+
+    def test_blind_credential_is_one_warning_that_names_the_role(self) -> None:
+        """Also without any node."""
+        with self.assertLogs('ironic_ownership.engine', 'WARNING') as logs:
+            error = self.probe(shard_counts=REFUSED, conductors=REFUSED)
+        self.assertEqual(1, len(logs.records))
+        for word in ('/v1/shards', '/v1/conductors', '"reader"', '403'):
+            self.assertIn(word, error)
+
+    def test_old_ironic_is_no_fault_of_the_credential(self) -> None:
+        old = exceptions.IronicTooOldError('1.82')
+        self.assertIsNone(self.probe(shard_counts=old, conductors=old))
+
+    def test_ironic_that_does_not_answer_is_asked_again(self) -> None:
+        with self.assertRaises(exceptions.IronicUnavailableError):
+            self.probe(shard_counts=exceptions.IronicUnavailableError('down'))
