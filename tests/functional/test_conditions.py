@@ -64,7 +64,6 @@ EXITS = """
 
     class Store(DatabaseBackend):
         contract_version = 1
-        options = ()
 
         def beat(self):
             act('beat')
