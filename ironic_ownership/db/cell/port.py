@@ -41,20 +41,17 @@ class SqlCell(connection.Port, cell.Cell):
             node.host,
             node.service_id,
         ).where(found.is_of_ironic, node.deleted == 0)
-        running = (
-            sa.select(instance.uuid, instance.node, instance.host)
-            .join(
-                found.compute_nodes, node.hypervisor_hostname == instance.node
-            )
-            .where(
-                found.is_of_ironic,
-                node.deleted == 0,
-                instance.deleted == 0,
-                instance.host.is_not(None),
-            )
+        # Without a join: Nova has no index by node.
+        running = sa.select(instance.uuid, instance.node, instance.host).where(
+            instance.deleted == 0, instance.host.is_not(None)
         )
 
         def work(conn: sa.Connection) -> cell.CellSnapshot:
+            of_ironic = [
+                cell.CellNode(*row)
+                for row in conn.execute(nodes.order_by(node.id))
+            ]
+            names = {one.name for one in of_ironic}
             return cell.CellSnapshot(
                 [
                     cell.CellService(
@@ -65,13 +62,11 @@ class SqlCell(connection.Port, cell.Cell):
                     )
                     for row in conn.execute(services.order_by(service.id))
                 ],
-                [
-                    cell.CellNode(*row)
-                    for row in conn.execute(nodes.order_by(node.id))
-                ],
+                of_ironic,
                 [
                     cell.CellInstance(*row)
                     for row in conn.execute(running.order_by(instance.id))
+                    if row.node in names
                 ],
             )
 

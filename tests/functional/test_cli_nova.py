@@ -1,0 +1,107 @@
+"""Coming from Nova by the command line: check, adopt, move, delete.
+
+A real Ironic and MariaDB; the rows of the cell are as stock Nova leaves them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ironic_ownership.db.cell import companion
+from ironic_ownership.db.records import SqlRecords
+from tests.functional.support import cells, command_line, databases, ironics
+
+
+class NovaCommandsTest(ironics.IronicTestCase):
+    """``stock`` has four nodes in the cell, two with an instance."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.cell = cells.NovaCell(databases.MARIADB.server)
+        self.cell.add_services('stock', 'new')
+        self.nodes = sorted(self.enrolment.enrol(4, instance_share=0.5))
+        self.cell.add_nodes('stock', self.nodes)
+        inventory = ironics.open_inventory(self.server.endpoint)
+        found = [inventory.get(uuid) for uuid in self.nodes]
+        self.instances = {
+            node.uuid: node.instance_uuid
+            for node in found
+            if node and node.instance_uuid
+        }
+        self.assertEqual(2, len(self.instances))
+        self.cell.add_instances('stock', self.instances)
+        self.lab = command_line.Deployment(
+            self.server.endpoint, databases.MARIADB.fresh()
+        )
+        self.addCleanup(self.lab.close)
+        self.lab.records = SqlRecords(
+            self.lab._database, companion.Cell(self.cell.schema)
+        )
+        self.lab.config = self.lab.configure(
+            more=f'[nova]\ncell_schema = {self.cell.schema}\n'
+        )
+
+    def run_json(self, *words: str, code: int = 0) -> list[dict[str, Any]]:
+        done = self.lab.run(*words, '-f', 'json')
+        self.assertEqual(code, done.returncode, done.stderr)
+        self.stderr = done.stderr
+        rows = json.loads(done.stdout)
+        return list(rows)
+
+    def test_from_stock_nova_to_a_move_and_a_deletion(self) -> None:
+        self.assertEqual([], self.run_json('nova', 'check'))
+        proposed = self.run_json('nova', 'adopt', '--dry-run')
+        self.assertEqual(
+            [(uuid, 'stock', 'adopted') for uuid in self.nodes],
+            sorted((r['uuid'], r['service'], r['state']) for r in proposed),
+        )
+        self.assertEqual([], list(self.lab.records.compute_nodes()))
+        self.run_json('nova', 'adopt', '--yes')
+        self.assertEqual({'stock': (4, 2)}, self.lab.records.counts())
+        self.assertEqual([], self.run_json('nova', 'adopt', '--yes'))
+        unchanged = self.run_json('nova', 'adopt', '--yes', '--all')
+        self.assertEqual({'unchanged'}, {row['state'] for row in unchanged})
+        # An operator stops the service of stock Nova, and moves its nodes.
+        self.lab.serve('new', command_line.ALL)
+        done = self.lab.run('service', 'set', 'stock', '--down', '--yes')
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(
+            [(1,)],
+            self.cell.query(
+                f'SELECT forced_down FROM {self.cell.schema}.services '
+                "WHERE host = 'stock'"
+            ),
+        )
+        moved = self.run_json('service', 'drain', 'stock', '--yes')
+        self.assertEqual(['moved'] * 4, [row['state'] for row in moved])
+        self.assertEqual(dict.fromkeys(self.nodes, 'new'), self.cell.owners())
+        self.assertEqual(
+            dict.fromkeys(self.instances, 'new'),
+            self.cell.hosts_of_instances(),
+        )
+        self.assertEqual([], self.run_json('nova', 'check'))
+        done = self.lab.run('service', 'delete', 'stock', '--yes')
+        self.assertEqual(0, done.returncode, done.stderr)
+
+    def test_half_moved_node_is_found_and_left_out(self) -> None:
+        node = min(self.instances)
+        self.cell.query(
+            f'UPDATE {self.cell.schema}.compute_nodes SET host = '
+            "'new', service_id = (SELECT id FROM "
+            f"{self.cell.schema}.services WHERE host = 'new') "
+            f"WHERE uuid = '{node}'"
+        )
+        (finding,) = self.run_json('nova', 'check', code=4)
+        self.assertEqual('half_moved', finding['code'])
+        self.assertEqual([node], finding['subjects'])
+        rows = self.run_json('nova', 'adopt', '--yes', code=3)
+        (refused,) = (row for row in rows if row['state'] == 'refused')
+        self.assertEqual(node, refused['uuid'])
+        self.assertEqual({'stock': (3, 1)}, self.lab.records.counts())
+
+    def test_without_a_cell_the_commands_name_the_option(self) -> None:
+        config = self.lab.configure('without')
+        done = self.lab.run('nova', 'check', config=config)
+        self.assertEqual(1, done.returncode)
+        self.assertIn('[nova] cell_schema', done.stderr)

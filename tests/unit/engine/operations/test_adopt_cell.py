@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import unittest
+from collections.abc import Mapping, Sequence
+from unittest import mock
+
+from ironic_ownership.contracts import cell, exceptions, model
+from ironic_ownership.engine.operations import adopt_cell, check_cell
+from ironic_ownership.testing import fakes
+from tests.unit.engine import world
+
+ADOPTED, UNCHANGED = cell.AdoptionState.ADOPTED, cell.AdoptionState.UNCHANGED
+REFUSED = cell.AdoptionState.REFUSED
+
+
+def row(number: int, host: str | None = 'Stock') -> cell.CellNode:
+    uuid = world.uuid(number)
+    return cell.CellNode(number, uuid, uuid, host, 7)
+
+
+class TestAdoption(unittest.TestCase):
+    def setUp(self) -> None:
+        self.cell = mock.create_autospec(cell.Cell, instance=True)
+        self.cell.adopt.side_effect = self.adopt
+        self.records = mock.Mock()
+        self.records.services.return_value = []
+        self.records.compute_nodes.return_value = []
+        self.ironic = fakes.FakeInventory(map(world.node, (1, 2)))
+        self.operation = adopt_cell.AdoptCell(
+            self.cell, self.records, self.ironic, model.Scope()
+        )
+
+    def put(self, *rows: cell.CellNode) -> None:
+        self.cell.read.return_value = cell.CellSnapshot(
+            [cell.CellService(7, 'Stock')], rows, []
+        )
+
+    def adopt(
+        self, nodes: Mapping[str, model.Node | None], actor: str
+    ) -> Sequence[cell.AdoptedNode]:
+        self.received = dict(nodes)
+        return [cell.AdoptedNode(u, 'stock', ADOPTED) for u in nodes]
+
+    def states(self) -> list[cell.AdoptionState]:
+        return [node.state for node in self.operation.propose().nodes]
+
+    def test_proposal_writes_nothing_and_lists_no_node_of_ironic(self) -> None:
+        self.put(row(1), row(2))
+        self.assertEqual([ADOPTED, ADOPTED], self.states())
+        self.cell.adopt.assert_not_called()
+
+    def test_proposal_knows_records_and_faults(self) -> None:
+        self.put(row(1), row(2), row(3), row(4, 'gone'))
+        self.records.compute_nodes.return_value = [
+            model.ComputeNode(world.uuid(1), 'stock'),
+            model.ComputeNode(world.uuid(2), 'other'),
+            model.ComputeNode(world.uuid(3), 'silent'),
+        ]
+        self.records.services.return_value = [
+            model.Service('other', epoch=5),
+            model.Service('silent', epoch=0),
+        ]
+        self.assertEqual([UNCHANGED, REFUSED, ADOPTED, REFUSED], self.states())
+
+    def test_nodes_go_in_batches_with_what_ironic_has(self) -> None:
+        self.put(*map(row, range(1, adopt_cell.BATCH + 3)))
+        steps: list[tuple[int, int]] = []
+        done = self.operation.execute(
+            self.operation.propose(),
+            'operator',
+            progress=lambda done, total: steps.append((done, total)),
+        )
+        self.assertEqual(adopt_cell.BATCH + 2, len(done.nodes))
+        self.assertEqual([(500, 502), (502, 502)], steps)
+        self.assertEqual({None}, set(self.received.values()))
+
+    def test_ironic_that_fails_adopts_nothing(self) -> None:
+        self.put(row(1))
+        proposed = self.operation.propose()
+        self.operation.source.scan = mock.Mock(
+            side_effect=exceptions.IronicUnavailableError('down')
+        )
+        with self.assertRaises(exceptions.IronicUnavailableError):
+            self.operation.execute(proposed, 'operator')
+        self.cell.adopt.assert_not_called()
+
+
+class TestCheck(unittest.TestCase):
+    def test_only_grants_are_reported_if_nothing_can_be_read(self) -> None:
+        port = mock.create_autospec(cell.Cell, instance=True)
+        port.missing_grants.return_value = [
+            cell.MissingGrant('SELECT on nova.services', 'GRANT SELECT ...')
+        ]
+        (found,) = check_cell.CheckCell(port).run()
+        self.assertEqual('grant_missing', found.code)
+        self.assertIn('GRANT SELECT ...', found.hint)
+        port.read.assert_not_called()
+
+    def test_hint_of_a_deployed_drift_moves_the_node_to_its_instance(
+        self,
+    ) -> None:
+        (found,) = check_cell.of_drift(
+            [cell.Drift(world.uuid(1), 'host1', 'Host2', 'instance')]
+        )
+        self.assertIn(
+            f'compute node move {world.uuid(1)} --service host2', found.hint
+        )
+
+    def test_cell_that_agrees_has_no_finding(self) -> None:
+        uuid = world.uuid(1)
+        self.assertEqual(
+            [],
+            check_cell.of_snapshot(
+                cell.CellSnapshot(
+                    [cell.CellService(7, 'Stock')],
+                    [row(1)],
+                    [cell.CellInstance('instance', uuid, 'Stock')],
+                )
+            ),
+        )
