@@ -41,10 +41,10 @@ class Clock:
             'DONT_FAKE_MONOTONIC': '1',
         }
 
-    def jump(self, seconds: int) -> None:
+    def jump(self, seconds: float) -> None:
         """Set the clock ahead of the machine's; behind it if negative."""
         new = self._file.with_suffix('.new')
-        new.write_text(f'{seconds:+d}\n')
+        new.write_text(f'{seconds:+g}\n')
         new.rename(self._file)
 
 

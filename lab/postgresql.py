@@ -98,6 +98,36 @@ class PostgreSQL(server.Server):
             connection.cursor().execute(f'CREATE DATABASE "{name}"')
         return f'postgresql+psycopg2://{_USER}@127.0.0.1:{self.port}/{name}'
 
+    def dump(self, name: str) -> bytes:
+        """Return a backup of a database, as pg_dump makes it."""
+        return self._run('pg_dump', '--format=custom', name)
+
+    def restore(self, name: str, backup: bytes) -> None:
+        """Restore a backup over a database, as one transaction."""
+        self._run(
+            'pg_restore',
+            *('--clean', '--if-exists', '--single-transaction'),
+            *('-d', name),
+            standard_input=backup,
+        )
+
+    def _run(
+        self, program: str, *arguments: str, standard_input: bytes = b''
+    ) -> bytes:
+        done = subprocess.run(
+            [
+                str(_binary(program)),
+                *('-h', '127.0.0.1', '-p', str(self.port), '-U', _USER),
+                *arguments,
+            ],
+            input=standard_input,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            raise process.LabError(f'{program}: {done.stderr.decode()}')
+        return done.stdout
+
     def connect(self) -> psycopg2.extensions.connection:
         """Connect as the administrator, to the database of the same name."""
         return psycopg2.connect(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import socket
+import ssl
 import time
 import urllib.parse
 from collections.abc import Sequence
 
 import redis
 
-from lab import cluster, process, server
+from lab import certificates, cluster, process, server
 
 MASTER = 'members'
 """The name by which the sentinels know the three servers."""
@@ -22,6 +23,7 @@ class Redis(server.Server):
 
     :param password: of its clients; empty for none.
     :param options: more options of the command line.
+    :param tls: its certificate; no client connects without TLS then.
     """
 
     title = 'Redis'
@@ -31,10 +33,12 @@ class Redis(server.Server):
         directory: pathlib.Path,
         password: str = '',
         options: Sequence[str] = (),
+        tls: certificates.Certificates | None = None,
     ) -> None:
         super().__init__(directory)
         self.options = options
         self._password = password
+        self._tls = tls
 
     @property
     def url(self) -> str:
@@ -53,12 +57,23 @@ class Redis(server.Server):
                 server.program('redis-server', 'redis-server'),
                 *self._configuration(),
                 *('--bind', '127.0.0.1'),
-                *('--port', str(self.port)),
+                *self._listening(),
                 *('--dir', str(self._directory)),
                 *(('--requirepass', secret) if secret else ()),
                 *self.options,
             ],
             self._directory / 'redis.log',
+        )
+
+    def _listening(self) -> Sequence[str]:
+        if self._tls is None:
+            return ('--port', str(self.port))
+        return (
+            *('--port', '0', '--tls-port', str(self.port)),
+            *('--tls-cert-file', str(self._tls.certificate)),
+            *('--tls-key-file', str(self._tls.key)),
+            *('--tls-ca-cert-file', str(self._tls.authority)),
+            *('--tls-auth-clients', 'no', '--tls-replication', 'yes'),
         )
 
     def _configuration(self) -> Sequence[str]:
@@ -67,12 +82,19 @@ class Redis(server.Server):
     def _answers(self) -> bool:
         with (
             contextlib.suppress(OSError),
-            socket.create_connection(('127.0.0.1', self.port), 1) as probe,
+            socket.create_connection(('127.0.0.1', self.port), 1) as plain,
+            self._wrapped(plain) as probe,
         ):
             probe.sendall(b'PING\r\n')
             # An authentication error is an answer as well.
             return probe.recv(100)[:1] in (b'+', b'-')
         return False
+
+    def _wrapped(self, plain: socket.socket) -> socket.socket:
+        if self._tls is None:
+            return plain
+        context = ssl.create_default_context(cafile=self._tls.authority)
+        return context.wrap_socket(plain, server_hostname='127.0.0.1')
 
 
 class Sentinel(Redis):
@@ -99,6 +121,7 @@ class Cluster(cluster.Cluster[Redis]):
     :param sentinel_password: of the sentinels' clients, and of the sentinels.
     :param lag: seconds after which a primary without a replica refuses
         writes; zero for one that never does.
+    :param tls: the certificate of all of them.
     """
 
     def __init__(
@@ -108,13 +131,15 @@ class Cluster(cluster.Cluster[Redis]):
         sentinel_password: str = '',
         *,
         lag: int = 2,
+        tls: certificates.Certificates | None = None,
     ) -> None:
         super().__init__()
         self._passwords = password, sentinel_password
+        self._tls = tls
         for home in cluster.homes(directory, 'redis'):
-            self._add(Redis(home, password))
+            self._add(Redis(home, password, tls=tls))
         self.sentinels = [
-            Sentinel(home, sentinel_password)
+            Sentinel(home, sentinel_password, tls=tls)
             for home in cluster.homes(directory, 'sentinel')
         ]
         self.sentinel_ports = [
@@ -256,5 +281,7 @@ class Cluster(cluster.Cluster[Redis]):
             port=to.port,
             password=password or None,
             socket_timeout=1,
+            ssl=self._tls is not None,
+            ssl_ca_certs=str(self._tls.authority) if self._tls else None,
             decode_responses=True,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+from collections.abc import Mapping
 
 from lab import postgresql, process, proxy
 
@@ -15,12 +16,18 @@ class Standby(postgresql.PostgreSQL):
     """A server that replays what another one writes.
 
     :param upstream: port of that server, or of a proxy in front of it.
+    :param env: variables to add to its environment.
     """
 
     title = 'PostgreSQL standby'
 
-    def __init__(self, directory: pathlib.Path, upstream: int) -> None:
-        super().__init__(directory)
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        upstream: int,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(directory, env)
         self._upstream = upstream
 
     def promote(self) -> None:
@@ -61,7 +68,11 @@ class Replication:
 
     :param directory: an existing directory for both.
     :ivar link: the network between them.
+    :ivar standby_env: variables to add to the environment of the next
+        standby.
     """
+
+    standby_env: Mapping[str, str] | None = None
 
     def __init__(self, directory: pathlib.Path) -> None:
         # The servers run as another user.
@@ -89,7 +100,9 @@ class Replication:
     def add_standby(self) -> None:
         """Copy the primary to a new standby, and wait until it streams."""
         self.link = proxy.Proxy(self.primary.port)
-        self.standby = Standby(self._new_directory(), self.link.port)
+        self.standby = Standby(
+            self._new_directory(), self.link.port, self.standby_env
+        )
         self.standby.start()
         self.wait_until_streaming()
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from benchmarks.nemesis import members, records, report
+from benchmarks.nemesis import members, records, report, scopes
 from benchmarks.nemesis.cluster import Cluster
 from benchmarks.nemesis.faults import FAULTS
 from benchmarks.nemesis.operators import COMMANDS
@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         '--records', choices=sorted(records.RECORDS), default='postgresql'
     )
     parser.add_argument('--members', choices=members.NAMES, default='db')
+    parser.add_argument('--policy', choices=scopes.POLICIES)
     parser.add_argument('--nodes', type=int)
     parser.add_argument('--ttl', type=float, help='seconds')
     parser.add_argument(

@@ -12,13 +12,13 @@ import types
 from collections.abc import Sequence
 from typing import Self
 
-from benchmarks.nemesis import members, records, shell
+from benchmarks.nemesis import members, records, scopes, shell
 from benchmarks.nemesis.hosts import PATHS, HostProcess
 from benchmarks.nemesis.settings import Settings
 from lab import enrolment, ironic, proxy
 
 HOSTS = ('ha', 'hb', 'hc', 'hd')
-"""The services, which share all nodes on a ring."""
+"""The services, which share all nodes."""
 
 STANDBYS = ('ha', 'hb')
 """The services with two processes."""
@@ -34,6 +34,7 @@ class Cluster:
     """Everything that runs, started and ended as a context.
 
     :param directory: an existing directory for all files.
+    :ivar scopes: how the services share the nodes.
     :ivar processes: the host processes, by name.
     :ivar nodes: uuids of the nodes in Ironic that the run knows of.
     """
@@ -41,6 +42,7 @@ class Cluster:
     def __init__(self, directory: pathlib.Path, settings: Settings) -> None:
         self.directory = directory
         self.settings = settings
+        self.scopes = scopes.Scopes(settings.policy, HOSTS)
         self.ironic = ironic.Ironic(directory / 'ironic')
         self.enrolment = enrolment.Enrolment(self.ironic, repeatable=True)
         (directory / 'records').mkdir()
@@ -77,8 +79,8 @@ class Cluster:
         stack = self._stack
         stack.callback(self.ironic.stop)
         self.ironic.start()
-        self.enrolment.enrol(
-            self.settings.nodes, instance_share=self.settings.deployed
+        self.scopes.enrol(
+            self.enrolment, self.settings.nodes, self.settings.deployed
         )
         stack.callback(self.records.stop)
         self.records.start()
@@ -143,7 +145,7 @@ class Cluster:
             {
                 'DEFAULT': {'host': one.host, 'log_file': one.log},
                 'ownership': {
-                    'policies': 'peer_list',
+                    'policies': settings.policy,
                     'refresh_interval': settings.refresh_interval,
                     'recheck_interval': 5,
                 },
@@ -156,7 +158,7 @@ class Cluster:
                     'connection': self.records.url(one.login, records_port)
                 },
                 'ironic': {
-                    'peer_list': ','.join(HOSTS),
+                    **self.scopes.options(one.host),
                     'auth_type': 'none',
                     'endpoint_override': (
                         f'http://127.0.0.1:{ports["ironic"][0]}'
@@ -182,7 +184,7 @@ class Cluster:
         parts: list[members.Sections] = [
             {
                 'DEFAULT': {'host': 'operator'},
-                'ownership': {'policies': 'peer_list'},
+                'ownership': {'policies': 'all'},
                 'membership': {
                     'heartbeat_interval': self.settings.heartbeat_interval,
                     'member_ttl': self.settings.ttl,
@@ -190,7 +192,6 @@ class Cluster:
                 },
                 'database': {'connection': self.records.url('operator', port)},
                 'ironic': {
-                    'peer_list': ','.join(HOSTS),
                     'auth_type': 'none',
                     'endpoint_override': self.ironic.endpoint,
                 },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tooz import hashring
 
@@ -40,16 +41,16 @@ class Convergence:
             *self._ownership(nodes, snapshot),
         ]
 
-    def _nodes(self) -> Mapping[str, str | None]:
-        """Return the instance of each node, as Ironic's API has them."""
+    def _nodes(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the nodes by uuid, as Ironic's API has them."""
         request = urllib.request.Request(
             f'{self._cluster.ironic.endpoint}/v1/nodes'
-            '?fields=uuid,instance_uuid&limit=1000',
+            '?fields=uuid,instance_uuid,shard,conductor_group&limit=1000',
             headers=_MICROVERSION,
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
             nodes = json.load(answer)['nodes']
-        return {node['uuid']: node['instance_uuid'] for node in nodes}
+        return {node['uuid']: node for node in nodes}
 
     def _processes(self) -> list[str]:
         found = []
@@ -76,15 +77,17 @@ class Convergence:
         return found
 
     def _ownership(
-        self, nodes: Mapping[str, str | None], snapshot: Snapshot
+        self, nodes: Mapping[str, Mapping[str, Any]], snapshot: Snapshot
     ) -> list[str]:
         found = []
         ring = hashring.HashRing(HOSTS, partitions=_PARTITIONS)
-        for uuid, instance in nodes.items():
+        for uuid, node in nodes.items():
+            instance = node['instance_uuid']
             owner = snapshot.owners.get(uuid)
-            expected = sorted(ring.get_nodes(uuid.encode('utf-8')))
-            if instance is not None:
-                expected = list(HOSTS)
+            if instance is not None or self._cluster.scopes.is_exclusive:
+                expected = self._keepers(node)
+            else:
+                expected = sorted(ring.get_nodes(uuid.encode('utf-8')))
             if owner not in expected:
                 found.append(f'node {uuid} belongs to {owner}: {expected}')
             kept = snapshot.instances.get(uuid, (None, None))
@@ -96,6 +99,16 @@ class Convergence:
                 'does not exist'
             )
         return found
+
+    def _keepers(self, node: Mapping[str, Any]) -> Sequence[str | None]:
+        """Return who may have a node that no ring gives to another service.
+
+        Its record keeps it with any service, until an operator moves it.
+        """
+        scopes = self._cluster.scopes
+        if scopes.is_exclusive and scopes.of_node(node) is None:
+            return (*HOSTS, None)
+        return HOSTS
 
 
 def changes(before: Snapshot, after: Snapshot) -> Sequence[str]:

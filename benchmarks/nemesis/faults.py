@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmarks.nemesis import members
 from benchmarks.nemesis.cluster import HOSTS, Cluster
+from benchmarks.nemesis.journal import LOSS
 from benchmarks.nemesis.schedule import Kind, Planned
 from benchmarks.nemesis.settings import SLOWER_HEARTBEAT
 from benchmarks.nemesis.storm import Fault, Storm
@@ -127,13 +128,52 @@ def records_promote(storm: Storm, planned: Planned) -> Iterator[None]:
     servers = storm.cluster.records
     if not servers.can_fail_over:
         raise LookupError('no standby')
+    kind = LOSS if servers.loses_commits else 'server-kill'
     with (
         storm.taken('records'),
-        storm.noted('server-kill', 'records', 'standby promoted'),
+        storm.noted(kind, 'records', 'standby promoted'),
     ):
         servers.lose_primary()
         yield
-        servers.promote()
+        _promote(storm)
+
+
+@contextlib.contextmanager
+def records_rewind(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Promote a standby that lacks the commits of a while."""
+    servers = storm.cluster.records
+    if not servers.loses_commits:
+        raise LookupError('no commit is lost')
+    with (
+        storm.taken('records'),
+        storm.noted(LOSS, 'records', 'standby promoted that is behind'),
+    ):
+        servers.stop_replication()
+        yield
+        servers.lose_primary()
+        _promote(storm)
+
+
+def _promote(storm: Storm) -> None:
+    storm.cluster.records.promote()
+    if storm.cluster.records.loses_commits:
+        storm.observer.commits_lost()
+
+
+@contextlib.contextmanager
+def clock_jump(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Set the wall clock of a process ahead or back, up to an hour."""
+    one = planned.choose(0, storm.running())
+    seconds = (-1) ** planned.draws[1] * (1 + planned.draws[2] % 3600)
+    with (
+        storm.taken(f'{one.name}/clock'),
+        storm.noted('clock-jump', one.name, f'{seconds} s'),
+    ):
+        one.clock.jump(seconds)
+        try:
+            yield
+        finally:
+            one.clock.jump(0)
 
 
 @contextlib.contextmanager
@@ -295,6 +335,7 @@ FAULTS: Mapping[Kind, Fault] = {
     Kind('records-kill', 0.5, 0.1, 5): server_kill(records),
     Kind('records-freeze', 1, 1, 12): server_freeze(records),
     Kind('records-promote', 1, 0.1, 8): records_promote,
+    Kind('records-rewind', 1, 0.5, 6): records_rewind,
     Kind('records-isolate', 1.5, 1, 12): records_isolate,
     Kind('proxy-kill', 0.5, 0.1, 5): server_kill(proxies),
     Kind('proxy-freeze', 0.5, 1, 12): server_freeze(proxies),
@@ -302,6 +343,7 @@ FAULTS: Mapping[Kind, Fault] = {
     Kind('members-kill', 0.5, 0.1, 5): server_kill(servers_of_members),
     Kind('members-freeze', 1, 1, 12): server_freeze(servers_of_members),
     Kind('members-isolate', 2, 1, 15): members_isolate,
+    Kind('clock-jump', 1, 0.5, 15): clock_jump,
     Kind('reload-intervals', 2, 1, 20): reload_intervals,
     Kind('reload-peers', 2, 1, 20): reload_peers,
 }

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from lab import process, proxy
+from lab import faketime, process, proxy
 
 Sections = Mapping[str, Mapping[str, object]]
 
@@ -26,6 +26,7 @@ class HostProcess:
     :param paths: proxies by the name of the path.
     :param text: of its configuration, for one life.
     :param driver: arguments of the driver, besides those of the answers.
+    :ivar clock: its wall clock.
     :ivar changed: options that a reload has changed, by group.
     """
 
@@ -47,6 +48,9 @@ class HostProcess:
         """Whether it is to run, when no fault prevents it."""
         self.broken = ''
         """Name of what is broken on purpose in its next life."""
+        clocks = directory / f'{name}.clock'
+        clocks.mkdir()
+        self.clock = faketime.Clock(clocks)
         self._directory = directory
         self._read: dict[pathlib.Path, int] = {}
         self._text = text
@@ -84,6 +88,7 @@ class HostProcess:
                 f'--config-file={self._directory / self.name}.conf',
             ],
             self._directory / f'{self.name}.out',
+            env=self.clock.env,
             cwd=pathlib.Path(__file__).resolve().parents[2],
         ).start()
 

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 
 from benchmarks.nemesis import clock
 
+LOSS = 'commits-lost'
+"""Kind of a fault by which the records go back in time."""
+
 
 @dataclasses.dataclass(eq=False)
 class Entry:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from benchmarks.nemesis.journal import Entry, Journal
+from benchmarks.nemesis.journal import LOSS, Entry, Journal
 from benchmarks.nemesis.observer import Event
 
 _CUT_OFF = frozenset(('cut', 'silence'))
 _SERVERS = frozenset(
-    ('server-freeze', 'server-stop', 'server-kill', 'server-isolated')
+    ('server-freeze', 'server-stop', 'server-kill', 'server-isolated', LOSS)
 )
 _COMMIT = 1.0
 """Seconds between the time of an event and its commit, at most."""

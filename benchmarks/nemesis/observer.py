@@ -43,6 +43,7 @@ class Service:
     fenced: bool
     forced_down: bool
     disabled: bool
+    incarnation: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +113,7 @@ class Observer:
         self.longest_gap = 0.0
         self._records = records
         self._epochs: dict[str, int] = {}
+        self._active: dict[tuple[str, int], str] = {}
         self._unseen_at: dict[int, float] = {}
         self._watchers: list[Callable[[Snapshot], None]] = []
         self._stopping = threading.Event()
@@ -212,7 +214,25 @@ class Observer:
         for watcher in self._watchers:
             watcher(snapshot)
 
+    def commits_lost(self) -> None:
+        """Expect epochs to be smaller than lost ones, but none of them."""
+        self._epochs.clear()
+
     def _check_epochs(self, snapshot: Snapshot) -> None:
+        for service in snapshot.services.values():
+            if service.fenced or service.incarnation is None:
+                continue
+            key = service.host, service.epoch
+            before = self._active.setdefault(key, service.incarnation)
+            if before != service.incarnation:
+                self.findings.add(
+                    'epochs',
+                    f'{service.host}: epoch {service.epoch} was given to '
+                    f'{before}, and to {service.incarnation}',
+                )
+        self._check_order(snapshot)
+
+    def _check_order(self, snapshot: Snapshot) -> None:
         for service in snapshot.services.values():
             before = self._epochs.get(service.host, 0)
             if service.epoch < before:
@@ -237,9 +257,10 @@ class Observer:
 def _snapshot(run: Run) -> Snapshot:
     at = clock.now()
     services = [
-        Service(host, epoch, bool(fenced), bool(down), bool(disabled))
-        for host, epoch, fenced, down, disabled in run(
-            'SELECT host, epoch, fenced, forced_down, disabled FROM services'
+        Service(host, epoch, bool(fenced), bool(down), bool(disabled), process)
+        for host, epoch, fenced, down, disabled, process in run(
+            'SELECT host, epoch, fenced, forced_down, disabled, incarnation '
+            'FROM services'
         )
     ]
     owners = run(

@@ -12,6 +12,9 @@ from benchmarks.nemesis.cluster import HOSTS, STANDBYS
 from benchmarks.nemesis.schedule import Kind, Planned
 from benchmarks.nemesis.storm import Fault, Storm
 
+_EXCEPTION = ('--override', 'destination_admits', '--reason', 'nemesis')
+"""A service may own nodes that its policies do not admit."""
+
 _FEWEST = 0.7
 """Share of the nodes at the start below which no further one is deleted."""
 
@@ -73,6 +76,7 @@ def _move(storm: Storm, nodes: list[str], destination: str) -> None:
     storm.command(
         *('compute', 'node', 'move', *nodes, '--service', destination),
         *('--skip-invalid', '--yes'),
+        *_EXCEPTION,
     )
 
 
@@ -136,7 +140,8 @@ def read(storm: Storm, planned: Planned) -> Iterator[None]:
 @contextlib.contextmanager
 def create_node(storm: Storm, planned: Planned) -> Iterator[None]:
     """Add a node to Ironic."""
-    (new,) = storm.cluster.enrolment.enrol(1)
+    cluster = storm.cluster
+    new = cluster.scopes.enrol_one(cluster.enrolment, planned.draws[0])
     storm.journal.end(storm.journal.begin('node-created', new))
     storm.cluster.ask_for([new])
     yield
@@ -176,6 +181,18 @@ def deploy_node(storm: Storm, planned: Planned) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def rescope_node(storm: Storm, planned: Planned) -> Iterator[None]:
+    """Give a node to the shard or the conductor group of some service."""
+    cluster = storm.cluster
+    node = planned.choose(0, cluster.uuids())
+    with storm.taken(f'node {node}'):
+        host = cluster.scopes.change(cluster.enrolment, node, planned.draws[1])
+        storm.journal.end(storm.journal.begin('node-rescoped', node, host))
+        cluster.ask_for([node])
+        yield
+
+
+@contextlib.contextmanager
 def maintain_node(storm: Storm, planned: Planned) -> Iterator[None]:
     """Put a node into maintenance for a while."""
     node = planned.choose(0, storm.cluster.uuids())
@@ -207,6 +224,7 @@ COMMANDS: Mapping[Kind, Fault] = {
     Kind('create-node', 1.5): create_node,
     Kind('delete-node', 1.5): delete_node,
     Kind('deploy-node', 3): deploy_node,
+    Kind('rescope-node', 2): rescope_node,
     Kind('maintain-node', 0.5, 1, 10): maintain_node,
 }
 """Each kind of command or change, and what it does."""

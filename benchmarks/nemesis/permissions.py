@@ -2,7 +2,8 @@
 
 An act is right if the service owned the node at that moment, and had the
 right to act. A permission may be older by a heartbeat, so an act may come that
-much after the end of either.
+much after the end of either. Where commits were lost it is unknown what they
+allowed: such acts are only counted.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from benchmarks.nemesis.answers import Answer
 from benchmarks.nemesis.history import History
+from benchmarks.nemesis.journal import LOSS, Journal
 
 MARGIN = 0.5
 """Seconds that a commit may take, on a machine whose processors are busy."""
@@ -23,26 +25,41 @@ class Permissions:
     """Compares acts with the history.
 
     :param longest: seconds for which a permission counts.
+    :param journal: names the times at which commits were lost.
     :ivar longest_overrun: seconds between the loss of a node, or of the
         right to act, and the last permission for it.
     :ivar checked: how many permissions were checked.
+    :ivar unknown: how many were not, because commits were lost.
     """
 
-    def __init__(self, history: History, longest: float) -> None:
+    def __init__(
+        self, history: History, longest: float, journal: Journal
+    ) -> None:
         self._history = history
+        self._journal = journal
         self._limit = longest + MARGIN
         self.longest_overrun = 0.0
         self.checked = 0
+        self.unknown = 0
 
     def wrong(self, answers: Iterable[Answer]) -> list[tuple[Answer, str]]:
         """Return the answers that should have been refusals, with reasons."""
         found = []
         for answer in answers:
+            if self._is_lost(answer):
+                self.unknown += 1
+                continue
             self.checked += 1
             reason = self._check(answer)
             if reason:
                 found.append((answer, reason))
         return found
+
+    def _is_lost(self, answer: Answer) -> bool:
+        entries = self._journal.overlapping(
+            answer.end - self._limit, answer.end
+        )
+        return any(entry.kind == LOSS for entry in entries)
 
     def _check(self, answer: Answer) -> str | None:
         ends = [

@@ -76,6 +76,9 @@ class Records(abc.ABC):
     can_fail_over = False
     """Whether a standby may take over."""
 
+    loses_commits = False
+    """Whether the standby that takes over may lack commits."""
+
     can_be_parted = False
     """Whether there are several servers with a network between them."""
 
@@ -85,6 +88,13 @@ class Records(abc.ABC):
         :raises LookupError: if there is only one.
         """
         raise LookupError('one server')
+
+    def stop_replication(self) -> None:
+        """Let the standby lack all later commits.
+
+        :raises NotImplementedError: if no commit may be lost.
+        """
+        raise NotImplementedError
 
     def lose_primary(self) -> None:
         """End the primary server with SIGKILL.
@@ -181,6 +191,7 @@ class Replicated(PostgreSQL):
     """
 
     can_fail_over = can_be_parted = True
+    synchronous = True
 
     def start(self) -> None:
         """Start both servers."""
@@ -188,7 +199,7 @@ class Replicated(PostgreSQL):
         self._pair.start()
         self._pair.primary.create_database(_NAME)
         self._pair.wait_until_streaming()
-        self._pair.set_synchronous(synchronous=True)
+        self._pair.set_synchronous(synchronous=self.synchronous)
         self._address = proxy.Proxy(self._pair.primary.port)
         self.servers = [self._pair.primary]
 
@@ -219,12 +230,24 @@ class Replicated(PostgreSQL):
         self.servers = [self._pair.primary]
         self._address.retarget(self._pair.primary.port)
         self._pair.add_standby()
-        self._pair.set_synchronous(synchronous=True)
+        self._pair.set_synchronous(synchronous=self.synchronous)
 
     def stop(self) -> None:
         """Stop both servers."""
         self._pair.stop()
         self._address.close()
+
+
+class Asynchronous(Replicated):
+    """A primary with a standby that may lack the last commits."""
+
+    loses_commits = True
+    synchronous = False
+
+    def stop_replication(self) -> None:
+        """End the replication."""
+        self._pair.wait_until_streaming()
+        self._pair.cut()
 
 
 class MariaDB(Records):
@@ -363,6 +386,7 @@ RECORDS: Mapping[str, Callable[[pathlib.Path], Records]] = {
     'sqlite': SQLite,
     'postgresql': PostgreSQL,
     'postgresql-standby': Replicated,
+    'postgresql-async': Asynchronous,
     'mariadb': MariaDB,
     'galera': Galera,
     'galera-proxy': GaleraBehindProxy,

@@ -24,6 +24,8 @@ def figures(run: Run) -> dict[str, Any]:
         'skipped': dict(sorted(journal.skipped.items())),
         'answers': dict(sorted(run.reader.outcomes.items())),
         'permissions_checked': run.permissions.checked,
+        'permissions_unknown': run.permissions.unknown,
+        'losses_noticed': run.losses_noticed,
         'proof': run.proof,
         'events': len(run.history.known),
         'registrations': dict(sorted(run.history.registrations.items())),
@@ -80,6 +82,8 @@ def text(found: dict[str, Any]) -> str:
             for gap in found['longest_unserved']
         ),
         f'permissions checked: {found["permissions_checked"]}',
+        f'permissions under lost commits: {found["permissions_unknown"]}',
+        f'lost commits noticed by services: {found["losses_noticed"]}',
         f'wrong permissions of a broken guard: {found["proof"]}',
         f'events replayed: {found["events"]}',
         f'snapshots: {found["snapshots"]}',

@@ -38,6 +38,7 @@ class Run:
     """A cluster, its faults, and all that was observed.
 
     :ivar rounds: rounds that are complete.
+    :ivar losses_noticed: logged errors of services that commits were lost.
     :ivar longest_convergence: seconds from the end of the faults until
         everything was as expected, at most.
     """
@@ -51,11 +52,12 @@ class Run:
         self.storm = Storm(cluster, self.journal, self.observer)
         self.history = History(HOSTS, self.storm.deleted, self._unlawful)
         self.permissions = Permissions(
-            self.history, self.settings.longest_permission
+            self.history, self.settings.longest_permission, self.journal
         )
         self.coverage = Coverage(cluster.uuids, self._serving)
         self.reader = Reader()
         self.rounds = 0
+        self.losses_noticed = 0
         self.longest_convergence = 0.0
         self.proof: int | None = None
         """Wrong permissions of a guard that was broken on purpose, in the
@@ -69,12 +71,18 @@ class Run:
         """Leave out the kinds that are not wanted or not possible."""
         wanted = self.settings.kinds
         impossible = []
+        if self.cluster.scopes.is_exclusive:
+            impossible.append('reload-peers')
+        else:
+            impossible.append('rescope-node')
         if not self.cluster.records.servers:
             impossible.append('records')
         if not self.cluster.records.proxies:
             impossible.append('proxy')
         if not self.cluster.records.can_fail_over:
             impossible.append('promote')
+        if not self.cluster.records.loses_commits:
+            impossible.append('records-rewind')
         if not self.cluster.records.can_be_parted:
             impossible.append('records-isolate')
         if not self.cluster.members.servers:
@@ -158,7 +166,9 @@ class Run:
         one.broken = 'guard'
         one.start()
         deadline = clock.now() + _PROOF
-        check = Permissions(self.history, self.settings.longest_permission)
+        check = Permissions(
+            self.history, self.settings.longest_permission, self.journal
+        )
         wrong = 0
         while not wrong and clock.now() < deadline:
             time.sleep(0.5)
@@ -201,6 +211,8 @@ class Run:
         self._events = self.observer.events(self.history.known)
         for event in self._events:
             self.history.follow(event)
+            if self.cluster.scopes.is_exclusive and _takes(event):
+                self._unlawful('law 5', 'without an assigner', event)
         for event, text in lapses.unlawful(
             self._events, self.journal, self.settings.ttl
         ):
@@ -228,6 +240,7 @@ class Run:
 
     def _check_log(self, one: HostProcess) -> None:
         text = one.new_log()
+        self.losses_noticed += text.count('the database lost commits')
         for word in ('Traceback (most recent call last)', ' CRITICAL '):
             if word in text:
                 at = text.index(word)
@@ -302,3 +315,11 @@ class Run:
             if node == answer.node and begin <= answer.end <= end
         ]
         return [line for _, line in sorted(lines)][-_MOST_LINES:]
+
+
+def _takes(event: Event) -> bool:
+    """Tell whether a node changes its owner without an operator."""
+    return event.kind == 'owner_changed' and None not in (
+        event.source,
+        event.target,
+    )

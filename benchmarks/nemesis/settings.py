@@ -13,6 +13,7 @@ class Settings:
     """Everything that shapes a run; times are in seconds.
 
     :param seed: of the schedule.
+    :param policy: by which the services share the nodes.
     :param deployed: share of the nodes with an instance.
     :param storm: duration of the faults of one round.
     :param pause: mean time between two faults.
@@ -27,6 +28,7 @@ class Settings:
     minutes: float
     records: str = 'postgresql'
     members: str = 'db'
+    policy: str = 'peer_list'
     nodes: int = 60
     deployed: float = 0.33
     ttl: float = 8

@@ -1,12 +1,15 @@
-"""Database backend: members are rows, alive by the clock of the database.
+"""Database backend: members are rows, with the time of their heartbeat.
 
-The backend has connections of its own: a beat never waits for one that the
-refresh loop holds. On SQLite all members share one machine.
+A process that has just started reads by the database's clock who is alive,
+later by its own: see ``heartbeat_log``. The backend has connections of its
+own: a beat never waits for one that the refresh loop holds. On SQLite all
+members share one machine.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
@@ -14,7 +17,13 @@ from ironic_ownership.backends import deadline
 from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.options import Option, OptionType
-from ironic_ownership.db import connection, heartbeats, schema, url
+from ironic_ownership.db import (
+    connection,
+    heartbeat_log,
+    heartbeats,
+    schema,
+    url,
+)
 
 T = TypeVar('T')
 
@@ -66,6 +75,7 @@ class DatabaseBackend(backend.MembershipBackend):
         self._opening = threading.Lock()
         self._database: connection.Database | None = None
         self._row = heartbeats.MemberRow('', '', member_ttl)
+        self._log = heartbeat_log.HeartbeatLog(member_ttl)
 
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
@@ -88,7 +98,9 @@ class DatabaseBackend(backend.MembershipBackend):
         self._call(self._row.leave)
 
     def view(self) -> model.View:
-        return self._call(heartbeats.alive)
+        started = time.monotonic()
+        found = self._call(heartbeats.last)
+        return self._log.view(found, started, time.monotonic())
 
     def close(self) -> None:
         with self._opening:

@@ -231,24 +231,30 @@ class ResumeMove(operation_command.OperationCommand):
 
     Nodes that have their result already are not touched. A node that a gate
     refuses now stops the others, unless --skip-invalid gives it up; the exit
-    code is 3 in both cases. Gates are overridden as in the first run.
+    code is 3 in both cases. Gates that were overridden stay so, and
+    --override adds others.
     """
 
-    examples = ('move resume req-... --yes',)
+    examples = (
+        'move resume req-... --yes',
+        'move resume req-... --override destination_alive --reason CHG-42',
+    )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'request_id', metavar='ID', help='as "move list" shows it'
         )
+        operation_command.add_override(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        body = operation_command.override_body(parsed_args)
         self.check_terminal(parsed_args)
         keys, rows = self.run_operation(
             parsed_args,
             'move:resume',
-            {},
+            body,
             {'request_id': parsed_args.request_id},
         )
         rows = list(rows)

@@ -219,18 +219,27 @@ class View:
     :param expires_in: seconds after which the first of the members expires
         unless it beats, and the view should be read again; ``None`` where the
         store does not know. Ignored when views are compared.
+    :param ahead: seconds by which heartbeats come from the future of the
+        server that answered, by host. Ignored when views are compared.
     """
 
     members: tuple[Member, ...] = ()
     standbys: tuple[Member, ...] = ()
     expires_in: float | None = dataclasses.field(default=None, compare=False)
+    ahead: Mapping[str, float] = dataclasses.field(
+        default_factory=dict, compare=False
+    )
 
     @classmethod
     def of(
-        cls, members: Iterable[Member], expires_in: float | None = None
+        cls,
+        members: Iterable[Member],
+        expires_in: float | None = None,
+        ahead: Mapping[str, float] | None = None,
     ) -> View:
         """Build a view that is independent of the order of its members."""
-        return cls(tuple(sorted(members, key=_by_host)), expires_in=expires_in)
+        ordered = tuple(sorted(members, key=_by_host))
+        return cls(ordered, expires_in=expires_in, ahead=ahead or {})
 
     def serving(self, services: Iterable[Service]) -> View:
         """Return the view with one member for each host: the active one.
@@ -249,7 +258,7 @@ class View:
             ):
                 chosen[member.host] = member
         rest = (m for m in self.members if chosen[m.host] is not m)
-        return View(tuple(chosen.values()), tuple(rest))
+        return View(tuple(chosen.values()), tuple(rest), ahead=self.ahead)
 
     def incarnations(self, host: str) -> frozenset[str]:
         """Return the incarnations of all processes of a host."""

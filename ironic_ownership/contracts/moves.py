@@ -120,6 +120,17 @@ class Moves(abc.ABC):
         """
 
     @abc.abstractmethod
+    def override(
+        self, request_id: str, gates: Collection[str], reason: str | None
+    ) -> None:
+        """Override more gates of a move, for its planned nodes.
+
+        :param gates: their codes, in addition to those of the plan.
+        :param reason: replaces that of the move.
+        :raises NotFoundError: if there is no such move.
+        """
+
+    @abc.abstractmethod
     def refuse(self, request_id: str, details: Mapping[str, str]) -> None:
         """Give up planned nodes of a move.
 

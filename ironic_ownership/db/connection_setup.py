@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import sqlite3
 import time
 from typing import Any
@@ -14,6 +15,9 @@ from ironic_ownership.db.url import MYSQL, POSTGRESQL, SQLITE
 
 WRITES = 'ironic_ownership_writes'
 """Execution option of connections whose transactions write."""
+
+_Identity = tuple[int, int]
+"""Device and inode of a file."""
 
 _SYNC_READS = 1
 """Value of ``wsrep_sync_wait``: statements that read."""
@@ -197,6 +201,8 @@ def _prepare_sqlite(engine: sqlalchemy.Engine, timeout: float) -> None:
     def set_up(dbapi: sqlite3.Connection, record: Any) -> None:
         _use_wal(dbapi, time.monotonic() + timeout)
 
+    _refuse_replaced(engine)
+
     @event.listens_for(engine, 'begin')
     def begin(conn: sqlalchemy.Connection) -> None:
         # A transaction that reads first and writes later fails immediately
@@ -206,6 +212,43 @@ def _prepare_sqlite(engine: sqlalchemy.Engine, timeout: float) -> None:
         if conn.get_execution_options().get(WRITES):
             conn.exec_driver_sql('COMMIT')
             conn.exec_driver_sql('BEGIN IMMEDIATE')
+
+
+def _refuse_replaced(engine: sqlalchemy.Engine) -> None:
+    """Use no connection to a file that is another one by now.
+
+    An open file that was deleted or replaced still works: this process and
+    those that start later would have two databases, and two owners of a node.
+    Nothing is opened again, because the new file may be incomplete.
+    """
+    path = engine.url.database or ''
+    opened: list[_Identity | None] = []
+
+    @event.listens_for(engine, 'connect')
+    def note(dbapi: sqlite3.Connection, record: Any) -> None:
+        if not opened:
+            opened.append(_identity(path))
+
+    @event.listens_for(engine, 'checkout')
+    def compare(dbapi: Any, record: Any, proxy: Any) -> None:
+        if opened and opened[0] not in (None, _identity(path)):
+            raise db_exc.DBConnectionError(
+                f'{path} was replaced or deleted while it was in use: '
+                'restart this process'
+            )
+
+    @event.listens_for(engine, 'engine_disposed')
+    def forget(engine: sqlalchemy.Engine) -> None:
+        opened.clear()
+
+
+def _identity(path: str) -> _Identity | None:
+    """Return device and inode of a file; ``None`` if there is none."""
+    try:
+        found = pathlib.Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _use_wal(dbapi: sqlite3.Connection, deadline: float) -> None:

@@ -1,7 +1,7 @@
 """The members' rows: the statements of the ``db`` membership backend.
 
-A member is alive until it expires by the database's clock, which each
-statement reads itself. Must not know about services or nodes.
+A member expires by the database's clock, which each statement reads itself.
+Must not know about services or nodes.
 """
 
 from __future__ import annotations
@@ -30,16 +30,19 @@ class MemberRow:
     ) -> None:
         """Write the row; other processes of the host stay.
 
-        Expired rows of the host are deleted, so that they do not pile up.
-        They are deleted first: at that time this transaction holds no row for
-        which another one that joins would wait.
+        Rows of the host that expired long ago are deleted, so that they do
+        not pile up; a row that expired just now may be that of a process
+        whose server has another clock. They are deleted first: at that time
+        this transaction holds no row for which another one that joins would
+        wait.
         """
 
         def work(conn: sa.Connection) -> None:
             now = clock.EpochSeconds()
             conn.execute(
                 sa.delete(_table).where(
-                    _members.host == self.host, _members.expires_at <= now
+                    _members.host == self.host,
+                    _members.expires_at <= now - self.ttl,
                 )
             )
             values = {
@@ -94,14 +97,36 @@ class MemberRow:
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class Heartbeat:
+    """The last heartbeat of one member.
+
+    :param left: seconds until it expires by the clock of the server that
+        answered; at most 0 if it has.
+    :param expires_at: by the clock of the server that accepted it.
+    """
+
+    member: model.Member
+    left: float
+    expires_at: float
+
+
 def alive(database: connection.Database) -> model.View:
     """Return the members that have not expired. One query."""
-    left = (_members.expires_at - clock.EpochSeconds()).label('expires_in')
-    statement = sa.select(_table, left).where(
-        _members.expires_at > clock.EpochSeconds()
-    )
-    found = database.read(lambda conn: conn.execute(statement).all())
+    found = last(database, _members.expires_at > clock.EpochSeconds())
     return model.View.of(
-        map(rows.member, found),
-        min((row.expires_in for row in found), default=None),
+        (beat.member for beat in found),
+        min((beat.left for beat in found), default=None),
     )
+
+
+def last(
+    database: connection.Database, *which: sa.ColumnElement[bool]
+) -> list[Heartbeat]:
+    """Return the last heartbeat of each member, expired or not. One query."""
+    left = (_members.expires_at - clock.EpochSeconds()).label('left')
+    statement = sa.select(_table, left).where(*which)
+    found = database.read(lambda conn: conn.execute(statement).all())
+    return [
+        Heartbeat(rows.member(row), row.left, row.expires_at) for row in found
+    ]

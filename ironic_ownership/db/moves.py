@@ -64,15 +64,33 @@ class SqlMoves(connection.Port, Moves):
         def work(conn: sa.Connection) -> Sequence[NodeMove]:
             row = conn.execute(_row_of(request_id)).first()
             if row is None:
-                raise exceptions.NotFoundError(
-                    f'there is no move {request_id}'
-                )
+                raise _lost(request_id)
             # Without the counts: each batch would count all nodes again.
             return move_transaction.carry_out(
                 conn, self._companion, _move(row, {}), nodes
             )
 
         return self._database.write(work) if nodes else ()
+
+    @connection.writes
+    def override(
+        self,
+        conn: sa.Connection,
+        request_id: str,
+        gates: Collection[str],
+        reason: str | None,
+    ) -> None:
+        move = _find(conn, request_id)
+        if move is None:
+            raise _lost(request_id)
+        conn.execute(
+            sa.update(tables.moves)
+            .where(_moves.request_id == request_id)
+            .values(
+                overrides=' '.join(sorted({*move.overrides, *gates})),
+                reason=reason,
+            )
+        )
 
     @connection.writes
     def refuse(
@@ -204,3 +222,7 @@ def _move(row: sa.Row[Any], counts: Mapping[NodeState, int]) -> Move:
         created_at=row.created_at,
         counts=counts,
     )
+
+
+def _lost(request_id: str) -> exceptions.NotFoundError:
+    return exceptions.NotFoundError(f'there is no move {request_id}')

@@ -8,6 +8,7 @@ caller does.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection
 
 import sqlalchemy as sa
@@ -18,6 +19,9 @@ from ironic_ownership.db import service_admin, tables, transaction
 from ironic_ownership.db.companion import Companion
 
 _events = tables.events.c
+
+_LARGEST_GAP = 1 << 16
+"""Of two epochs that the clock does not tell apart."""
 
 
 def register(
@@ -47,7 +51,10 @@ def register(
         raise exceptions.StandbyError(host, active)
     now = transaction.now_of(conn)
     last = before.epoch if before else service_admin.last_epoch(conn, host)
-    epoch = max(last + 1, int(now * 1000))
+    epoch = int(now * 1000)
+    if epoch <= last:
+        # The clock is behind, so the next number may be a lost one.
+        epoch = last + 1 + secrets.randbelow(_LARGEST_GAP)
     values = {
         'epoch': epoch,
         'fenced': False,

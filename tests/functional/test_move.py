@@ -243,6 +243,7 @@ class MoveTest(move_case.MoveTestCase):
             done = self.lab.run('move', *words)
             self.assertEqual(1, done.returncode)
             self.assertIn("'req-x' is not known", done.stderr)
+            self.assertIn('lost commits', done.stderr)
 
 
 class PlaceTest(move_case.MoveTestCase):

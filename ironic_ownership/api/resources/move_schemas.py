@@ -59,9 +59,8 @@ _WHY = {
     },
 }
 
-RESUMING = schemas.body(_HOW)
-
 _DEPENDENT = {'override': ['reason']}
+RESUMING = schemas.body({**_WHY, **_HOW}, dependentRequired=_DEPENDENT)
 BODY = schemas.body(
     {
         'service': schemas.described(

@@ -89,7 +89,10 @@ def _create(request: Request) -> Answer:
 def _resume(request: Request) -> Answer:
     move = _find(request)
     operation = operation_of(request, move.request_id)
-    proposal = operation.propose_rest(move, request.actor)
+    more = gates.from_codes(request.body.get('override', ()))
+    proposal = operation.propose_rest(
+        move, request.actor, more, request.body.get('reason')
+    )
     skips = request.body.get('skip_invalid', False)
     return _answer(request, operation, proposal, skips=skips)
 
@@ -214,7 +217,8 @@ OPERATIONS = (
         },
         description='Every gate is evaluated again. Nodes that have their '
         'result already are not touched; a node that a gate refuses now '
-        'stops the others, unless skip_invalid gives it up. '
+        'stops the others, unless skip_invalid gives it up. Gates stay '
+        'overridden that were, and more can be. '
         f'{move_answers.BACKGROUND}',
         parameters=(REQUEST_ID,),
         body=move_schemas.RESUMING,

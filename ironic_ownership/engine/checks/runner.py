@@ -72,6 +72,7 @@ _CHECKS = (
     _Check('unreadable settings', _MEMBERS, services.unreadable),
     _Check('failing policies', _RECORDED, services.plugin_faults),
     _Check('lost commits', _RECORDED, services.records_rewound),
+    _Check('clocks of the database', _RECORDED, services.clock_skew),
     _Check('rejected configurations', _RECORDED, services.config_errors),
     _Check('reservations of dead services', _RECORDED, services.unsettled),
     _Check('reports to Placement', _ALL, nodes.placement_behind),

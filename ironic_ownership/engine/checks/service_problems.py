@@ -207,7 +207,8 @@ def records_rewound(facts: Facts) -> Iterator[Problem]:
     found = {
         host: reported.lost_commits
         for host, reported in _reported(facts)
-        if reported.lost_commits
+        # One that is forced down neither acts nor reports: see --up.
+        if reported.lost_commits and not facts.services[host].forced_down
     }
     if found:
         yield _services(
@@ -221,6 +222,26 @@ def records_rewound(facts: Facts) -> Iterator[Problem]:
             'The services have read everything again. Repeat what operators '
             'changed last, compared with "service list", "move list" and '
             '"reservation list"; then send SIGHUP to each of these services',
+        )
+
+
+def clock_skew(facts: Facts) -> Iterator[Problem]:
+    """Find live services whose database servers have different clocks."""
+    found = {
+        host: reported.clock_skew
+        for host, reported in _reported(facts)
+        if reported.clock_skew
+    }
+    if found:
+        yield _services(
+            'clock_skew',
+            Severity.WARNING,
+            'the clocks of the database servers differ by more than '
+            f'fence_margin: {"; ".join(found.values())}',
+            sorted(found),
+            'Correct the clocks of the database servers, for example by NTP, '
+            'and use the same member_ttl for all services. The finding is '
+            'gone after about ten heartbeats and a refresh',
         )
 
 

@@ -16,6 +16,7 @@ from ironic_ownership.engine.deletion.missing_nodes import (
 )
 from ironic_ownership.engine.host import reconcile_plan, snapshot
 from ironic_ownership.engine.host.cell_drift import CellDrift
+from ironic_ownership.engine.host.clock_skew import ClockSkew
 from ironic_ownership.engine.host.feed import Mark
 from ironic_ownership.engine.host.lost_commits import LostCommits
 from ironic_ownership.engine.host.operator_log import OperatorLog
@@ -79,6 +80,9 @@ class Refresher:
         self._status = StatusReport(self.context)
         self._lost_commits = LostCommits()
         self._cell_drift = CellDrift(self.context)
+        self._clock_skew = ClockSkew(
+            self._host, self.context.fence.margin, self.context.conditions
+        )
         self._monitor = PolicyMonitor(self._status)
 
     def reconfigure(self, tuning: Tuning) -> None:
@@ -145,6 +149,7 @@ class Refresher:
         lost = self._lost_commits.observe(seen.services)
         if lost:
             self._status.lost_commits = self.operator_log.lost_commits(lost)
+        self._status.clock_skew = self._clock_skew.observe(seen.view)
         _check_epoch(self._host, epoch, seen.services.get(self._host))
         self._status.store(seen.view)
         self._cell_drift.correct(epoch)

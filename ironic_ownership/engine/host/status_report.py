@@ -1,8 +1,9 @@
 """The status that a service stores in the records, for ``check`` to find.
 
 Besides the view of the service it explains why the service does not act by
-its configuration: a refused configuration, a failing policy and lost commits
-share one text, which :func:`parts_of` splits again.
+its configuration, and what it has observed of the database: a refused
+configuration, a failing policy, lost commits and clocks that differ share one
+text, which :func:`parts_of` splits again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ times what 100,000 nodes take."""
 
 _FAULT = 'plugin fault: '
 _LOST = 'lost commits: '
+_SKEW = 'clock skew: '
 
 
 class Parts(NamedTuple):
@@ -35,30 +37,38 @@ class Parts(NamedTuple):
     :param config_error: the reason why a new configuration was refused.
     :param plugin_fault: the policy that fails, and its error.
     :param lost_commits: the services whose records became older, and when.
+    :param clock_skew: hosts whose database server has another clock.
     """
 
     config_error: str | None = None
     plugin_fault: str | None = None
     lost_commits: str | None = None
+    clock_skew: str | None = None
 
 
 def text_of(status: Parts) -> str | None:
     """Return all parts in one text."""
     fault, lost = status.plugin_fault, status.lost_commits
+    skew = status.clock_skew
     parts = (
         status.config_error,
         fault and f'{_FAULT}{fault}',
         lost and f'{_LOST}{lost}',
+        skew and f'{_SKEW}{skew}',
     )
     return '; '.join(filter(None, parts)) or None
 
 
 def parts_of(text: str | None) -> Parts:
     """Split a text into its parts."""
-    rest, _, lost = (text or '').partition(_LOST)
+    rest, _, skew = (text or '').partition(_SKEW)
+    rest, _, lost = rest.removesuffix('; ').partition(_LOST)
     refused, _, fault = rest.removesuffix('; ').partition(_FAULT)
     return Parts(
-        refused.removesuffix('; ') or None, fault or None, lost or None
+        refused.removesuffix('; ') or None,
+        fault or None,
+        lost or None,
+        skew or None,
     )
 
 
@@ -71,12 +81,14 @@ class StatusReport:
     :ivar config_error: the reason why a new configuration was refused.
     :ivar plugin_fault: the policy that fails, and its error.
     :ivar lost_commits: the loss that no operator has confirmed yet.
+    :ivar clock_skew: hosts whose database server has another clock.
     """
 
     context: ServiceContext
     config_error: str | None = None
     plugin_fault: str | None = None
     lost_commits: str | None = None
+    clock_skew: str | None = None
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -96,6 +108,7 @@ class StatusReport:
                         self.config_error,
                         self.plugin_fault,
                         self.lost_commits,
+                        self.clock_skew,
                     )
                 ),
             )

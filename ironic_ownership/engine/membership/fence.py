@@ -79,12 +79,14 @@ class Fence:
     :param margin: seconds by which the right ends earlier.
     :ivar changes: notified whenever the right begins or is withdrawn; not
         when it expires.
+    :ivar margin: the same.
     """
 
     def __init__(
         self, member_ttl: float, margin: float, clock: Clock = monotonic
     ) -> None:
         self.changes = ChangeSignal()
+        self.margin = margin
         self._length = member_ttl - margin
         self._clock = clock
         self._lock = threading.Lock()

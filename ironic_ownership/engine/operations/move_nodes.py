@@ -9,7 +9,7 @@ begins with the request id of the move.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from oslo_log import log
 
@@ -17,7 +17,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import Move, Moves, NodeMove, NodeState
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.gates import Gates, from_codes
+from ironic_ownership.engine.moves.gates import Gate, Gates, from_codes
 from ironic_ownership.engine.moves.proposal import (
     Order,
     PlannedNode,
@@ -110,8 +110,30 @@ def find(moves: Moves, request_id: str) -> Move:
     found = moves.find(request_id)
     if found is None:
         known = [move.request_id for move in moves.moves()]
-        raise suggestions.unknown('move', request_id, known)
+        unknown = suggestions.unknown('move', request_id, known)
+        raise exceptions.NotFoundError(
+            str(unknown.args[0]), hint=f'{unknown.hint}. {_LOST}'
+        )
     return found
+
+
+_LOST = (
+    'If it was stored and the database lost commits since, by a promotion or '
+    'a restore, run "compute node move" again with the same nodes: those that '
+    'its destination owns stay unchanged'
+)
+
+
+class LostMoveError(exceptions.NotFoundError):
+    """A move disappeared from the records while it was carried out."""
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(
+            f'{request_id} is no longer on record: the database lost commits, '
+            'by a promotion or a restore',
+            hint='Nothing can be resumed. Run "compute node move" again with '
+            'the same nodes: those that its destination owns stay unchanged',
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,19 +172,29 @@ class MoveNodes:
         )
         return proposal
 
-    def propose_rest(self, move: Move, actor: str) -> Proposal:
+    def propose_rest(
+        self,
+        move: Move,
+        actor: str,
+        more: Collection[Gate] = (),
+        reason: str | None = None,
+    ) -> Proposal:
         """Evaluate the gates again for the rest of a stored move.
 
         A node whose owner has changed since does not stop the others: it is
         refused in the transaction of its batch.
+
+        :param more: gates that are overridden in addition to those of the
+            move.
+        :param reason: of that, in addition to that of the move.
         """
         request_id = move.request_id
         order = Order(
             request_id,
             move.destination,
             actor,
-            move.reason,
-            from_codes(move.overrides),
+            '; '.join(filter(None, (move.reason, reason))) or None,
+            from_codes(move.overrides).union(more),
         )
         rest = self.moves.nodes(request_id, state=PLANNED)
         now = self._evaluate(
@@ -208,6 +240,7 @@ class MoveNodes:
         :raises GateRefusalError: if a gate refuses nodes.
         :raises UnfinishedMoveError: if the database fails after the move was
             stored.
+        :raises LostMoveError: if the database loses the move.
         """
         if proposal.refused and not skip_refused:
             raise GateRefusalError([proposal])
@@ -233,7 +266,12 @@ class MoveNodes:
                 ),
                 [planned.node for planned in proposal.nodes],
             )
-        elif proposal.refused:
+            return
+        if order.overrides:
+            self.moves.override(
+                order.request_id, order.overrides, order.reason
+            )
+        if proposal.refused:
             self.moves.refuse(
                 order.request_id,
                 {n.node.uuid: n.node.detail or '' for n in proposal.refused},
@@ -276,6 +314,8 @@ class MoveNodes:
     ) -> Sequence[NodeMove]:
         try:
             batch = self.moves.carry_out(order.request_id, nodes)
+        except exceptions.NotFoundError as exc:
+            raise LostMoveError(order.request_id) from exc
         except exceptions.OwnershipError as exc:
             raise UnfinishedMoveError(order.request_id, exc) from exc
         for node in batch:

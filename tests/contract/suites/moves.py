@@ -300,6 +300,21 @@ class MoveContract(records.RecordsContract):
         (result,) = self.move(self.seen(1), overrides=('destination_enabled',))
         self.assertEqual(MOVED, result.state)
 
+    def test_more_gates_of_a_stored_move_can_be_overridden(self) -> None:
+        request_id = self.planned(self.seen(1), overrides=('node_exists',))
+        self.moves.override(request_id, ['destination_enabled'], 'CHG-42')
+        self.records.set_service('host2', actor='x', disabled=True)
+        (result,) = self.moves.carry_out(request_id, [self.seen(1)])
+        self.assertEqual(MOVED, result.state)
+        move = self.moves.find(request_id)
+        assert move is not None
+        self.assertEqual(
+            (('destination_enabled', 'node_exists'), 'CHG-42'),
+            (move.overrides, move.reason),
+        )
+        with self.assertRaises(exceptions.NotFoundError):
+            self.moves.override('req-none', ['node_exists'], None)
+
     def test_destination_that_does_not_exist_gets_nothing(self) -> None:
         self.assert_refused_node(
             self.seen(1),

@@ -47,7 +47,11 @@ def _expire_in(
     statement = (
         sa.update(tables.members)
         .where(chosen)
-        .values(expires_at=clock.EpochSeconds() + seconds)
+        # As another membership: its last heartbeat was seen a moment ago.
+        .values(
+            expires_at=clock.EpochSeconds() + seconds,
+            joined_at=tables.members.c.joined_at - 1,
+        )
     )
     changed = deployment.database.write(
         lambda conn: conn.execute(statement).rowcount

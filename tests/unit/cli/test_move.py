@@ -210,8 +210,13 @@ class MoveCommandTest(CommandCase):
         self.assertIn(
             f'move resume {stored.request_id}', str(caught.exception)
         )
-        code, rows = self.run_command(move.ResumeMove, stored.request_id, '-y')
+        override = ('--override', 'node_exists', '--reason', 'CHG-42')
+        code, rows = self.run_command(
+            move.ResumeMove, stored.request_id, '-y', *override
+        )
         self.assertEqual((0, 2), (code, len(rows)))
+        (stored,) = self.wired.ready_moves().moves()
+        self.assertEqual(('node_exists',), stored.overrides)
         code, rows = self.run_command(move.ResumeMove, stored.request_id, '-y')
         self.assertEqual((0, []), (code, rows))
         self.assertIn('nothing remains', self.stderr.getvalue())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import threading
 
 import sqlalchemy as sa
@@ -42,6 +43,20 @@ class TestSqlite(sqlite.SqliteCase):
 
         self.assertEqual(0, self.database.write(work))
         self.assertEqual(1, reader.read(_count))
+
+    def test_file_that_was_replaced_is_not_used(self) -> None:
+        self.assertEqual(0, self.database.read(_count))
+        file = self.directory / 'records.sqlite'
+        file.rename(self.directory / 'old.sqlite')
+        for work in (self.database.read, self.database.write):
+            with self.assertRaises(
+                exceptions.RecordsUnavailableError
+            ) as caught:
+                work(_count)
+            self.assertIn('was replaced or deleted', str(caught.exception))
+        shutil.copy(self.directory / 'old.sqlite', file)
+        with self.assertRaises(exceptions.RecordsUnavailableError):
+            self.database.read(_count)
 
     def test_writer_does_not_wait_for_readers(self) -> None:
         writer = self.open(statement_timeout=0.2)

@@ -207,6 +207,16 @@ class ResumeTest(app_case.SiteCase):
         self.assertEqual({'refused'}, {row['state'] for row in rows})
         self.assertEqual([], self.get('/v1/moves?unfinished=true')['moves'])
 
+    def test_more_gates_are_overridden_with_a_reason(self) -> None:
+        self.records.set_service('new', actor='test', disabled=True)
+        override = {'override': ['destination_enabled']}
+        self.resume(400, **override)
+        rows = self.resume(**override, reason='CHG-42')['nodes']
+        self.assertEqual({'moved'}, {row['state'] for row in rows})
+        shown = self.get(self.path)
+        self.assertEqual(['destination_enabled'], shown['overrides'])
+        self.assertIn('CHG-42', shown['reason'])
+
     def test_refused_node_is_given_up_and_the_other_moved(self) -> None:
         del self.ironic.nodes[world.uuid(2)]
         self.resume(409)

@@ -386,6 +386,21 @@ class TestLostCommits(CheckCase):
         found = self.assert_found('records_rewound', 'host1', 'host2')
         self.assertIn('2 changes of host2', found.what)
         self.assertNotIn('config_error', self.codes())
+        for host in ('host1', 'host2'):
+            self.row(host, config_error=text, forced_down=host == 'host2')
+        self.assert_found('records_rewound', 'host1')
+
+
+class TestClockSkew(CheckCase):
+    def test_skew_that_services_noticed_is_one_problem(self) -> None:
+        text = status_report.text_of(
+            status_report.Parts(clock_skew='that of host2 is 5.0 s ahead')
+        )
+        self.row('host1', config_error=text)
+        found = self.assert_found('clock_skew', 'host1')
+        self.assertIn('that of host2 is 5.0 s ahead', found.what)
+        self.assertIs(problem.Severity.WARNING, found.severity)
+        self.assertNotIn('config_error', self.codes())
 
 
 class TestPolicies(CheckCase):

@@ -21,6 +21,7 @@ class TestText(unittest.TestCase):
             (None, 'shard_key: no; really'),
             (None, "policy 'x' from y 1: X.assign failed; z"),
             (None, '2 changes of host1, at 10:00'),
+            (None, 'that of host1 is 5.0 s ahead of that of host2'),
         ):
             status = status_report.Parts(*parts)
             text = status_report.text_of(status)

@@ -83,6 +83,37 @@ class MoveNodesTest(move_case.MoveCase):
         self.assertEqual(broken.code, caught.exception.code)
         self.assertIn(f'resume {move.request_id}', caught.exception.hint)
 
+    def test_move_that_is_lost_meanwhile_cannot_be_resumed(self) -> None:
+        lost = exceptions.NotFoundError('there is no move')
+        with (
+            mock.patch.object(SqlMoves, 'carry_out', side_effect=lost),
+            self.assertRaises(move_nodes.LostMoveError) as caught,
+        ):
+            self.operation.execute(self.propose())
+        self.assertIn('compute node move', caught.exception.hint)
+        self.assertNotIn('resume REQ', caught.exception.hint)
+
+    def test_unknown_move_hints_at_lost_commits(self) -> None:
+        with self.assertRaises(exceptions.NotFoundError) as caught:
+            move_nodes.find(self.moves, 'req-x')
+        self.assertIn('lost commits', caught.exception.hint)
+
+    def test_more_gates_are_overridden_for_the_rest(self) -> None:
+        plan = self.plan()
+        (stored,) = self.moves.moves()
+        self.records.set_service('new', actor='test', disabled=True)
+        rest = self.operation.propose_rest(
+            stored, 'admin', [Gate.DESTINATION_ENABLED], 'CHG-42'
+        )
+        self.assertEqual([], rest.refused)
+        result = self.operation.execute(rest)
+        self.assertEqual(30, result.count(MOVED))
+        (move,) = self.moves.moves()
+        self.assertEqual(('destination_enabled',), move.overrides)
+        self.assertEqual(
+            '; '.join(filter(None, (plan.order.reason, 'CHG-42'))), move.reason
+        )
+
     def test_resumed_move_gives_up_refused_nodes(self) -> None:
         plan = self.plan()
         del self.ironic.nodes[world.uuid(2)]

@@ -1,0 +1,54 @@
+"""Certificates of a private authority, for servers on 127.0.0.1."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+
+from lab import server
+
+_DAYS = '2'
+
+
+class Certificates:
+    """An authority, and a certificate that it has signed.
+
+    :param directory: an existing directory for the files.
+    :ivar authority: certificate of the authority.
+    :ivar certificate: of the server.
+    :ivar key: of the server.
+    :ivar both: certificate and key of the server.
+    """
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.authority = directory / 'ca.pem'
+        self.certificate = directory / 'server.pem'
+        self.key = directory / 'server.key'
+        self.both = directory / 'both.pem'
+        authority_key = directory / 'ca.key'
+        _openssl(
+            *('req', '-x509', '-subj', '/CN=lab', '-days', _DAYS),
+            *('-keyout', str(authority_key), '-out', str(self.authority)),
+        )
+        _openssl(
+            *('req', '-x509', '-subj', '/CN=127.0.0.1', '-days', _DAYS),
+            *('-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'),
+            *('-addext', 'basicConstraints=critical,CA:FALSE'),
+            *('-CA', str(self.authority), '-CAkey', str(authority_key)),
+            *('-keyout', str(self.key), '-out', str(self.certificate)),
+        )
+        self.both.write_text(
+            self.certificate.read_text() + self.key.read_text()
+        )
+
+
+def _openssl(*arguments: str) -> None:
+    subprocess.run(
+        [
+            server.program('openssl', 'openssl'),
+            *arguments,
+            *('-newkey', 'rsa:2048', '-noenc'),
+        ],
+        capture_output=True,
+        check=True,
+    )
