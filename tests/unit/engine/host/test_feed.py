@@ -210,6 +210,18 @@ class TestFeed(unittest.TestCase):
         self.list(1)
         self.assertEqual({world.uuid(1)}, {*self.feed.owned()})
 
+    def test_older_read_adds_nothing_that_a_later_one_lacks(self) -> None:
+        """The node was never in the feed, so it is not known as lost."""
+        before = self.feed.mark()
+        self.feed.retain(self.feed.mark(), set())
+        self.feed.listed(before, {world.uuid(1)}, [node(1)])
+        self.assertEqual({}, dict(self.feed.owned()))
+        claim = Claim(node(1), reasons.Reason.EXCLUSIVE)
+        self.feed.written(before, [claim])
+        self.assertEqual({}, dict(self.feed.owned()))
+        self.feed.written(self.feed.mark(), [claim])
+        self.assertEqual({world.uuid(1)}, {*self.feed.owned()})
+
     def test_too_old_generation_is_a_reset(self) -> None:
         for round_ in range(3):
             self.list(*range(4000 * round_, 4000 * (round_ + 1)))
