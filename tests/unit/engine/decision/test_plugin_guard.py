@@ -30,6 +30,31 @@ class TestFaults(unittest.TestCase):
             self.assertIn(part, text)
         self.assertIsInstance(caught.exception.__cause__, KeyError)
 
+    def test_exit_is_a_fault_as_any_other_error(self) -> None:
+        for error in (SystemExit(0), GeneratorExit(), BaseException('all')):
+            with (
+                self.assertRaises(exceptions.PluginFaultError) as caught,
+                plugin_guard.faults_of(ODD, 'assign', _origin),
+            ):
+                raise error
+            self.assertIn(type(error).__name__, str(caught.exception))
+
+    def test_interrupt_in_a_thread_is_a_fault(self) -> None:
+        """Only the main thread gets the operator's."""
+        caught: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                with plugin_guard.faults_of(ODD, 'assign'):
+                    raise KeyboardInterrupt
+            except exceptions.PluginFaultError as exc:
+                caught.append(exc)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join(30)
+        self.assertEqual(1, len(caught))
+
     def test_interrupt_is_no_fault_of_a_plugin(self) -> None:
         with (
             self.assertRaises(KeyboardInterrupt),
