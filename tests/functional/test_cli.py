@@ -111,11 +111,11 @@ class ServiceTest(_Case):
         one, two = self.lab.json('service', 'list')
         self.assertEqual(SERVICE_KEYS, list(one))
         self.assertEqual(
-            ['rack1', 'up', 'enabled', False, self.epochs[0], 2, 1],
+            ['rack1', 'up', 'enabled', False, self.epochs[0], 2, 1, 'unknown'],
             list(one.values()),
         )
         self.assertEqual(
-            ['rack2', 'down', 'enabled', False, self.epochs[1], 0, 0],
+            ['rack2', 'down', 'enabled', False, self.epochs[1], 0, 0, None],
             list(two.values()),
         )
 

@@ -8,17 +8,17 @@ interrupted; :meth:`GuardedBackend.busy` shows one that does not return.
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import threading
-from collections.abc import Iterator
-
-from oslo_log import log
+import time
+from collections.abc import Callable, Iterator
 
 from ironic_ownership.contracts import exceptions, foreign_errors, model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.engine.membership.fence import Clock, monotonic
 
-LOG = log.getLogger(__name__)
+# Not oslo.log, which no command needs to import.
+LOG = logging.getLogger(__name__)
 
 _HINT = 'Repair that package, or choose another [ownership] backend'
 
@@ -38,7 +38,7 @@ class GuardedBackend(MembershipBackend):
         self,
         backend: MembershipBackend,
         origin: str,
-        clock: Clock = monotonic,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(
             backend.settings,
