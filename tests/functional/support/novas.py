@@ -165,6 +165,8 @@ class NovaTestCase(testtools.TestCase):
             self.own_config.read_text()
             + hosts.text_of(
                 {
+                    # Its calls may take as long, on a busy machine.
+                    'membership': {'heartbeat_interval': 3},
                     'ironic': {
                         'auth_type': 'none',
                         'endpoint_override': self.cloud.ironic.endpoint,
