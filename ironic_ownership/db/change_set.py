@@ -7,17 +7,17 @@ to write. No SQL, no clock. A batch names every node at most once.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-
-from oslo_log import log
 
 from ironic_ownership.contracts import availability, model, reasons, records
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import availability_columns, event_log
 from ironic_ownership.db.companion import NOTHING, LockedNodes
 
-LOG = log.getLogger(__name__)
+# Not oslo.log, which no command needs to import.
+LOG = logging.getLogger(__name__)
 
 Row = dict[str, Any]
 

@@ -10,11 +10,11 @@ imported only when there is work: every start of a command calls
 
 from __future__ import annotations
 
+import logging
 import pathlib
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, schema_lock, tables
@@ -22,7 +22,8 @@ from ironic_ownership.db import connection, schema_lock, tables
 if TYPE_CHECKING:
     import alembic.config
 
-LOG = log.getLogger(__name__)
+# Not oslo.log, which no command needs to import.
+LOG = logging.getLogger(__name__)
 
 HEAD = '0011'
 """The newest revision of ``migrations``; a unit test compares them."""
