@@ -29,29 +29,6 @@ class TestOurNova(novas.NovaTestCase):
     def wait_until_served(self, observer: cell_laws.CellObserver) -> None:
         process.wait_for(lambda: not observer.unserved(), 'live owners')
 
-    def test_moved_server_is_rebooted_and_deleted_by_its_new_service(
-        self,
-    ) -> None:
-        services = self.start_ring()
-        uuid, node = self.boot()
-        observer = self.observe()
-        source = novas.GOLDEN[node]
-        [target] = set(services) - {source}
-        observer.died(source)
-        services[source].kill()
-        self.succeed('service', 'set', source, '--down', '--yes')
-        observer.expect([node])
-        self.succeed(
-            *('compute', 'node', 'move', node, '--service', target),
-            *('--yes', '--reason', 'test'),
-        )
-        [row] = self.instances()
-        self.assertEqual((node, target), (row['node'], row['host']))
-        self.api.reboot(uuid)
-        self.api.wait_for_server(uuid, 'ACTIVE')
-        self.delete_server(uuid, node)
-        self.wait_until_served(observer)
-
     def test_killed_and_frozen_services_lose_their_free_nodes_only(
         self,
     ) -> None:
