@@ -14,8 +14,10 @@ LOG = logging.getLogger(__name__)
 class CheckNova(base.Lister):
     """Check a Nova cell: permissions, and rows that do not agree.
 
-    Reads the cell that [nova] cell_schema names, and the records. Changes
-    nothing. Nova itself is not asked, and need not be installed here.
+    Reads the cell that [nova] cell_schema names, the records, and
+    [nova] config_file if that nova.conf is on this machine: it shows the
+    settings that do the same as its options. Changes nothing. Nova itself is
+    not asked, and need not be installed here.
     """
 
     uses_api = False
@@ -32,7 +34,12 @@ missing permission comes with the statement that gives it."""
         from ironic_ownership.engine.operations import check_cell
         from ironic_ownership.observe import cell
 
-        found = check_cell.CheckCell(self.wiring.ready_cell()).run()
+        configuration = self.wiring.nova_configuration()
+        if configuration is not None:
+            LOG.info('%s', cell.summary(configuration))
+        found = check_cell.CheckCell(
+            self.wiring.ready_cell(), configuration
+        ).run()
         if found:
             self.exit_code = errors.ExitCode.DEGRADED
         return self.table(cell.FINDINGS, found)

@@ -1,8 +1,8 @@
-"""Columns of the findings in a Nova cell, and of an adoption."""
+"""Columns of the findings in a Nova cell and of an adoption; its settings."""
 
 from __future__ import annotations
 
-from ironic_ownership.contracts.cell import AdoptedNode
+from ironic_ownership.contracts.cell import AdoptedNode, NovaConfiguration
 from ironic_ownership.engine.operations.check_cell import Finding
 from ironic_ownership.observe.columns import Column
 
@@ -20,3 +20,15 @@ ADOPTED: tuple[Column[AdoptedNode], ...] = (
     Column('state', lambda node: node.state.value),
     Column('detail', lambda node: node.detail),
 )
+
+
+def summary(configuration: NovaConfiguration) -> str:
+    """Return one line: a nova.conf, and the settings that follow from it."""
+    settings = ', '.join(
+        f'[{group}] {name} = {value}'
+        for (group, name), value in configuration.settings.items()
+    )
+    return (
+        f'{configuration.path}: compute_driver = {configuration.driver}; '
+        f'the same here: {settings}'
+    )

@@ -100,6 +100,26 @@ class NovaCommandsTest(ironics.IronicTestCase):
         self.assertEqual(node, refused['uuid'])
         self.assertEqual({'stock': (3, 1)}, self.lab.records.counts())
 
+    def test_settings_that_follow_from_nova_conf_are_shown(self) -> None:
+        nova_conf = databases.temporary_directory('nova') / 'nova.conf'
+        nova_conf.write_text(
+            '[DEFAULT]\ncompute_driver = ironic.IronicDriver\n'
+            '[ironic]\nconductor_group = rack1\npeer_list = stock,gone\n'
+        )
+        self.lab.config = self.lab.configure(
+            more=f'[nova]\ncell_schema = {self.cell.schema}\n'
+            f'config_file = {nova_conf}\n'
+        )
+        (finding,) = self.run_json('nova', 'check', code=4)
+        self.assertEqual('peer_unknown', finding['code'])
+        self.assertEqual(['gone'], finding['subjects'])
+        for words in (
+            'compute_driver = ironic.IronicDriver',
+            '[ownership] policies = conductor_group,peer_list',
+            '[ironic] conductor_group = rack1',
+        ):
+            self.assertIn(words, self.stderr)
+
     def test_without_a_cell_the_commands_name_the_option(self) -> None:
         config = self.lab.configure('without')
         done = self.lab.run('nova', 'check', config=config)

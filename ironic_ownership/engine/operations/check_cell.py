@@ -14,6 +14,7 @@ from ironic_ownership.contracts.cell import (
     CellNode,
     CellSnapshot,
     Drift,
+    NovaConfiguration,
 )
 from ironic_ownership.contracts.model import canonical_host
 
@@ -37,9 +38,10 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class CheckCell:
-    """Check one cell and its permissions."""
+    """Check one cell, its permissions, and a nova.conf if there is one."""
 
     cell: Cell
+    configuration: NovaConfiguration | None = None
 
     def run(self) -> list[Finding]:
         """Return all findings; none if all is well.
@@ -60,9 +62,11 @@ class CheckCell:
         ]
         if any(grant.what.startswith('SELECT') for grant in missing):
             return found
+        snapshot = self.cell.read()
         return [
             *found,
-            *of_snapshot(self.cell.read()),
+            *of_configuration(self.configuration, snapshot),
+            *of_snapshot(snapshot),
             *of_drift(self.cell.drift()),
         ]
 
@@ -75,6 +79,25 @@ def of_snapshot(cell: CellSnapshot) -> list[Finding]:
         *_services(cell),
         *_instances(cell),
     ]
+
+
+def of_configuration(
+    configuration: NovaConfiguration | None, cell: CellSnapshot
+) -> Iterator[Finding]:
+    """Return the peers of a nova.conf that the cell does not have."""
+    if configuration is None:
+        return
+    known = {canonical_host(service.host) for service in cell.services}
+    for peer in configuration.peers:
+        if canonical_host(peer) not in known:
+            yield Finding(
+                'peer_unknown',
+                f'[ironic] peer_list of {configuration.path} names {peer}, '
+                'which is no nova-compute service of the cell',
+                (peer,),
+                'Start that nova-compute, or take it out of the list on all '
+                'its peers',
+            )
 
 
 def of_drift(drift: Sequence[Drift]) -> Iterator[Finding]:
