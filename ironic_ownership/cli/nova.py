@@ -36,7 +36,8 @@ missing permission comes with the statement that gives it."""
 
         configuration = self.wiring.nova_configuration()
         if configuration is not None:
-            LOG.info('%s', cell.summary(configuration))
+            text = cell.summary(configuration)
+            self.app.stderr.write(f'{errors.PROG}: {text}\n')
         found = check_cell.CheckCell(
             self.wiring.ready_cell(), configuration
         ).run()
