@@ -1,9 +1,13 @@
-"""Errors of third-party code: their text, and an operator's Ctrl-C."""
+"""Errors of third-party code: their text, and interruptions of that code."""
 
 from __future__ import annotations
 
 import signal
 import threading
+
+
+class Interruption(BaseException):
+    """Raised into third-party code by this package, to end it."""
 
 
 def text_of(error: BaseException) -> str:
@@ -23,11 +27,12 @@ def described(error: BaseException) -> str:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Tell whether an error is an operator's Ctrl-C, not one of a plugin.
+    """Tell whether an error is an interruption, not one of a plugin.
 
-    Only the main thread gets it, and only if it did not block the signal.
+    Ours, or an operator's Ctrl-C: only the main thread gets that, and only if
+    it did not block the signal.
     """
-    return (
+    return isinstance(error, Interruption) or (
         isinstance(error, KeyboardInterrupt)
         and threading.current_thread() is threading.main_thread()
         and signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

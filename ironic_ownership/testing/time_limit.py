@@ -13,13 +13,15 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+from ironic_ownership.contracts import foreign_errors
+
 _OWN = str(pathlib.Path(__file__).parent)
 _STANDARD = str(pathlib.Path(threading.__file__).parent)
 _AGAIN = 1.0
 """Seconds to the next signal, for code that catches the first."""
 
 
-class TimeLimitError(BaseException):
+class TimeLimitError(foreign_errors.Interruption):
     """Code did not end in time; not caught by ``except Exception``."""
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 
 from ironic_ownership.clients.placement import options
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.availability.evaluation import FlapDamper
@@ -114,6 +115,25 @@ def build(wired: Container) -> tuple[Host, Reload]:
     refresh_loop = RefreshLoop(
         context, member, refresher, wake, tuning.intervals
     )
+    monitor = ConditionMonitor(
+        context,
+        member.incarnation,
+        lambda: refresh_loop.intervals.refresh,
+        _LOOPS | ({Loop.PLACEMENT} if placement_loop else set()),
+        (
+            Watched(
+                Loop.HEARTBEAT,
+                wired.backend.busy,
+                lambda: 2 * wired.backend.call_timeout,
+            ),
+            Watched(
+                Loop.REFRESH,
+                refresh_loop.busy,
+                lambda: refresh_loop.longest,
+            ),
+        ),
+        lambda: member.is_standby,
+    )
     host = Host(
         context,
         member,
@@ -122,32 +142,16 @@ def build(wired: Container) -> tuple[Host, Reload]:
         refresh_loop,
         reconciler.feed,
         guard,
-        prepare=functools.partial(_prepare, wired, context.conditions),
+        prepare=functools.partial(
+            _prepare, wired, context.conditions, monitor
+        ),
         workers={
             'epoch': EpochMonitor(
                 member, heartbeat, context.conditions, context.clock
             ),
             **({'placement': placement_loop} if placement_loop else {}),
         },
-        monitor=ConditionMonitor(
-            context,
-            member.incarnation,
-            lambda: refresh_loop.intervals.refresh,
-            _LOOPS | ({Loop.PLACEMENT} if placement_loop else set()),
-            (
-                Watched(
-                    Loop.HEARTBEAT,
-                    wired.backend.busy,
-                    lambda: 2 * wired.backend.call_timeout,
-                ),
-                Watched(
-                    Loop.REFRESH,
-                    refresh_loop.busy,
-                    lambda: refresh_loop.longest,
-                ),
-            ),
-            lambda: member.is_standby,
-        ),
+        monitor=monitor,
     )
     return host, Reload(
         host,
@@ -208,8 +212,15 @@ def _client(wired: Container) -> Inventory:
         return wired.inventory_of()
 
 
-def _prepare(wired: Container, conditions: Conditions) -> None:
+def _prepare(
+    wired: Container, conditions: Conditions, monitor: ConditionMonitor
+) -> None:
     wired.ready_records()
-    wired.inventory.check(wired.scope)
-    credential_probe.probe(wired.inventory, conditions)
-    reservations.check_method(wired, wired.policies)
+    try:
+        wired.inventory.check(wired.scope)
+        credential_probe.probe(wired.inventory, conditions)
+        reservations.check_method(wired, wired.policies)
+    except exceptions.IronicUnavailableError:
+        monitor.may_store = True  # it waits, and says so
+        raise
+    monitor.may_store = True

@@ -114,6 +114,8 @@ class _Refused(unittest.TestCase):
         database = connection.open_database(f'sqlite:///{self.records}')
         try:
             for table in tables.metadata.sorted_tables:
+                if table is tables.schema_compatibility:
+                    continue  # filled by the migration itself
                 rows = database.read(
                     lambda c, t=table: c.execute(sa.select(t)).all()
                 )

@@ -47,6 +47,10 @@ class Watched:
 class ConditionMonitor:
     """Stores the conditions of one process.
 
+    :ivar may_store: false until the records have a schema that this release
+        can use, and the process is not refused. One that is refused at its
+        start writes nothing.
+
     Threading: :meth:`run` in a thread of its own, the rest from any.
 
     :param incarnation: returns that of this process.
@@ -63,6 +67,7 @@ class ConditionMonitor:
     is_standby: Callable[[], bool]
 
     def __post_init__(self) -> None:
+        self.may_store = False
         self.supervisor: Supervisor | None = None
         self._stopping = threading.Event()
         self._wanted = threading.Event()
@@ -109,6 +114,8 @@ class ConditionMonitor:
 
     def store(self) -> None:
         """Store the conditions if they changed, or a report is due."""
+        if not self.may_store:
+            return
         now = self.context.conditions.clock()
         dead = self.supervisor.dead if self.supervisor else ()
         found = self.context.conditions.of_loops(self.loops, dead)
@@ -131,7 +138,7 @@ class ConditionMonitor:
                 at=now,
             )
         except exceptions.RecordsError as exc:
-            # The age of the last report tells; there may be no schema yet.
+            # The age of the last report tells.
             LOG.debug('the conditions cannot be stored: %s', exc)
             return False
 
