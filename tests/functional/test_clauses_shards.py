@@ -136,9 +136,12 @@ class TestShards(reload_case.ReloadsTestCase):
         refreshes = len(host.lines('refreshed: '))
         self.assertIn(len(self.proxy.lists) - refreshes, (0, 1))
         host.thaw()
+        paths = [path for path, *_ in self.proxy.requests]
+        # The last two: what the credential may read, once at the start.
         self.assertEqual(
-            {'/', '/v1/nodes'}, {p for p, *_ in self.proxy.requests}
+            {'/', '/v1/nodes', '/v1/conductors', '/v1/shards'}, set(paths)
         )
+        self.assertEqual(1, paths.count('/v1/conductors'))
 
     def test_ironic_that_cannot_filter_is_refused_and_never_listed(
         self,

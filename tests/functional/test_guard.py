@@ -196,4 +196,4 @@ class TestGuard(hosts.HostsTestCase):
         caught = self.assertRaises(
             exceptions.FencedError, self.host.guard, self.deployed
         )
-        self.assertIn('no valid membership', str(caught))
+        self.assertIn('has stopped to serve', str(caught))
