@@ -104,7 +104,13 @@ def shortcuts(virtapi: Any, wanted: bool) -> Shortcuts:
 def tracker_of(virtapi: Any) -> Any:
     """Return the resource tracker; ``None`` if it can't be reached."""
     found = getattr(getattr(virtapi, '_compute', None), 'rt', None)
-    needed = ('compute_nodes', 'old_resources', 'remove_node', 'service_ref')
+    needed = (
+        'compute_nodes',
+        'old_resources',
+        'provider_tree',
+        'remove_node',
+        'service_ref',
+    )
     if all(hasattr(found, name) for name in needed):
         return found
     return None

@@ -12,6 +12,7 @@ from typing import Any
 
 from nova import context as nova_context
 from nova import exception, objects, utils
+from nova.compute import provider_tree
 from nova.compute.resource_tracker import COMPUTE_RESOURCE_SEMAPHORE
 from nova.objects import base as objects_base
 from oslo_log import log
@@ -182,6 +183,10 @@ class Tracker:
         nova = self._nova
         if nova is None:
             return
+        if nova.provider_tree is None:
+            # Nova sets it with its first report and needs it for every claim
+            # of an instance. A start that skips all nodes has no report.
+            nova.provider_tree = provider_tree.ProviderTree()
         for row in rows:
             if row.host == self._host:
                 nova.compute_nodes.setdefault(row.hypervisor_hostname, row)

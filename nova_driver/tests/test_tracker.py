@@ -65,6 +65,13 @@ class OfferTest(TrackerCase):
         self.assertEqual({FREE, OTHER}, set(self.nova.compute_nodes))
         self.rows.assert_called_once_with(mock.sentinel.context, [FREE, OTHER])
 
+    def test_claim_works_before_anything_was_reported(self) -> None:
+        """After a start that skips all nodes Nova has not reported one."""
+        self.rows.return_value = [row(FREE)]
+        self.offer()
+        wanted = {FREE: {'resources': {'CUSTOM_BAREMETAL': 1}}}
+        self.assertEqual([], self.nova._claim_resources(wanted) or [])
+
     def test_steady_pass_reads_no_row(self) -> None:
         self.rows.return_value = [row(FREE), row(OTHER)]
         self.offer()
