@@ -30,6 +30,7 @@ STATUSES: Mapping[str, int] = {
     'impossible_scenario': 409,
     'no_match': 409,
     'not_owner': 409,
+    'other_instance': 409,
     'out_of_service': 409,
     'provider_in_use': 409,
     'reservation_conflict': 409,
@@ -38,6 +39,7 @@ STATUSES: Mapping[str, int] = {
     'standby': 409,
     'wrong_scope': 409,
     # An outage: a later attempt may succeed
+    'backend_fault': 503,
     'backend_unavailable': 503,
     'busy': 503,
     'ironic_unavailable': 503,

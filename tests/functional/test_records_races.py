@@ -14,6 +14,7 @@ from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim, Outcome, Release
 from ironic_ownership.db import (
     clock,
+    companion,
     connection,
     records,
     registration,
@@ -244,7 +245,12 @@ class _Races:
         with concurrent.futures.ThreadPoolExecutor(1) as threads:
 
             def work(conn: sa.Connection) -> concurrent.futures.Future:
-                registration.register(conn, 'unknown', model.MemberSettings())
+                registration.register(
+                    conn,
+                    companion.Companion(),
+                    'unknown',
+                    model.MemberSettings(),
+                )
                 writing = threads.submit(late.apply, 'host1', epoch, [claim])
                 concurrent.futures.wait([writing], timeout=0.5)
                 return writing
