@@ -20,10 +20,13 @@ from ironic_ownership.db import (
     schema,
     service_admin,
 )
+from ironic_ownership.db.companion import Companion
 from tests.contract.suites import records as samples
 from tests.functional.support import databases
 
 Future = concurrent.futures.Future
+
+WITHOUT = Companion()
 
 
 class _Races:
@@ -61,7 +64,9 @@ class _Races:
             return self.database.write(work)
 
     def claim(self, conn: sa.Connection) -> None:
-        change_transaction.apply(conn, 'host1', self.epoch, [samples.claim(1)])
+        change_transaction.apply(
+            conn, WITHOUT, 'host1', self.epoch, [samples.claim(1)]
+        )
 
     def late_claim(self) -> object:
         return self.records.apply('host1', self.epoch, [samples.claim(1)])
@@ -79,7 +84,9 @@ class _Races:
 
     def test_service_that_is_deleted_meanwhile_claims_nothing(self) -> None:
         claiming = self.overlap(
-            lambda conn: service_admin.delete(conn, 'host1', actor='x'),
+            lambda conn: service_admin.delete(
+                conn, WITHOUT, 'host1', actor='x'
+            ),
             self.late_claim,
         )
         with self.assertRaises(exceptions.FencedError):
@@ -91,7 +98,7 @@ class _Races:
     ) -> None:
         claiming = self.overlap(
             lambda conn: service_admin.change(
-                conn, 'host1', actor='x', forced_down=True
+                conn, WITHOUT, 'host1', actor='x', forced_down=True
             ),
             self.late_claim,
         )
@@ -102,7 +109,7 @@ class _Races:
     def test_two_operators_leave_one_event(self) -> None:
         second = self.overlap(
             lambda conn: service_admin.change(
-                conn, 'host1', actor='x', forced_down=True
+                conn, WITHOUT, 'host1', actor='x', forced_down=True
             ),
             lambda: self.records.set_service(
                 'host1', actor='y', forced_down=True

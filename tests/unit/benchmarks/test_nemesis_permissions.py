@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pathlib
+import tempfile
+
 import testtools
 
 from benchmarks.nemesis import permissions
 from benchmarks.nemesis.answers import Answer
 from benchmarks.nemesis.history import History
+from benchmarks.nemesis.journal import Journal
 
 
 class PermissionsTest(testtools.TestCase):
@@ -15,7 +19,10 @@ class PermissionsTest(testtools.TestCase):
         self.history = History((), {}, lambda *_: None)
         self.history.owned_at['n'] = [(10.0, 'ha'), (20.0, 'hb')]
         self.history.right_at['ha'] = [(5.0, True)]
-        self.checked = permissions.Permissions(self.history, 1.0)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.journal = Journal(pathlib.Path(directory.name, 'faults.log'))
+        self.checked = permissions.Permissions(self.history, 1.0, self.journal)
 
     def wrong(self, begin: float, end: float, host: str = 'ha') -> list[str]:
         answer = Answer(f'{host}_1', host, host, begin, end, 'n', 'held')

@@ -83,7 +83,7 @@ class TestStatements(sqlite.SqliteCase):
             lambda conn: conn.execute(sa.insert(tables.events), late_and_early)
         )
         epoch = self.records.register('host9', model.MemberSettings())
-        self.assertEqual(far + 5, epoch)
+        self.assertGreater(epoch, far + 4)
 
     def test_each_read_is_one_query(self) -> None:
         self.records.apply('host1', self.epoch, claims(range(300)))

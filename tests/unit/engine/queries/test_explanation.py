@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import unittest
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import model, policy, reasons
+from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, explanation, node_query
 from ironic_ownership.testing import fakes
@@ -50,6 +52,13 @@ class ExplainCase(unittest.TestCase):
             ),
             companions,
         )
+
+    def undecided(self, *hosts: str) -> explanation.Explanation:
+        """Explain a node as a host decides that tolerates failing policies."""
+        said = self.explain(world.node(1), world.members(world.ALL, *hosts))
+        decision = Decision(None, Reason.UNDECIDED, hosts, Contest.CONTESTED)
+        status = dataclasses.replace(said.status, decision=decision)
+        return dataclasses.replace(said, status=status)
 
     def assert_rule(self, reason: Reason, said, *words: str) -> None:
         decision = said.status.decision
@@ -174,6 +183,12 @@ class TestRules(ExplainCase):
                 self.explain(world.node(1, shard='c'), [a], owned),
                 ['host1, keeps it'],
                 ['shard_key = c', f'node set {world.uuid(1)} --shard a'],
+            ),
+            (
+                Reason.UNDECIDED,
+                self.undecided('host1', 'host2'),
+                ['policies of a service that may own the node fail'],
+                ['Repair the package that fails', 'host1, host2'],
             ),
             (
                 Reason.NODE_GONE,
