@@ -12,15 +12,13 @@ import fcntl
 import functools
 import hashlib
 import pathlib
-import subprocess
 
-from lab import process, venvs
+from lab import venvs
 
 REQUIREMENTS = ('nova==34.0.0', 'PyMySQL>=1.1.0', 'gunicorn>=22')
 _BUILDERS = ('pbr>=6.0.0', 'setuptools>=77', 'wheel')
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[1]
 _DRIVER = _CHECKOUT / 'nova_driver'
-_TIMEOUT = 900
 
 
 def stock() -> pathlib.Path:
@@ -41,10 +39,10 @@ def with_driver() -> pathlib.Path:
         wanted = _fingerprint()
         if not mark.exists() or mark.read_text() != wanted:
             mark.unlink(missing_ok=True)
-            _install(venv, *_BUILDERS)
+            venvs.pip_install(venv, *_BUILDERS)
             here = '--no-build-isolation'
-            _install(venv, here, '--editable', str(_CHECKOUT))
-            _install(
+            venvs.pip_install(venv, here, '--editable', str(_CHECKOUT))
+            venvs.pip_install(
                 *(venv, here, '--force-reinstall', '--no-deps', str(_DRIVER))
             )
             mark.write_text(wanted)
@@ -60,21 +58,3 @@ def _fingerprint() -> str:
     ):
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _install(venv: pathlib.Path, *words: str) -> None:
-    done = subprocess.run(
-        [
-            *(str(venv / 'bin' / 'python'), '-m', 'pip', 'install'),
-            *('--quiet', '--disable-pip-version-check', *words),
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=_TIMEOUT,
-        check=False,
-    )
-    if done.returncode:
-        end = '\n'.join(done.stdout.splitlines()[-15:])
-        raise process.LabError(f'pip install {" ".join(words)}:\n{end}')

@@ -65,14 +65,23 @@ def _install(venv: pathlib.Path, requirements: Sequence[str]) -> None:
         [sys.executable, '-m', 'venv', str(venv)],
         'Install the Debian package python3-venv',
     )
+    pip_install(venv, *requirements)
+    (venv / _MARK).write_text('\n'.join(requirements))
+
+
+def pip_install(venv: pathlib.Path, *words: str) -> None:
+    """Install into a virtual environment.
+
+    :param words: requirements and options of pip.
+    :raises LabError: with the end of pip's output, if it fails.
+    """
     _run(
         [
             *(str(venv / 'bin' / 'python'), '-m', 'pip', 'install'),
-            *('--quiet', '--disable-pip-version-check', *requirements),
+            *('--quiet', '--disable-pip-version-check', *words),
         ],
         'Is the package index reachable from here?',
     )
-    (venv / _MARK).write_text('\n'.join(requirements))
 
 
 def _run(argv: Sequence[str], hint: str) -> None:

@@ -14,11 +14,11 @@ from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim, Outcome, Release
 from ironic_ownership.db import (
     clock,
-    companion,
     connection,
     records,
     registration,
     schema,
+    service_admin,
     tables,
 )
 from tests.functional.support import databases
@@ -247,7 +247,7 @@ class _Races:
             def work(conn: sa.Connection) -> concurrent.futures.Future:
                 registration.register(
                     conn,
-                    companion.Companion(),
+                    service_admin.WITHOUT,
                     'unknown',
                     model.MemberSettings(),
                 )

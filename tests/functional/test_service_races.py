@@ -20,13 +20,10 @@ from ironic_ownership.db import (
     schema,
     service_admin,
 )
-from ironic_ownership.db.companion import Companion
 from tests.contract.suites import records as samples
 from tests.functional.support import databases
 
 Future = concurrent.futures.Future
-
-WITHOUT = Companion()
 
 
 class _Races:
@@ -65,7 +62,11 @@ class _Races:
 
     def claim(self, conn: sa.Connection) -> None:
         change_transaction.apply(
-            conn, WITHOUT, 'host1', self.epoch, [samples.claim(1)]
+            conn,
+            service_admin.WITHOUT,
+            'host1',
+            self.epoch,
+            [samples.claim(1)],
         )
 
     def late_claim(self) -> object:
@@ -85,7 +86,7 @@ class _Races:
     def test_service_that_is_deleted_meanwhile_claims_nothing(self) -> None:
         claiming = self.overlap(
             lambda conn: service_admin.delete(
-                conn, WITHOUT, 'host1', actor='x'
+                conn, service_admin.WITHOUT, 'host1', actor='x'
             ),
             self.late_claim,
         )
@@ -98,7 +99,11 @@ class _Races:
     ) -> None:
         claiming = self.overlap(
             lambda conn: service_admin.change(
-                conn, WITHOUT, 'host1', actor='x', forced_down=True
+                conn,
+                service_admin.WITHOUT,
+                'host1',
+                actor='x',
+                forced_down=True,
             ),
             self.late_claim,
         )
@@ -109,7 +114,11 @@ class _Races:
     def test_two_operators_leave_one_event(self) -> None:
         second = self.overlap(
             lambda conn: service_admin.change(
-                conn, WITHOUT, 'host1', actor='x', forced_down=True
+                conn,
+                service_admin.WITHOUT,
+                'host1',
+                actor='x',
+                forced_down=True,
             ),
             lambda: self.records.set_service(
                 'host1', actor='y', forced_down=True
