@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from typing import ClassVar
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import schema
-from ironic_ownership.policies import ring
 from lab import faketime, galera, replication
-from tests.functional.support import command_line, databases, hosts
+from tests.functional.support import databases, hosts
 
 BOTH, ALL = ('host1', 'host2'), ('host1', 'host2', 'host3')
 TOLERATED, LARGE, HOUR = 0.5, 30, 3600
@@ -34,15 +32,6 @@ class _SkewCase(hosts.HostsTestCase):
     def enrol(self) -> list[str]:
         return self.enrolment.enrol(8)
 
-    def wait_for_ring(
-        self, uuids: Collection[str], names: Collection[str]
-    ) -> None:
-        owners = dict(zip(uuids, ring.Ring(names).owners(uuids), strict=True))
-        self.deployment.wait_until(
-            lambda: owners.items() <= self.deployment.owners().items(),
-            f'owners {owners}',
-        )
-
     def events(self, kind: EventKind) -> list[model.Event]:
         return [e for e in self.deployment.events() if e.kind == kind]
 
@@ -52,22 +41,7 @@ class _SkewCase(hosts.HostsTestCase):
 
     def skew(self) -> str | None:
         """Return what ``check`` finds about the clocks."""
-        path = self.deployment.directory / 'check.conf'
-        path.write_text(
-            hosts.text_of(
-                hosts.FAST,
-                {
-                    'database': {'connection': self.deployment.connection},
-                    'ironic': {
-                        'auth_type': 'none',
-                        'endpoint_override': self.server.endpoint,
-                    },
-                },
-            )
-        )
-        done = command_line.run(
-            '--config-file', str(path), 'check', '--long', '-f', 'json'
-        )
+        done = self.deployment.operate('check', '--long', '-f', 'json')
         self.assertIn(done.returncode, (0, 4), done)
         found = {one['code']: one for one in json.loads(done.stdout)}
         return found['clock_skew']['what'] if 'clock_skew' in found else None
@@ -112,13 +86,13 @@ class TestClocksOfGalera(_SkewCase):
     ) -> None:
         self.set_clocks(TOLERATED, -TOLERATED)
         self.start()
-        self.wait_for_ring(self.enrol(), ALL)
+        self.deployment.wait_for_ring(self.enrol(), ALL)
         self.assertIsNone(self.skew())
         lost = self.lost_owners()
         for skew in (LARGE, -HOUR):
             self.set_clocks(skew, -skew)
             self.deployment.wait_until(self.skew, 'finding')
-            self.wait_for_ring(self.enrol(), ALL)
+            self.deployment.wait_for_ring(self.enrol(), ALL)
             # What its hint says.
             self.set_clocks(0, 0)
             self.deployment.wait_until(
@@ -133,9 +107,9 @@ class TestClocksOfGalera(_SkewCase):
         self.set_clocks(LARGE, -LARGE)
         self.start()
         uuids = self.enrol()
-        self.wait_for_ring(uuids, ALL)
+        self.deployment.wait_for_ring(uuids, ALL)
         self.deployment.hosts[0].kill()
-        self.wait_for_ring(uuids, ('host2', 'host3'))
+        self.deployment.wait_for_ring(uuids, ('host2', 'host3'))
         died = self.events(EventKind.SERVICE_DIED)
         self.assertEqual({'host1'}, {event.from_host for event in died})
 
@@ -174,11 +148,11 @@ class TestClockOfAPromotedStandby(_SkewCase):
         self.standby_clock.jump(skew)
         for host in BOTH:
             self.deployment.start(host)
-        self.wait_for_ring(self.enrol(), BOTH)
+        self.deployment.wait_for_ring(self.enrol(), BOTH)
         lost = self.lost_owners()
         epochs = {h: self.deployment.service(h).epoch for h in BOTH}
         self.servers.fail_over()
-        self.wait_for_ring(self.enrol(), BOTH)
+        self.deployment.wait_for_ring(self.enrol(), BOTH)
         self.assertEqual(lost, self.lost_owners())
         self.assertEqual([], self.events(EventKind.SERVICE_DIED))
         first = self.deployment.hosts[0]
@@ -187,7 +161,7 @@ class TestClockOfAPromotedStandby(_SkewCase):
         self.deployment.wait_until(
             lambda: self.deployment.service('host1').epoch > epochs['host1']
         )
-        self.wait_for_ring(self.enrol(), BOTH)
+        self.deployment.wait_for_ring(self.enrol(), BOTH)
         self.deployment.wait_until(lambda: self.skew() is None)
 
     def test_clock_that_is_ahead(self) -> None:

@@ -12,13 +12,12 @@ import pathlib
 import shutil
 import signal
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ironic_ownership.db import schema
-from ironic_ownership.policies import ring
 from lab import replication
-from tests.functional.support import command_line, databases, hosts
+from tests.functional.support import databases, hosts
 
 BOTH = ('host1', 'host2')
 
@@ -43,34 +42,11 @@ class _RewindCase(hosts.HostsTestCase):
 
     def wait_for_ring(self, *names: str) -> None:
         """Wait until each free node belongs to one of these."""
-        self.wait(self.free, names)
+        self.deployment.wait_for_ring(self.free, names)
 
     def wait_for_owners(self, *names: str) -> None:
         """Wait until each node with an instance belongs to one of these."""
-        self.wait(self.deployed, names)
-
-    def wait(self, uuids: Sequence[str], names: Sequence[str]) -> None:
-        owners = dict(zip(uuids, ring.Ring(names).owners(uuids), strict=True))
-        self.deployment.wait_until(
-            lambda: owners.items() <= self.deployment.owners().items(),
-            f'ring of {names}',
-        )
-
-    def command(self, *words: str) -> command_line.Done:
-        path = self.deployment.directory / 'operator.conf'
-        path.write_text(
-            hosts.text_of(
-                hosts.FAST,
-                {
-                    'database': {'connection': self.deployment.connection},
-                    'ironic': {
-                        'auth_type': 'none',
-                        'endpoint_override': self.server.endpoint,
-                    },
-                },
-            )
-        )
-        return command_line.run('--config-file', str(path), *words)
+        self.deployment.wait_for_ring(self.deployed, names)
 
     def take_out(self) -> str:
         """Disable host2 and move its nodes; return the id of the move.
@@ -84,15 +60,17 @@ class _RewindCase(hosts.HostsTestCase):
                 *('--service', 'host1', '--yes'),
             ),
         ):
-            done = self.command(*words)
+            done = self.deployment.operate(*words)
             self.assertEqual(0, done.returncode, done)
         self.wait_for_ring('host1')
         self.wait_for_owners('host1')
-        (move,) = json.loads(self.command('move', 'list', '-f', 'json').stdout)
+        (move,) = json.loads(
+            self.deployment.operate('move', 'list', '-f', 'json').stdout
+        )
         return str(move['request_id'])
 
     def findings(self) -> dict[str, Any]:
-        done = self.command('check', '--long', '-f', 'json')
+        done = self.deployment.operate('check', '--long', '-f', 'json')
         self.assertIn(done.returncode, (0, 4), done)
         return {one['code']: one for one in json.loads(done.stdout)}
 
@@ -101,7 +79,7 @@ class _RewindCase(hosts.HostsTestCase):
 
     def repeat(self, move: str) -> None:
         """Do what the documentation and the hints tell."""
-        done = self.command('move', 'resume', move, '--yes')
+        done = self.deployment.operate('move', 'resume', move, '--yes')
         self.assertEqual(1, done.returncode, done)
         self.assertIn('run "compute node move" again', done.stderr)
         self.take_out()
@@ -132,7 +110,9 @@ class _RunningCase(_RewindCase):
             'end of the finding',
         )
         self.wait_for_ring('host1')
-        done = self.command('service', 'set', 'host2', '--up', '--yes')
+        done = self.deployment.operate(
+            'service', 'set', 'host2', '--up', '--yes'
+        )
         self.assertEqual(0, done.returncode, done)
         self.wait_for_ring(*BOTH)
         self.assertEqual(set(), lost & set(self.epochs().items()))

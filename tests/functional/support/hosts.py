@@ -10,14 +10,27 @@ import contextlib
 import functools
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import ClassVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import heartbeats
 from ironic_ownership.db.connection import Database, open_database
 from ironic_ownership.db.records import SqlRecords
-from tests.functional.support import databases, host_process, ironics, laws
+from ironic_ownership.policies import ring
+from tests.functional.support import (
+    command_line,
+    databases,
+    host_process,
+    ironics,
+    laws,
+)
 
 Host = host_process.Host
 COMMAND, TIMEOUT = host_process.COMMAND, host_process.TIMEOUT
@@ -87,11 +100,7 @@ class Deployment:
                 {
                     'DEFAULT': {'host': name},
                     'ownership': {'policies': policies},
-                    'database': {'connection': self.connection},
-                    'ironic': {
-                        'auth_type': 'none',
-                        'endpoint_override': self.endpoint,
-                    },
+                    **self._shared(),
                 },
                 self.more,
                 sections,  # type: ignore[arg-type]
@@ -202,6 +211,38 @@ class Deployment:
         self.wait_until(
             lambda: self.owners() == expected, f'owners {expected}'
         )
+
+    def wait_for_ring(
+        self, uuids: Collection[str], members: Collection[str]
+    ) -> dict[str, str]:
+        """Wait until each node has the owner that the ring says.
+
+        :returns: these owners.
+        """
+        owners = dict(
+            zip(uuids, ring.Ring(members).owners(uuids), strict=True)
+        )
+        self.wait_until(
+            lambda: owners.items() <= self.owners().items(),
+            f'owners {owners}',
+        )
+        return owners
+
+    def operate(self, *words: str) -> command_line.Done:
+        """Run a command as an operator on this database and this Ironic."""
+        path = self.directory / 'operator.conf'
+        path.write_text(text_of(FAST, self._shared()))
+        return command_line.run('--config-file', str(path), *words)
+
+    def _shared(self) -> Sections:
+        """Return the options of all processes, operators' included."""
+        return {
+            'database': {'connection': self.connection},
+            'ironic': {
+                'auth_type': 'none',
+                'endpoint_override': self.endpoint,
+            },
+        }
 
     def wait_for_beats(self, host: str, beats: int) -> None:
         """Wait until a member has had this many more heartbeats."""

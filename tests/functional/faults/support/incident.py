@@ -283,14 +283,7 @@ class IncidentTestCase(hosts.HostsTestCase):
 
         :returns: these owners.
         """
-        owners = dict(
-            zip(uuids, ring.Ring(members).owners(uuids), strict=True)
-        )
-        self.deployment.wait_until(
-            lambda: owners.items() <= self.deployment.owners().items(),
-            f'owners {owners}',
-        )
-        return owners
+        return self.deployment.wait_for_ring(uuids, members)
 
     def share_of(
         self, uuids: Collection[str], host: str, of: Collection[str]
