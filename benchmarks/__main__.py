@@ -15,6 +15,8 @@ _BENCHMARKS = (
     'preview',
     'select',
     'scan',
+    'scale',
+    'bulk',
     'inventory',
     'move',
     'reserve',

@@ -114,7 +114,8 @@ class Service:
         return timed(
             self._log,
             lambda: process.report(
-                refresh_result.RefreshResult(nodes), lambda: False
+                refresh_result.RefreshResult({n.uuid: n for n in nodes}),
+                lambda: False,
             ),
         )
 

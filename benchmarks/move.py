@@ -159,7 +159,9 @@ def _claim(
 
 
 def _move(ports: Ports, kept: SqlMoves, size: int) -> Timing:
-    operation = move_nodes.MoveNodes(ports, kept, sharded=False)
+    operation = move_nodes.MoveNodes(
+        ports, kept, sharded=False, permission=0.0
+    )
     order = Order(request_id.new_id(), 'new', 'benchmark')
     started = time.perf_counter()
     proposal = operation.propose(order, selection.Selection(source='old'))

@@ -37,7 +37,7 @@ from benchmarks import table
 from ironic_ownership import conf, wiring
 from ironic_ownership.backends import db as backend_db
 from ironic_ownership.clients.ironic import allocation_factory as clients
-from ironic_ownership.contracts import allocations, exceptions, model
+from ironic_ownership.contracts import allocations, events, exceptions, model
 from ironic_ownership.contracts.reservation_request import Request
 from ironic_ownership.db import connection, schema
 from ironic_ownership.engine.reservations import reserver
@@ -289,12 +289,16 @@ def _ours(
         return reservers[number % len(reservers)]
 
     def reserve(number: int) -> str:
-        made = reserver_of(number).create(wanted[number], actor='benchmark')
+        made = reserver_of(number).create(
+            wanted[number], origin=events.Origin('benchmark')
+        )
         return str(made.node_uuid)
 
     seconds = threads.run_concurrently(reserve)
     for number, one in enumerate(wanted):
-        reserver_of(number).delete(one.instance_uuid, actor='benchmark')
+        reserver_of(number).delete(
+            one.instance_uuid, origin=events.Origin('benchmark')
+        )
     return seconds
 
 

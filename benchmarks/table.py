@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -18,7 +19,9 @@ class Row:
     :param ours: our figure, in ``unit``.
     :param peer: the peer's figure, in ``unit``.
     :param unit: of both figures.
-    :param target: the highest good ratio of ours to the peer's.
+    :param target: the highest good ratio of ours to the peer's; infinite if
+        the row is only for comparison.
+    :param bound: the highest good figure of ours, instead of a ratio.
     """
 
     measure: str
@@ -26,6 +29,7 @@ class Row:
     peer: float
     unit: str
     target: float
+    bound: float | None = None
 
     @property
     def ratio(self) -> float:
@@ -35,6 +39,8 @@ class Row:
     @property
     def met(self) -> bool:
         """``True`` if the target is met."""
+        if self.bound is not None:
+            return self.ours <= self.bound
         return self.ratio <= self.target
 
     def cells(self) -> tuple[str, ...]:
@@ -44,9 +50,21 @@ class Row:
             f'{self.ours:.4g} {self.unit}',
             f'{self.peer:.4g} {self.unit}',
             f'{self.ratio:.3f}',
-            f'<= {self.target:g}',
-            'met' if self.met else 'MISSED',
+            self._wanted,
+            self._outcome,
         )
+
+    @property
+    def _wanted(self) -> str:
+        if self.bound is not None:
+            return f'<= {self.bound:g} {self.unit}'.rstrip()
+        return '' if math.isinf(self.target) else f'<= {self.target:g}'
+
+    @property
+    def _outcome(self) -> str:
+        if not self._wanted:
+            return ''
+        return 'met' if self.met else 'MISSED'
 
 
 def show(title: str, rows: Sequence[Row]) -> int:

@@ -18,7 +18,8 @@ from ironic_ownership import wiring
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.model import Node
-from ironic_ownership.engine.host.feed import Feed, FeedChanges, NodeView
+from ironic_ownership.engine.host.feed import Feed, FeedChanges
+from ironic_ownership.engine.host.feed_entries import NodeView
 from ironic_ownership.engine.host.permission import Permission
 from ironic_ownership.engine.host.place import (
     LostPlace,
@@ -133,6 +134,13 @@ class EmbeddedHost:
         """The nodes that the service owns; answers without a request."""
         return self._running.host.feed
 
+    def refresh(self) -> None:
+        """Request a refresh now; return at once.
+
+        For a program that has changed what a refused claim depends on.
+        """
+        self._running.host.refresh_loop.wake.set()
+
     def subscribe(self, receive: Callable[[FeedChanges], None]) -> None:
         """Call a function with each change of the feed, in order.
 
@@ -202,7 +210,7 @@ class _Served:
     ) -> None:
         self._wired = wiring.Wiring(conf)
         try:
-            self.host, _ = self._wired.host()
+            self.host, _ = self._wired.host(embedded=True)
         except BaseException:
             self._wired.close()
             raise

@@ -3,30 +3,48 @@
 The only importer of stevedore. stevedore logs a plugin that fails to load and
 continues, and on a clash of names silently prefers one of them; here both are
 faults that prevent the start.
+
+A process loads the plugins that its configuration and the settings of the
+members name. One that is merely installed is not imported, except by the tools
+that list everything. Each import has a time limit, and no installed package
+can stop the search with its metadata.
 """
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import dataclasses
 import functools
 import importlib.metadata
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 import stevedore
 
 from ironic_ownership.contracts import (
     backend,
+    bounded_call,
     exceptions,
     foreign_errors,
     plugin_validation,
     policy,
 )
 
+LOG = logging.getLogger(__name__)
+
 POLICIES = 'ironic_ownership.policies'
 BACKENDS = 'ironic_ownership.backends'
 
+LOAD_LIMIT = 10.0
+"""Seconds that the import of a plugin may take."""
+
 Class = type[policy.Policy] | type[backend.MembershipBackend]
+
+_OWN = f'{__name__.partition(".")[0]}.'
+_loaded: dict[tuple[str, str], Plugin] = {}
+_imports: bounded_call.BoundedCalls[object] = bounded_call.BoundedCalls()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,10 +61,35 @@ class Plugin:
     error: exceptions.PluginError | None = None
 
 
+def names(group: str) -> list[str]:
+    """Return the names of the installed plugins of a group, in order."""
+    return sorted({entry.name for entry in entry_points(group)})
+
+
+def is_own(group: str, name: str) -> bool:
+    """Tell whether a plugin is one of this package."""
+    entries = [entry for entry in entry_points(group) if entry.name == name]
+    return bool(entries) and all(e.value.startswith(_OWN) for e in entries)
+
+
 def installed(group: str) -> list[Plugin]:
-    """Return every plugin of a group, loaded or with its error, by name."""
-    names = {entry.name for entry in entry_points(group)}
-    return [_find(group, name) for name in sorted(names)]
+    """Return every plugin of a group, loaded or with its error, by name.
+
+    For tools only: this imports what the configuration does not name.
+    """
+    return [_find(group, name) for name in names(group)]
+
+
+def find(group: str, name: str) -> Plugin:
+    """Return one plugin, loaded or with its error."""
+    return _find(group, name)
+
+
+def loaded(group: str) -> list[Plugin]:
+    """Return the plugins that this process has loaded so far, by name."""
+    # A copy made at once: other threads load plugins, too.
+    found = dict(_loaded)
+    return [found[key] for key in sorted(found) if key[0] == group]
 
 
 def policies(names: Iterable[str]) -> dict[str, type[policy.Policy]]:
@@ -59,15 +102,14 @@ def policies(names: Iterable[str]) -> dict[str, type[policy.Policy]]:
 
 
 def node_fields() -> frozenset[str]:
-    """Return the optional fields of nodes that installed policies request.
+    """Return the optional fields of nodes that loaded policies request.
 
-    Installed ones, even if not selected here: this process also decides for
-    the members that selected others.
+    Also those of policies that only other members selected: this process
+    decides for them, too.
     """
     return frozenset(
         field
-        for plugin in installed(POLICIES)
-        if plugin.target is not None
+        for plugin in loaded(POLICIES)
         for field in cast('type[policy.Policy]', plugin.target).node_fields
     )
 
@@ -88,7 +130,7 @@ def failed(
     return exceptions.PluginError(
         group,
         name,
-        _find(group, name).distribution,
+        distribution(group, name),
         f'fails on its options: {foreign_errors.described(exc)}',
         hint='Repair or uninstall that package',
     )
@@ -97,7 +139,7 @@ def failed(
 def origin(target: Class) -> str:
     """Return the name of a loaded plugin, and its package."""
     for group, kind in ((POLICIES, 'policy'), (BACKENDS, 'backend')):
-        found = [p for p in installed(group) if p.target is target]
+        found = [p for p in loaded(group) if p.target is target]
         if found:
             names = ' or '.join(repr(plugin.name) for plugin in found)
             return f'{kind} {names} from {found[0].distribution}'
@@ -107,11 +149,18 @@ def origin(target: Class) -> str:
 def named(group: str, name: str) -> str:
     """Return a name and its package, without loading any other plugin."""
     kind = {POLICIES: 'policy', BACKENDS: 'backend'}[group]
-    return f'{kind} {name!r} from {_find(group, name).distribution}'
+    return f'{kind} {name!r} from {distribution(group, name)}'
 
 
-def _load(group: str, names: Iterable[str]) -> dict[str, Class]:
-    plugins = [_find(group, name) for name in names]
+def distribution(group: str, name: str) -> str | None:
+    """Return name and version of the package that provides a plugin."""
+    entries = [e for e in entry_points(group) if e.name == name]
+    found = sorted({d for e in entries for d in _distributions_of(e)})
+    return ' and '.join(found) or None
+
+
+def _load(group: str, wanted: Iterable[str]) -> dict[str, Class]:
+    plugins = [_find(group, name) for name in wanted]
     faults = [str(plugin.error) for plugin in plugins if plugin.error]
     if faults:
         raise exceptions.ConfigurationError(faults)
@@ -130,7 +179,7 @@ def _find(group: str, name: str) -> Plugin:
         return Plugin(group, name, where or None, error=error)
 
     if not entries:
-        known = ', '.join(sorted({e.name for e in entry_points(group)}))
+        known = ', '.join(names(group))
         return failed('not installed', f'Installed are: {known or "none"}')
     if len(entries) > 1 or len(providers) > 1:
         return failed(
@@ -138,28 +187,112 @@ def _find(group: str, name: str) -> Plugin:
             'Uninstall all but one of them',
         )
     try:
-        target = entries[0].load()
+        target = _import(entries[0])
+    except bounded_call.UnfinishedError:
+        cause = f'its import has not ended after {LOAD_LIMIT:g} s'
+        return failed(cause, 'Repair or uninstall that package')
     except BaseException as exc:
         if foreign_errors.is_interrupt(exc):
             raise
         cause = f'cannot be loaded: {foreign_errors.described(exc)}'
         return failed(cause, 'Repair or uninstall that package')
-    fault = _VALIDATORS[group](target)
+    try:
+        fault = _VALIDATORS[group](target)
+    except Exception as exc:  # noqa: BLE001 - third-party code
+        fault = foreign_errors.described(exc)
     if fault:
         return failed(
             f'breaks the plugin contract: {fault}',
             'Install a release of that package made for this contract',
         )
-    return Plugin(group, name, where, target=target)
+    plugin = Plugin(group, name, where, target=cast('Class', target))
+    _loaded[group, name] = plugin
+    return plugin
+
+
+def _import(entry: importlib.metadata.EntryPoint) -> object:
+    if entry.value.startswith(_OWN):
+        return entry.load()
+    key = entry.group, entry.name, entry.value
+    return _imports.result(key, entry.load, LOAD_LIMIT)
 
 
 @functools.cache
 def entry_points(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
     """Return the entry points of a group, without loading any of them."""
+    try:
+        return _listed(group)
+    except Exception:  # noqa: BLE001 - metadata of any installed package
+        _repair()
+        return _listed(group)
+
+
+def _listed(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
     manager: stevedore.NamedExtensionManager[object] = (
         stevedore.NamedExtensionManager(group, names=[])
     )
     return tuple(manager.list_entry_points())
+
+
+def _repair() -> None:
+    """Let stevedore know the entry points of all packages but broken ones.
+
+    One invalid file of any installed package stops its search for all of
+    them, those of keystoneauth among them.
+    """
+    found: dict[str, list[importlib.metadata.EntryPoint]] = (
+        collections.defaultdict(list)
+    )
+    for entry, _ in _readable():
+        known = found[entry.group]
+        if all((e.name, e.value) != (entry.name, entry.value) for e in known):
+            known.append(
+                importlib.metadata.EntryPoint(
+                    entry.name, entry.value, entry.group
+                )
+            )
+    stevedore.ExtensionManager.ENTRY_POINT_CACHE = _AllGroups(found)
+
+
+class _AllGroups(dict[str, list[importlib.metadata.EntryPoint]]):
+    """Entry points of all groups: a group that is missing has none.
+
+    cliff, for one, searches a group of hooks for each command.
+    """
+
+    def __contains__(self, group: object) -> bool:
+        return True
+
+    def __missing__(self, group: str) -> list[importlib.metadata.EntryPoint]:
+        return []
+
+
+def _readable() -> Iterator[
+    tuple[importlib.metadata.EntryPoint, importlib.metadata.Distribution]
+]:
+    seen = set()
+    for dist in importlib.metadata.distributions():
+        try:
+            entries = tuple(dist.entry_points)
+        except Exception as exc:  # noqa: BLE001 - of any installed package
+            place = getattr(dist, '_path', 'unknown place')
+            _warn(f'{place}: {foreign_errors.described(exc)}')
+            continue
+        # The first of a name on the path is the one that Python imports.
+        name = _name_of(dist).partition(' ')[0].lower()
+        if name in seen:
+            continue
+        seen.add(name)
+        for entry in entries:
+            yield entry, dist
+
+
+@functools.cache
+def _warn(fault: str) -> None:
+    """Log a fault once: each group is searched on its own."""
+    LOG.warning(
+        'Entry points of an installed package cannot be read: %s', fault
+    )
 
 
 @functools.cache
@@ -167,12 +300,21 @@ def _distributions(group: str) -> dict[tuple[str, str], set[str]]:
     # stevedore drops the distribution of an entry point, and merges those of
     # two distributions if they name the same class.
     found: dict[tuple[str, str], set[str]] = {}
-    for entry in importlib.metadata.entry_points(group=group):
-        if entry.dist is not None:
+    for entry, dist in _readable():
+        if entry.group == group:
             found.setdefault((entry.name, entry.value), set()).add(
-                f'{entry.dist.name} {entry.dist.version}'
+                _name_of(dist)
             )
     return found
+
+
+def _name_of(dist: importlib.metadata.Distribution) -> str:
+    name = version = ''
+    with contextlib.suppress(Exception):  # of any installed package
+        name, version = dist.name, dist.version
+    if not name or not version:
+        return f'{getattr(dist, "_path", "unknown")} without name or version'
+    return f'{name} {version}'
 
 
 def _distributions_of(entry: importlib.metadata.EntryPoint) -> set[str]:

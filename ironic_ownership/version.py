@@ -9,8 +9,12 @@ DISTRIBUTION = 'ironic-ownership'
 
 def text() -> str:
     """Return the name and version of the installed distribution."""
+    return f'{DISTRIBUTION} {number()}'
+
+
+def number() -> str:
+    """Return the version of the installed distribution."""
     try:
-        number = importlib.metadata.version(DISTRIBUTION)
+        return importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:
-        number = 'not installed'
-    return f'{DISTRIBUTION} {number}'
+        return 'not installed'

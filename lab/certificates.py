@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pathlib
+import socket
+import ssl
 import subprocess
 
 from lab import server
@@ -40,6 +42,15 @@ class Certificates:
         self.both.write_text(
             self.certificate.read_text() + self.key.read_text()
         )
+
+    def wrap(self, plain: socket.socket) -> socket.socket:
+        """Return a client's connection over TLS, through another one.
+
+        It has the certificate as well.
+        """
+        context = ssl.create_default_context(cafile=self.authority)
+        context.load_cert_chain(self.certificate, self.key)
+        return context.wrap_socket(plain, server_hostname='127.0.0.1')
 
 
 def _openssl(*arguments: str) -> None:

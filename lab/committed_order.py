@@ -22,8 +22,10 @@ _KEYS = {'services': 'host', 'compute_nodes': 'uuid', 'instances': 'id'}
 _FROM_OWNER = {
     'owner_changed',
     'node_moved',
+    'node_handed_over',
     'node_released',
     'node_forgotten',
+    'instance_forgotten',
 }
 _BY_OWNER = {
     'owner_changed',
@@ -82,6 +84,7 @@ class Replay:
         faults = [
             *self._writers(changes),
             *self._claims(changes),
+            *self._hand_overs(changes),
             *self._seen_owners(changes),
             *self._apply(changes),
             *self._instances(changes),
@@ -124,6 +127,30 @@ class Replay:
                 yield (
                     f'{owner} claims {node["uuid"]} under epoch {epoch}, '
                     f'the current one is {service["epoch"]}'
+                )
+
+    def _hand_overs(self, changes: Sequence[_Change]) -> Iterator[str]:
+        """Find nodes that get an owner while a request hands them over.
+
+        Without the end of its time: the log shows no time exactly. Clients
+        let no hand-over expire.
+        """
+        moved = {
+            e['node_uuid']: e['request_id']
+            for e in _events(changes, {'node_moved'})
+        }
+        for change in _of(changes, 'compute_nodes'):
+            before, after = change.before, change.after
+            request = before.get('held_by')
+            if (
+                request is not None
+                and before['host'] is None
+                and after.get('host') is not None
+                and moved.get(before['uuid']) != request
+            ):
+                yield (
+                    f'{after["host"]} gets {after["uuid"]}, which {request} '
+                    'hands over'
                 )
 
     def _seen_owners(self, changes: Sequence[_Change]) -> Iterator[str]:

@@ -11,9 +11,11 @@ count as out of service.
 
 from __future__ import annotations
 
+import datetime
 import random
 import time
 import uuid as uuid_
+from collections.abc import Sequence
 from typing import Any
 
 from lab import ironic, process
@@ -27,6 +29,8 @@ PROPERTIES = {
 }
 _NO_CONDUCTOR = 'No conductor service registered'
 _TIMEOUT = 180.0
+_LISTED = 'conductor-of-'
+"""Prefix of the names of conductors without a process."""
 
 
 class Enrolment:
@@ -88,6 +92,7 @@ class Enrolment:
                 'name': f'{prefix}-{uuid[:13]}',
                 'shard': shard,
                 'conductor_group': conductor_group.lower(),
+                'updated_at': _now(),
             }
             if number < deployed:
                 row['instance_uuid'] = self._uuid()
@@ -129,7 +134,19 @@ class Enrolment:
                 'version, hostname, drivers, online, conductor_group) '
                 'SELECT created_at, updated_at, version, ?, drivers, 1, ? '
                 "FROM conductors WHERE conductor_group = '' LIMIT 1",
-                (f'conductor-of-{group}', group),
+                (f'{_LISTED}{group}', group),
+            )
+
+    def serve_group(self, group: str) -> None:
+        """Let the only conductor serve a group, until :meth:`clear`.
+
+        Nodes of the group can be deployed then, and no others.
+        """
+        with self._ironic.sql() as database:
+            database.execute(
+                'UPDATE conductors SET conductor_group = ? '
+                f"WHERE hostname NOT LIKE '{_LISTED}%'",
+                (group.lower(),),
             )
 
     def _make_template(self) -> dict[str, Any]:
@@ -190,6 +207,13 @@ class Enrolment:
         self._list_conductor(group.lower())
         self._set(uuid, 'conductor_group', group.lower())
 
+    def set_attribute(
+        self, uuid: str, field: str, name: str, value: str
+    ) -> None:
+        """Set one key of the properties or of the extra of a node."""
+        change = {'op': 'add', 'path': f'/{field}/{name}', 'value': value}
+        self._ironic.request('PATCH', f'/nodes/{uuid}', json=[change])
+
     def set_maintenance(self, uuid: str, maintenance: bool) -> None:
         """Put a node into maintenance, or take it out."""
         self._set(uuid, 'maintenance', maintenance)
@@ -204,13 +228,33 @@ class Enrolment:
         except process.LabError as exc:
             if _NO_CONDUCTOR not in str(exc):
                 raise
-            with self._ironic.sql() as database:
-                database.execute(
-                    'DELETE FROM node_traits WHERE node_id = '
-                    '(SELECT id FROM nodes WHERE uuid = ?)',
-                    (uuid,),
-                )
-                database.execute('DELETE FROM nodes WHERE uuid = ?', (uuid,))
+            self.delete_all([uuid])
+
+    def set_shards(self, uuids: Sequence[str], shard: str) -> None:
+        """Move many nodes to another shard at once, in the database."""
+        with self._ironic.sql() as database:
+            database.executemany(
+                'UPDATE nodes SET shard = ?, updated_at = ? WHERE uuid = ?',
+                [(shard, _now(), uuid) for uuid in uuids],
+            )
+
+    def delete_all(self, uuids: Sequence[str]) -> None:
+        """Delete many nodes at once, from the database."""
+        some = [(uuid,) for uuid in uuids]
+        with self._ironic.sql() as database:
+            database.executemany(
+                'DELETE FROM node_traits WHERE node_id = '
+                '(SELECT id FROM nodes WHERE uuid = ?)',
+                some,
+            )
+            database.executemany('DELETE FROM nodes WHERE uuid = ?', some)
+
+    def age(self) -> None:
+        """Let the last change of each node be long ago."""
+        with self._ironic.sql() as database:
+            database.execute(
+                "UPDATE nodes SET updated_at = '2020-01-01 00:00:00.000000'"
+            )
 
     def clear(self) -> None:
         """Delete every node from the database, deployed ones as well."""
@@ -219,8 +263,10 @@ class Enrolment:
             database.execute('DELETE FROM node_traits')
             database.execute('DELETE FROM nodes')
             database.execute(
-                "DELETE FROM conductors WHERE conductor_group != ''"
+                f"DELETE FROM conductors WHERE hostname LIKE '{_LISTED}%'"
             )
+            # Its ring of conductors is read again when one lacks the group.
+            database.execute("UPDATE conductors SET conductor_group = ''")
         self._random = self._seeded()
 
     def _set(self, uuid: str, field: str, value: str | bool | None) -> None:
@@ -236,6 +282,13 @@ class Enrolment:
                 raise
             with self._ironic.sql() as database:
                 database.execute(
-                    f'UPDATE nodes SET {field} = ? WHERE uuid = ?',
-                    (value, uuid),
+                    f'UPDATE nodes SET {field} = ?, updated_at = ? '
+                    'WHERE uuid = ?',
+                    (value, _now(), uuid),
                 )
+
+
+def _now() -> str:
+    # As Ironic stores the time of a change.
+    now = datetime.datetime.now(datetime.UTC)
+    return now.strftime('%Y-%m-%d %H:%M:%S.%f')

@@ -91,6 +91,7 @@ class HAProxy(server.Server):
     def _connect(self) -> pymysql.Connection:
         return pymysql.connect(
             host='127.0.0.1',
+            ssl_disabled=True,
             port=self.port,
             user='root',
             connect_timeout=2,

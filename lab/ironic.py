@@ -47,6 +47,15 @@ lock_path = {directory}/lock
 """
 )
 
+_TOUCH = """\
+CREATE TEMP TRIGGER touch AFTER UPDATE ON main.nodes
+WHEN NEW.updated_at IS OLD.updated_at
+BEGIN
+    UPDATE nodes SET updated_at = strftime('%Y-%m-%d %H:%M:%f000', 'now')
+    WHERE id = NEW.id;
+END
+"""
+
 
 class Ironic(ironic_api.IronicAPI):
     """One Ironic with its files in one directory.
@@ -71,11 +80,15 @@ class Ironic(ironic_api.IronicAPI):
 
     @contextlib.contextmanager
     def sql(self) -> Iterator[sqlite3.Connection]:
-        """Open a transaction on Ironic's own database, past the API."""
+        """Open a transaction on Ironic's own database, past the API.
+
+        Nodes that it changes get the time of a change, as from Ironic.
+        """
         with self.writing:
             connection = sqlite3.connect(self.database, timeout=60)
             connection.row_factory = sqlite3.Row
             try:
+                connection.execute(_TOUCH)
                 connection.execute('BEGIN IMMEDIATE')
                 yield connection
                 connection.commit()

@@ -131,18 +131,38 @@ class Keystone(service.Service):
         assert token is not None
         return token
 
-    def add(self, user: str, role: str, *, system: bool = False) -> None:
-        """Add a user with one role, in the project or in the system."""
+    def add(
+        self,
+        user: str,
+        role: str | None,
+        *,
+        system: bool = False,
+        project: str = ADMIN,
+    ) -> None:
+        """Add a user with one role, in a project or in the system.
+
+        :param role: ``None`` for a user who may nothing anywhere.
+        :param project: created if there is none of that name.
+        """
         made = self._request(
             'POST',
             '/users',
             {'user': {'name': user, 'password': user, 'domain_id': 'default'}},
         )['user']['id']
+        if role is None:
+            return
         roles = self._request('GET', f'/roles?name={role}')['roles']
-        projects = self._request('GET', f'/projects?name={ADMIN}')['projects']
-        where = 'system' if system else f'projects/{projects[0]["id"]}'
+        where = 'system' if system else f'projects/{self._project(project)}'
         path = f'/{where}/users/{made}/roles/{roles[0]["id"]}'
         self._request('PUT', path)
+
+    def _project(self, name: str) -> str:
+        """Return the id of a project, which is created if it is missing."""
+        found = self._request('GET', f'/projects?name={name}')['projects']
+        if not found:
+            made = {'project': {'name': name, 'domain_id': 'default'}}
+            found = [self._request('POST', '/projects', made)['project']]
+        return str(found[0]['id'])
 
     def publish(self, service_type: str, url: str) -> None:
         """Put the one public endpoint of a service into the catalog."""

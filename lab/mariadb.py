@@ -7,7 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pymysql
@@ -21,6 +21,7 @@ class MariaDB(server.Server):
     """One server with a data directory of its own.
 
     :param env: variables to add to its environment.
+    :param options: more arguments of the server.
     """
 
     title = 'MariaDB'
@@ -29,16 +30,18 @@ class MariaDB(server.Server):
         self,
         directory: pathlib.Path,
         env: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         super().__init__(directory)
         self._env = env
+        self._more = tuple(options)
         self._data = directory / 'data'
 
     def _prepare(self) -> process.Process:
         if not self._data.exists():
             self._initialise()
         return process.Process(
-            self._command(*self._options()),
+            self._command(*self._options(), *self._more),
             self._directory / 'mariadb.log',
             env=self._env,
         )
@@ -115,7 +118,12 @@ class MariaDB(server.Server):
 
     def _connect(self) -> pymysql.Connection:
         return pymysql.connect(
-            host='127.0.0.1', port=self.port, user='root', autocommit=True
+            host='127.0.0.1',
+            port=self.port,
+            user='root',
+            autocommit=True,
+            # It would read all authorities of the machine for nothing.
+            ssl_disabled=True,
         )
 
     def _answers(self) -> bool:

@@ -8,13 +8,12 @@ each server is enough, as in servers that tell their address to others.
 from __future__ import annotations
 
 import contextlib
-import pathlib
 import socket
 import threading
 from collections.abc import Callable, Collection
 from typing import Self
 
-from lab import process
+from lab import process, sockets
 
 _CHUNK = 65536
 
@@ -91,7 +90,8 @@ class Network:
             except OSError:  # closed
                 return
             if self._keep(client):
-                _start(self._serve, client, port, name, target)
+                here = listener.getsockname()[1]
+                _start(self._serve, client, (port, here), name, target)
 
     def _keep(self, one: socket.socket) -> bool:
         with self._changed:
@@ -102,9 +102,13 @@ class Network:
         return False
 
     def _serve(
-        self, client: socket.socket, port: int, name: str, target: int
+        self,
+        client: socket.socket,
+        ends: tuple[int, int],
+        name: str,
+        target: int,
     ) -> None:
-        source = self._source(port)
+        source = self._source(*ends)
         self._pass(source, name)
         try:
             server = socket.create_connection(('127.0.0.1', target))
@@ -117,11 +121,11 @@ class Network:
             _start(self._pump, client, server, source, name)
             _start(self._pump, server, client, source, name)
 
-    def _source(self, port: int) -> str:
-        """Return the name of the process that has a port."""
-        sockets = {f'socket:[{inode}]' for inode in _inodes(port)}
+    def _source(self, port: int, here: int) -> str:
+        """Return the name of the process that has a connection."""
+        known = {f'socket:[{inode}]' for inode in sockets.inodes(port, here)}
         for name, pid_of in list(self._pid_of.items()):
-            if sockets & _files(pid_of()):
+            if known & sockets.files(pid_of()):
                 return name
         return ''
 
@@ -157,29 +161,6 @@ class Network:
         with self._changed:
             self._sockets.discard(one)
         _end(one)
-
-
-def _inodes(port: int) -> set[str]:
-    """Return the sockets that have a port of 127.0.0.1."""
-    local = f':{port:04X}'
-    found = set()
-    # Java uses sockets of both families.
-    for family in ('tcp', 'tcp6'):
-        for line in pathlib.Path('/proc/net', family).read_text().splitlines():
-            fields = line.split()
-            if fields[1].endswith(local):
-                found.add(fields[9])
-    return found
-
-
-def _files(pid: int | None) -> set[str]:
-    """Return what the open files of a process are."""
-    found = set()
-    with contextlib.suppress(OSError):
-        for file in pathlib.Path(f'/proc/{pid}/fd').iterdir():
-            with contextlib.suppress(OSError):
-                found.add(str(file.readlink()))
-    return found
 
 
 def _address(port: int) -> bytes:

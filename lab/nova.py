@@ -21,6 +21,7 @@ from lab import (
     nova_environment,
     nova_schema,
     placement,
+    preloaded,
     rabbitmq,
 )
 from lab.nova_neighbours import Neighbours
@@ -39,6 +40,8 @@ _OF_INSTANCES = (
     *('instance_system_metadata', 'block_device_mapping', 'instances'),
     *('compute_nodes', 'console_auth_tokens', 'migrations'),
 )
+_IMPORTS = pathlib.Path(__file__).with_name('nova_imports.py')
+_COMPUTE = 'nova.cmd.compute:main'
 _STARTED = 'Join ServiceGroup membership'
 """Logged when a service has read its nodes and consumes its queue."""
 
@@ -54,14 +57,18 @@ class Compute:
 
     :ivar host: its name as a service.
     :ivar log: what it logs.
+    :param make: makes its process, with the file that takes its output.
     """
 
     def __init__(
-        self, host: str, command: list[str], directory: pathlib.Path
+        self,
+        host: str,
+        make: Callable[[pathlib.Path], Process],
+        directory: pathlib.Path,
     ) -> None:
         self.host = host
         self.log = directory / 'nova-compute.log'
-        self._command = command
+        self._make = make
         self._directory = directory
         self._begun = 0
         self._process: Process | None = None
@@ -81,9 +88,7 @@ class Compute:
     def begin(self) -> None:
         """Start it, for the first time or again, and do not wait."""
         self._begun = len(self.lines(_STARTED))
-        self._process = Process(
-            self._command, self._directory / 'output.log'
-        ).start()
+        self._process = self._make(self._directory / 'output.log').start()
 
     @property
     def is_ready(self) -> bool:
@@ -128,6 +133,8 @@ class Nova:
     :param directory: created if missing; must be empty.
     :param ironic: the Ironic whose nodes it has; started before.
     :param timing: intervals; an empty mapping has Nova's own.
+    :param preloads: whether nova-computes share a process in which all
+        imports are done: see ``preloaded``.
     :ivar database: MariaDB, with the databases of ``nova_schema``.
     """
 
@@ -136,6 +143,8 @@ class Nova:
         directory: pathlib.Path,
         ironic: ironic_api.IronicAPI,
         timing: Sections = nova_config.FAST,
+        *,
+        preloads: bool = False,
     ) -> None:
         self.directory = directory.absolute()
         self._timing = timing
@@ -148,6 +157,8 @@ class Nova:
         self._config = self.directory / 'nova.conf'
         self._services: dict[str, Process] = {}
         self._computes: list[Compute] = []
+        self._preloads = preloads
+        self._forks: preloaded.Forks | None = None
 
     def _home(self, name: str) -> pathlib.Path:
         home = self.directory / name
@@ -217,6 +228,7 @@ class Nova:
         driver: Driver = 'stock',
         config: Sections | None = None,
         program: pathlib.Path | None = None,
+        executable: pathlib.Path | None = None,
     ) -> Compute:
         """Return a nova-compute, which is not started.
 
@@ -225,8 +237,10 @@ class Nova:
         :param config: more options, by section.
         :param program: a module that Nova's Python runs instead of the
             program ``nova-compute``, with the same arguments.
+        :param executable: another program, with the same arguments; the
+            driver is not installed for it.
         """
-        if driver == 'ours':
+        if driver == 'ours' and executable is None:
             nova_environment.with_driver()
         home = self._home(f'compute-{len(self._computes)}-{host}')
         path = home / 'nova-compute.conf'
@@ -242,22 +256,40 @@ class Nova:
             },
             config or {},
         )
-        made = Compute(
-            host,
-            [
-                *(
-                    # Its directory may have modules of the same name.
-                    [*self._program('python'), '-P', str(program)]
-                    if program
-                    else self._program('nova-compute')
-                ),
-                *('--config-file', str(self._config)),
-                *('--config-file', str(path)),
-            ],
-            home,
-        )
+        files = [
+            *('--config-file', str(self._config)),
+            *('--config-file', str(path)),
+        ]
+        made = Compute(host, self._maker(program, executable, files), home)
         self._computes.append(made)
         return made
+
+    def _maker(
+        self,
+        program: pathlib.Path | None,
+        executable: pathlib.Path | None,
+        files: list[str],
+    ) -> Callable[[pathlib.Path], Process]:
+        """Return how a nova-compute is started."""
+        if self._preloads and executable is None:
+            argv = ['nova-compute', *files]
+            runs = str(program or _COMPUTE)
+            return lambda log: preloaded.Preloaded(
+                self._forking(), runs, argv, log
+            )
+        started = [str(executable or self._program('nova-compute')[0])]
+        if program is not None:
+            # Its directory may have modules of the same name.
+            started = [*self._program('python'), '-P', str(program)]
+        return lambda log: Process([*started, *files], log)
+
+    def _forking(self) -> preloaded.Forks:
+        if self._forks is None:
+            # With the driver, also if the first one has that of Nova.
+            python = nova_environment.with_driver() / 'bin' / 'python'
+            log = self.directory / 'forks.log'
+            self._forks = preloaded.Forks(python, _IMPORTS, log)
+        return self._forks
 
     def manage(self, *words: str) -> Process:
         """Run ``nova-manage`` to its end; the result has its output."""
@@ -345,6 +377,8 @@ class Nova:
         """End everything that runs."""
         for compute in self._computes:
             compute.kill()
+        if self._forks is not None:
+            self._forks.stop()
         for name in list(self._services):
             self._services.pop(name).kill()
         self.api.stop()

@@ -107,8 +107,11 @@ class NovaAPI(service.Service):
             )
         return body
 
-    def boot(self, name: str) -> str:
-        """Request a server on any free node; return its UUID at once."""
+    def boot(self, name: str, node: str | None = None) -> str:
+        """Request a server on a free node; return its UUID at once.
+
+        :param node: UUID of the node; any by default.
+        """
         if self.send('GET', f'/flavors/{_FLAVOR}')[0] == 404:
             self._create_flavor()
         body = {
@@ -117,6 +120,8 @@ class NovaAPI(service.Service):
             'imageRef': nova_neighbours.IMAGE,
             'networks': 'none',
         }
+        if node is not None:
+            body['hypervisor_hostname'] = node
         made = self.request('POST', '/servers', {'server': body})
         return str(made['server']['id'])
 

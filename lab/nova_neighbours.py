@@ -80,17 +80,21 @@ class Neighbours:
         )
         self._server.daemon_threads = True
         self.url = f'http://127.0.0.1:{self._server.server_port}'
+        self._is_serving = False
 
     def start(self) -> Self:
         """Serve until :meth:`stop`."""
+        self._is_serving = True
         threading.Thread(
             target=self._server.serve_forever, args=(0.05,), daemon=True
         ).start()
         return self
 
     def stop(self) -> None:
-        """Stop serving."""
-        self._server.shutdown()
+        """Stop serving, if it was started."""
+        # Without a start it would wait for the end of what never began.
+        if self._is_serving:
+            self._server.shutdown()
         self._server.server_close()
 
     def answer(self, method: str, url: str) -> tuple[int, Any]:

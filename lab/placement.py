@@ -25,7 +25,7 @@ _CONFIGURATION = """\
 [DEFAULT]
 log_file = {directory}/placement.log
 [api]
-auth_strategy = noauth2
+auth_strategy = {strategy}
 [placement_database]
 connection = sqlite:///{directory}/placement.db
 """
@@ -36,10 +36,25 @@ class Placement(service.Service):
 
     :param directory: created if missing; existing files are used again.
     :param port: where to listen on 127.0.0.1; a free port if not given.
+    :param keystone: the options of ``[keystone_authtoken]``, for one that
+        checks tokens.
+    :param token: of an admin, for the requests of :meth:`send`.
     """
 
     title = 'Placement'
     _adapter: ksa_adapter.Adapter | None = None
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        *,
+        port: int | None = None,
+        keystone: Mapping[str, str] | None = None,
+        token: str = TOKEN,
+    ) -> None:
+        super().__init__(directory, port=port)
+        self._keystone = keystone
+        self._token = token
 
     def options(self, endpoint: str | None = None) -> dict[str, str]:
         """Return the options of a client's ``[placement]``.
@@ -50,12 +65,27 @@ class Placement(service.Service):
             'auth_type': 'admin_token',
             'endpoint': endpoint or self.endpoint,
             'token': TOKEN,
+            'report_inventory': 'true',
         }
 
     def _prepare(self) -> process.Process:
         binaries = venvs.ensure('placement', REQUIREMENTS) / 'bin'
         config = self.directory / 'placement.conf'
-        config.write_text(_CONFIGURATION.format(directory=self.directory))
+        common = _CONFIGURATION.format(
+            directory=self.directory,
+            strategy='keystone' if self._keystone else 'noauth2',
+        )
+        tokens = (self._keystone or {}).items()
+        config.write_text(
+            '\n'.join(
+                [
+                    common,
+                    '[keystone_authtoken]',
+                    *(f'{name} = {value}' for name, value in tokens),
+                    '',
+                ]
+            )
+        )
         log = self.directory / 'gunicorn.log'
         self._create_schema(binaries, config, log)
         return process.Process(
@@ -101,7 +131,9 @@ class Placement(service.Service):
             from keystoneauth1 import adapter, session, token_endpoint
 
             self._adapter = adapter.Adapter(
-                session.Session(token_endpoint.Token(self.endpoint, TOKEN)),
+                session.Session(
+                    token_endpoint.Token(self.endpoint, self._token)
+                ),
                 service_type='placement',
                 default_microversion=MICROVERSION,
                 raise_exc=False,
@@ -211,6 +243,11 @@ class Placement(service.Service):
         """Return the uuids of all providers."""
         found = self.request('GET', '/resource_providers')
         return {p['uuid'] for p in found['resource_providers']}
+
+    def count_requests(self) -> int:
+        """Return the number of requests since the start, by its log."""
+        log = self.directory / 'placement.log'
+        return log.read_bytes().count(b'placement.requestlog')
 
     def clear(self) -> None:
         """Delete every allocation and every provider."""

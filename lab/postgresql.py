@@ -13,7 +13,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import psycopg2
 
@@ -27,6 +27,7 @@ class PostgreSQL(server.Server):
     """One server with a data directory of its own.
 
     :param env: variables to add to its environment.
+    :param options: more arguments of the server.
     """
 
     title = 'PostgreSQL'
@@ -35,9 +36,11 @@ class PostgreSQL(server.Server):
         self,
         directory: pathlib.Path,
         env: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         super().__init__(directory)
         self._env = env
+        self._more = tuple(options)
         self._data = directory / 'data'
 
     def _prepare(self) -> process.Process:
@@ -53,6 +56,7 @@ class PostgreSQL(server.Server):
                 *('-c', 'max_connections=200'),
                 # The data need not survive a power cut.
                 *('-c', 'fsync=off'),
+                *self._more,
             ],
             self._directory / 'postgresql.log',
             env=self._env,
@@ -164,6 +168,13 @@ class PostgreSQL(server.Server):
             '--locale=C',
             '--no-sync',
         )
+
+
+def give(path: pathlib.Path) -> None:
+    """Make a file that of the user who runs the server, and of no other."""
+    path.chmod(0o600)
+    if os.geteuid() == 0:
+        shutil.chown(path, _USER)
 
 
 def run_as_server(

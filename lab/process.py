@@ -10,11 +10,15 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 _PORTS = range(20000, 30000)
 """Below the ports of outgoing connections, which could take the port of a
 server before it starts, or while it is down."""
+
+_SHORTEST, _LONGEST = 0.05, 0.25
+"""Seconds between two probes."""
 
 _reserved: list[socket.socket] = []
 
@@ -54,6 +58,19 @@ def answers_tcp(port: int) -> bool:
     return False
 
 
+def pauses() -> Iterator[None]:
+    """Sleep between the probes of something that is waited for.
+
+    Longer and longer, so that what waits leaves the processor to what it
+    waits for. No wait lasts a tenth longer because of it.
+    """
+    start = time.monotonic()
+    while True:
+        waited = time.monotonic() - start
+        time.sleep(min(max(waited / 10, _SHORTEST), _LONGEST))
+        yield
+
+
 def wait_for(
     ready: Callable[[], object], what: str, *, timeout: float = 180
 ) -> None:
@@ -64,10 +81,11 @@ def wait_for(
     :raises LabError: if the time is up first.
     """
     deadline = time.monotonic() + timeout
+    pausing = pauses()
     while not ready():
         if time.monotonic() > deadline:
             raise LabError(f'no {what} within {timeout} s')
-        time.sleep(0.05)
+        next(pausing)
 
 
 def is_stopped(pid: int) -> bool:
@@ -90,6 +108,21 @@ def _is_stopped(task: pathlib.Path) -> bool:
         return True  # a thread that has ended
     # A dead process stays a zombie while its parent is stopped.
     return any(f'State:\t{state}' in status for state in 'TZX')
+
+
+class Child(Protocol):
+    """A running process: the part of ``Popen`` that is used."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Return its status; ``None`` while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; return its status."""
+
+    def send_signal(self, number: int, /) -> None:
+        """Send a signal to it."""
 
 
 class Process:
@@ -115,7 +148,7 @@ class Process:
         self._env = {**os.environ, **(env or {})}
         self._user = user if os.geteuid() == 0 else None
         self._cwd = cwd
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
 
     @property
     def pid(self) -> int:
@@ -156,6 +189,7 @@ class Process:
             time is up first.
         """
         deadline = time.monotonic() + timeout
+        pausing = pauses()
         while not ready():
             if self.returncode is not None:
                 raise LabError(
@@ -164,7 +198,7 @@ class Process:
                 )
             if time.monotonic() > deadline:
                 raise LabError(f'no {what} within {timeout} s:\n{self.tail()}')
-            time.sleep(0.05)
+            next(pausing)
 
     def tail(self, lines: int = 30) -> str:
         """Return the end of the child's output."""

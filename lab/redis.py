@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import socket
-import ssl
 import time
 import urllib.parse
 from collections.abc import Sequence
@@ -91,10 +90,7 @@ class Redis(server.Server):
         return False
 
     def _wrapped(self, plain: socket.socket) -> socket.socket:
-        if self._tls is None:
-            return plain
-        context = ssl.create_default_context(cafile=self._tls.authority)
-        return context.wrap_socket(plain, server_hostname='127.0.0.1')
+        return plain if self._tls is None else self._tls.wrap(plain)
 
 
 class Sentinel(Redis):

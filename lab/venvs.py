@@ -62,7 +62,8 @@ def _locked(path: pathlib.Path) -> Iterator[None]:
 def _install(venv: pathlib.Path, requirements: Sequence[str]) -> None:
     shutil.rmtree(venv, ignore_errors=True)
     _run(
-        [sys.executable, '-m', 'venv', str(venv)],
+        # Our own pip installs into it.
+        [sys.executable, '-m', 'venv', '--without-pip', str(venv)],
         'Install the Debian package python3-venv',
     )
     pip_install(venv, *requirements)
@@ -77,8 +78,12 @@ def pip_install(venv: pathlib.Path, *words: str) -> None:
     """
     _run(
         [
-            *(str(venv / 'bin' / 'python'), '-m', 'pip', 'install'),
-            *('--quiet', '--disable-pip-version-check', *words),
+            *(sys.executable, '-m', 'pip', '--python'),
+            *(str(venv / 'bin' / 'python'), 'install', '--quiet'),
+            '--disable-pip-version-check',
+            # Python compiles what is imported, which is half of it.
+            *(() if sys.dont_write_bytecode else ('--no-compile',)),
+            *words,
         ],
         'Is the package index reachable from here?',
     )

@@ -12,9 +12,14 @@ import shutil
 import socket
 from collections.abc import Sequence
 
-from lab import cluster, process, server
+from lab import certificates, cluster, process, server
 
-_LIBRARIES = pathlib.Path('/usr/share/java/zookeeper.jar')
+_JAVA = pathlib.Path('/usr/share/java')
+_LIBRARIES = _JAVA / 'zookeeper.jar'
+# That one names its own libraries, without two that TLS needs.
+_TLS_LIBRARIES = (_JAVA / 'netty-codec.jar', _JAVA / 'netty-resolver.jar')
+
+_NETTY = 'org.apache.zookeeper.server.NettyServerCnxnFactory'
 
 TICK = 0.2
 """Seconds. Sessions last from two to twenty thousand ticks here, and expire at
@@ -26,6 +31,9 @@ class ZooKeeper(server.Server):
 
     :param shortest: seconds of the shortest session that it grants.
     :param longest: seconds of the longest one.
+    :param tls: its certificate; no client connects without TLS then.
+    :param asks_clients: with TLS, whether clients need a certificate of the
+        same authority.
     :ivar settings: more lines of its configuration file.
     """
 
@@ -37,10 +45,14 @@ class ZooKeeper(server.Server):
         *,
         shortest: float = 2 * TICK,
         longest: float = 3600,
+        tls: certificates.Certificates | None = None,
+        asks_clients: bool = False,
     ) -> None:
         super().__init__(directory)
         self._shortest = shortest
         self._longest = longest
+        self._tls = tls
+        self._asks_clients = asks_clients
         self.settings: Sequence[str] = ()
         self._data = directory / 'data'
 
@@ -54,15 +66,15 @@ class ZooKeeper(server.Server):
         config = self._directory / 'zoo.cfg'
         config.write_text(
             f'dataDir={self._data}\n'
-            f'clientPort={self.port}\n'
-            'clientPortAddress=127.0.0.1\n'
             f'tickTime={round(TICK * 1000)}\n'
             f'minSessionTimeout={round(self._shortest * 1000)}\n'
             f'maxSessionTimeout={round(self._longest * 1000)}\n'
             'maxClientCnxns=0\n'
             'admin.enableServer=false\n'
             '4lw.commands.whitelist=*\n'
-            + ''.join(f'{line}\n' for line in self.settings)
+            + ''.join(
+                f'{line}\n' for line in (*self._listening(), *self.settings)
+            )
         )
         return process.Process(
             [
@@ -70,13 +82,31 @@ class ZooKeeper(server.Server):
                 *('-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'),
                 # The data need not survive a power cut.
                 '-Dzookeeper.forceSync=no',
-                *('-cp', str(_LIBRARIES)),
+                *('-cp', ':'.join(map(str, (_LIBRARIES, *_TLS_LIBRARIES)))),
                 # It is a single server where no others are configured.
                 'org.apache.zookeeper.server.quorum.QuorumPeerMain',
                 str(config),
             ],
             self._directory / 'zookeeper.log',
             cwd=self._directory,
+        )
+
+    def _listening(self) -> Sequence[str]:
+        if self._tls is None:
+            return (
+                f'clientPort={self.port}',
+                'clientPortAddress=127.0.0.1',
+            )
+        return (
+            f'secureClientPort={self.port}',
+            'secureClientPortAddress=127.0.0.1',
+            # The default server can't do TLS.
+            f'serverCnxnFactory={_NETTY}',
+            f'ssl.keyStore.location={self._tls.both}',
+            'ssl.keyStore.type=PEM',
+            f'ssl.trustStore.location={self._tls.authority}',
+            'ssl.trustStore.type=PEM',
+            f'ssl.clientAuth={"need" if self._asks_clients else "none"}',
         )
 
     def lose_data(self) -> None:
@@ -87,14 +117,18 @@ class ZooKeeper(server.Server):
 
     def ask(self, word: str, timeout: float = 5) -> str:
         """Return the answer to one of the four-letter words."""
-        with socket.create_connection(
-            ('127.0.0.1', self.port), timeout
-        ) as asked:
+        with (
+            socket.create_connection(('127.0.0.1', self.port), timeout) as raw,
+            self._wrapped(raw) as asked,
+        ):
             asked.sendall(word.encode('ascii'))
             answer = b''
             while part := asked.recv(65536):
                 answer += part
         return answer.decode()
+
+    def _wrapped(self, plain: socket.socket) -> socket.socket:
+        return plain if self._tls is None else self._tls.wrap(plain)
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError):

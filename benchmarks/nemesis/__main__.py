@@ -36,9 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         **{
             name: value
             for name, value in vars(options).items()
-            if name not in ('json', 'directory') and value is not None
+            if name not in ('report', 'directory', 'pace')
+            and value is not None
         }
-    )
+    ).slower(options.pace)
     directory = options.directory or pathlib.Path(
         tempfile.mkdtemp(prefix='nemesis-')
     )
@@ -48,21 +49,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         f'seed {settings.seed}: {settings.records} and {settings.members}, '
         f'{settings.minutes:g} minutes, files in {directory}'
     )
+    files = [
+        path for path in (directory / 'report.json', options.report) if path
+    ]
     completed = False
     try:
         with Cluster(directory, settings) as cluster:
             run = Run(cluster)
+
+            def save() -> None:
+                for path in files:
+                    report.save(report.figures(run), path)
+
             # An interrupted run reports what it has found so far.
             with contextlib.suppress(KeyboardInterrupt, SystemExit):
-                run.run(_say)
+                run.run(_say, save)
                 completed = True
+            # A fault that goes on would start a server behind its end.
+            run.storm.calm()
             found = report.figures(run)
     except (process.LabError, OSError) as exc:
         _say(f'the run itself failed: {exc}')
         return 2
-    (directory / 'report.json').write_text(report.as_json(found))
-    if options.json:
-        options.json.write_text(report.as_json(found))
+    for path in files:
+        report.save(found, path)
     _say(report.text(found))
     if found['violations']:
         return 1
@@ -102,6 +112,18 @@ def _parser() -> argparse.ArgumentParser:
         help='seconds between two questions to one guard',
     )
     parser.add_argument(
+        '--pace',
+        type=float,
+        default=1,
+        help='factor of all other times but the minutes: for a machine that '
+        'is busy with other work',
+    )
+    parser.add_argument(
+        '--patience',
+        type=float,
+        help='seconds until all has to be well after the faults',
+    )
+    parser.add_argument(
         '--kinds',
         type=lambda text: tuple(text.split(',')),
         help='only these kinds of faults, separated by commas: '
@@ -113,7 +135,9 @@ def _parser() -> argparse.ArgumentParser:
         help='break every host on purpose: there have to be violations',
     )
     parser.add_argument(
-        '--json', type=pathlib.Path, help='write the report to this file'
+        '--report',
+        type=pathlib.Path,
+        help='write the report to this file, after each round and at the end',
     )
     parser.add_argument(
         '--directory',

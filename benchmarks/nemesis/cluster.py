@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
 import sqlite3
 import subprocess
 import sys
 import threading
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
-from benchmarks.nemesis import members, records, scopes, shell
-from benchmarks.nemesis.hosts import PATHS, HostProcess
+from benchmarks.nemesis import members, records, scopes
+from benchmarks.nemesis.hosts import CLOCK_DELAY, PATHS, HostProcess
 from benchmarks.nemesis.settings import Settings
-from lab import enrolment, ironic, proxy
+from lab import (
+    enrolment,
+    faketime,
+    ironic,
+    ironic_cache,
+    preloaded,
+    process,
+    proxy,
+)
 
 HOSTS = ('ha', 'hb', 'hc', 'hd')
 """The services, which share all nodes."""
@@ -24,10 +33,9 @@ STANDBYS = ('ha', 'hb')
 """The services with two processes."""
 
 _COMMAND_TIMEOUT = 150
-_DBSYNC = (
-    'import sys; from ironic_ownership.cmd import dbsync; '
-    'sys.exit(dbsync.main())'
-)
+_COMMAND = 'ironic_ownership.cmd.cli:main'
+_DBSYNC = 'ironic_ownership.cmd.dbsync:main'
+_IMPORTS = pathlib.Path(__file__).with_name('imports.py')
 
 
 class Cluster:
@@ -36,7 +44,7 @@ class Cluster:
     :param directory: an existing directory for all files.
     :ivar scopes: how the services share the nodes.
     :ivar processes: the host processes, by name.
-    :ivar nodes: uuids of the nodes in Ironic that the run knows of.
+    :ivar kinds: what some of its processes are, by process id.
     """
 
     def __init__(self, directory: pathlib.Path, settings: Settings) -> None:
@@ -58,6 +66,7 @@ class Cluster:
         self._hot: list[str] = []
         self._operator_files: list[pathlib.Path] = []
         self._operator_lock = threading.Lock()
+        self.kinds: dict[int, str] = {}
 
     def __enter__(self) -> Self:
         try:
@@ -79,6 +88,10 @@ class Cluster:
         stack = self._stack
         stack.callback(self.ironic.stop)
         self.ironic.start()
+        self._cache = ironic_cache.IronicCache(
+            self.ironic.port, self.ironic.database
+        )
+        stack.callback(self._cache.close)
         self.scopes.enrol(
             self.enrolment, self.settings.nodes, self.settings.deployed
         )
@@ -87,8 +100,12 @@ class Cluster:
         stack.callback(self.members.stop)
         self.members.start()
         self._write_operator_files()
-        self._shell = shell.Shell(self.directory)
-        stack.callback(self._shell.close)
+        self._commands = self._forks('commands', {})
+        self._services = self._forks('services', {})
+        still = self.directory / 'still.clock'
+        still.mkdir()
+        clock = faketime.Clock(still, CLOCK_DELAY)
+        self._jumping = self._forks('services with a clock', clock.env)
         self._upgrade_schema()
         self.records.note_writers()
         for host in HOSTS:
@@ -99,6 +116,14 @@ class Cluster:
         for one in self.processes.values():
             one.start()
 
+    def _forks(self, kind: str, env: Mapping[str, str]) -> preloaded.Forks:
+        log = self.directory / f'{kind}.log'
+        python = pathlib.Path(sys.executable)
+        made = preloaded.Forks(python, _IMPORTS, log, env)
+        self._stack.callback(made.stop)
+        self.kinds[made.pid] = kind
+        return made
+
     def _add(self, name: str, host: str) -> None:
         number = len(self.processes)
         paths = {
@@ -107,7 +132,7 @@ class Cluster:
                 self.members.ports,
                 number if self.members.ports == self.records.ports else None,
             ),
-            'ironic': [proxy.Proxy(self.ironic.port)],
+            'ironic': [proxy.Proxy(self._cache.port)],
         }
         settings = self.settings
         one = HostProcess(
@@ -116,6 +141,9 @@ class Cluster:
             self.directory,
             paths,
             self._text,
+            number,
+            self._services,
+            self._jumping,
             [
                 f'--nodes={self._nodes_file}',
                 f'--interval={settings.ask_interval}',
@@ -193,7 +221,9 @@ class Cluster:
                 'database': {'connection': self.records.url('operator', port)},
                 'ironic': {
                     'auth_type': 'none',
-                    'endpoint_override': self.ironic.endpoint,
+                    'endpoint_override': (
+                        f'http://127.0.0.1:{self._cache.port}'
+                    ),
                 },
             },
             self.members.sections('operator', members_ports),
@@ -201,30 +231,37 @@ class Cluster:
         return _text_of(parts)
 
     def _upgrade_schema(self) -> None:
-        subprocess.run(
-            [
-                *(sys.executable, '-c', _DBSYNC),
-                *('--config-file', str(self._operator_files[0]), 'upgrade'),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            timeout=_COMMAND_TIMEOUT,
-            check=True,
-        )
+        file = str(self._operator_files[0])
+        code, output = self._run(_DBSYNC, ['--config-file', file, 'upgrade'])
+        if code:
+            raise process.LabError(f'no schema: {output}')
 
-    def operate(self, *arguments: str) -> shell.Done:
+    def operate(self, *arguments: str) -> tuple[int, str]:
         """Run a command of the operator's command line.
 
         Each command uses the next server of the records.
 
-        :raises subprocess.TimeoutExpired: if it does not end.
+        :returns: its exit code, and its output and errors.
+        :raises LabError: if it does not end.
         """
         with self._operator_lock:
             self._operator_files.append(self._operator_files.pop(0))
             file = self._operator_files[0]
-        return self._shell.run(
-            ['--config-file', str(file), *arguments], _COMMAND_TIMEOUT
-        )
+        return self._run(_COMMAND, ['--config-file', str(file), *arguments])
+
+    def _run(self, program: str, arguments: Sequence[str]) -> tuple[int, str]:
+        argv = ['ironic-ownership', *arguments]
+        try:
+            done = self._commands.run(
+                program,
+                argv,
+                os.environ,
+                timeout=_COMMAND_TIMEOUT,
+                as_one=True,
+            )
+        except subprocess.TimeoutExpired as exc:
+            raise process.LabError(str(exc)) from exc
+        return done.returncode, done.stdout
 
     def uuids(self) -> list[str]:
         """Return the uuids of all nodes in Ironic, in a stable order."""

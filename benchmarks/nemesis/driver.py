@@ -24,11 +24,10 @@ import argparse
 import collections
 import pathlib
 import random
-import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol, SupportsIndex, TextIO
+from typing import Protocol, TextIO
 
 from benchmarks.nemesis import broken, clock
 from ironic_ownership import wiring
@@ -37,6 +36,10 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.process import Host
 
 _REPORT_INTERVAL = 2.0
+_ACT_INTERVAL = 0.1
+"""Seconds between two acts under permissions that are held; these ask no
+server, and cost little."""
+
 _FENCED_PAUSE = 4
 """A standby refuses at once, and would ask more than all others."""
 
@@ -44,6 +47,8 @@ _HOT = 6
 """The first nodes of the list are those of the present faults."""
 
 _MOST_HELD = 5
+_HELD_UNTIL_ITS_END = 0.6
+"""Chance that a question is not followed by a renewal."""
 
 
 class Permission(Protocol):
@@ -81,21 +86,22 @@ class Asker:
 
     def run(self) -> None:
         """Ask, act, and report."""
-        uuids: list[str] = []
-        due = 0.0
+        report_due = ask_due = 0.0
         while True:
-            if clock.now() >= due:
-                due = clock.now() + _REPORT_INTERVAL
+            now = clock.now()
+            if now >= report_due:
+                report_due = now + _REPORT_INTERVAL
                 uuids = self._nodes.read_text().split()
                 self._report()
-            pause = self._interval
-            if uuids:
+            if now >= ask_due and uuids:
                 few = uuids[:_HOT] if random.random() < 0.5 else uuids
-                if self._ask(random.choice(few)) is exceptions.FencedError:
-                    pause *= _FENCED_PAUSE
-            if self._held:
-                self._use()
-            time.sleep(pause)
+                refusal = self._ask(random.choice(few))
+                fenced = refusal is exceptions.FencedError
+                pause = self._interval * (_FENCED_PAUSE if fenced else 1)
+                ask_due = clock.now() + pause
+                self._confirm()
+            self._act_as_held()
+            time.sleep(min(self._interval, _ACT_INTERVAL))
 
     def _ask(self, uuid: str) -> type[Exception] | None:
         """Ask for one node, and return the class of the refusal."""
@@ -114,14 +120,19 @@ class Asker:
                 del self._held[0]
         return refusal
 
-    def _use(self) -> None:
-        """Act under a permission that is held, or renew it first."""
+    def _act_as_held(self) -> None:
+        """Act under a permission that is held, if it is still valid."""
+        if self._held:
+            uuid, permission = random.choice(self._held)
+            self._act(uuid, permission, clock.now(), 'held')
+
+    def _confirm(self) -> None:
+        """Renew now and then a permission that is held, and act."""
+        if not self._held or random.random() < _HELD_UNTIL_ITS_END:
+            return
         number = random.randrange(len(self._held))
         uuid, permission = self._held[number]
         begin = clock.now()
-        if random.random() < 0.6:
-            self._act(uuid, permission, begin, 'held')
-            return
         refusal = self._refusal(permission.confirm)
         if refusal is None:
             self._act(uuid, permission, begin, 'confirmed')
@@ -163,18 +174,8 @@ class Asker:
         self._answers.flush()
 
 
-def _sleep(seconds: float | SupportsIndex) -> None:
-    """Sleep in a way that libfaketime does not affect.
-
-    It takes a sleep until some moment of the monotonic clock, which Python's
-    is, for one of the wall clock.
-    """
-    threading.Event().wait(float(seconds))
-
-
 def main() -> int:
     """Run the host program with the arguments that follow our own."""
-    time.sleep = _sleep
     parser = argparse.ArgumentParser()
     parser.add_argument('--answers', type=pathlib.Path, required=True)
     parser.add_argument('--nodes', type=pathlib.Path, required=True)
@@ -194,7 +195,3 @@ def main() -> int:
 
     wiring.Wiring.host = build_and_ask  # type: ignore
     return program.main(rest)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

@@ -132,10 +132,11 @@ def records_promote(storm: Storm, planned: Planned) -> Iterator[None]:
     with (
         storm.taken('records'),
         storm.noted(kind, 'records', 'standby promoted'),
+        _losing_commits(storm),
     ):
         servers.lose_primary()
         yield
-        _promote(storm)
+        servers.promote()
 
 
 @contextlib.contextmanager
@@ -147,23 +148,25 @@ def records_rewind(storm: Storm, planned: Planned) -> Iterator[None]:
     with (
         storm.taken('records'),
         storm.noted(LOSS, 'records', 'standby promoted that is behind'),
+        _losing_commits(storm),
     ):
         servers.stop_replication()
         yield
         servers.lose_primary()
-        _promote(storm)
+        servers.promote()
 
 
-def _promote(storm: Storm) -> None:
-    storm.cluster.records.promote()
+def _losing_commits(storm: Storm) -> contextlib.AbstractContextManager[None]:
     if storm.cluster.records.loses_commits:
-        storm.observer.commits_lost()
+        return storm.observer.losing_commits()
+    return contextlib.nullcontext()
 
 
 @contextlib.contextmanager
 def clock_jump(storm: Storm, planned: Planned) -> Iterator[None]:
     """Set the wall clock of a process ahead or back, up to an hour."""
-    one = planned.choose(0, storm.running())
+    able = [one for one in storm.running() if one.can_jump]
+    one = planned.choose(0, able)
     seconds = (-1) ** planned.draws[1] * (1 + planned.draws[2] % 3600)
     with (
         storm.taken(f'{one.name}/clock'),

@@ -45,6 +45,7 @@ class History:
         self._follow: Mapping[str, Callable[[Event], None]] = {
             'owner_changed': self._owner_changed,
             'node_moved': self._moved,
+            'node_handed_over': self._handed_over,
             'node_forgotten': self._forgotten,
             'instance_opened': self._opened,
             'instance_closed': self._closed,
@@ -189,6 +190,11 @@ class History:
             event,
         )
         self._set_owner(event, event.target)
+
+    def _handed_over(self, event: Event) -> None:
+        self._is_owned(event, event.source)
+        self._is_free(event)
+        self._set_owner(event, None)
 
     def _forgotten(self, event: Event) -> None:
         self._is_owned(event, event.source)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pathlib
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from lab import faketime, process, proxy
+from lab import faketime, preloaded, process, proxy
 
 Sections = Mapping[str, Mapping[str, object]]
 
@@ -17,6 +16,13 @@ PATHS = ('records', 'members', 'ironic')
 LIVING = frozenset(('heartbeat', 'take-over', 'refresh'))
 """Threads without which an active process does nothing."""
 
+CLOCK_DELAY = 1
+"""Seconds until a process notices that its wall clock was set."""
+
+_JUMPING = 3
+"""One of so many lives has a wall clock that can be set. The library for it
+doubles what a process uses of a processor."""
+
 
 class HostProcess:
     """One process of a service, in one life after the other.
@@ -25,6 +31,9 @@ class HostProcess:
     :param directory: for its files.
     :param paths: proxies by the name of the path.
     :param text: of its configuration, for one life.
+    :param number: of this process.
+    :param forks: starts a life.
+    :param jumping: starts a life whose wall clock can be set.
     :param driver: arguments of the driver, besides those of the answers.
     :ivar clock: its wall clock.
     :ivar changed: options that a reload has changed, by group.
@@ -37,6 +46,9 @@ class HostProcess:
         directory: pathlib.Path,
         paths: Mapping[str, Sequence[proxy.Proxy]],
         text: Callable[[HostProcess], str],
+        number: int,
+        forks: preloaded.Forks,
+        jumping: preloaded.Forks,
         driver: Sequence[str],
     ) -> None:
         self.name, self.host = name, host
@@ -50,10 +62,13 @@ class HostProcess:
         """Name of what is broken on purpose in its next life."""
         clocks = directory / f'{name}.clock'
         clocks.mkdir()
-        self.clock = faketime.Clock(clocks)
+        self.clock = faketime.Clock(clocks, CLOCK_DELAY)
         self._directory = directory
         self._read: dict[pathlib.Path, int] = {}
         self._text = text
+        self._number = number
+        self._forks = forks
+        self._jumping = jumping
         self._driver = driver
         self._process: process.Process | None = None
 
@@ -61,6 +76,11 @@ class HostProcess:
     def login(self) -> str:
         """The name of this life, under which it writes records."""
         return f'{self.name}_{self.life}'
+
+    @property
+    def can_jump(self) -> bool:
+        """True if the wall clock of this life can be set."""
+        return (self._number + self.life) % _JUMPING == 0
 
     @property
     def is_running(self) -> bool:
@@ -80,16 +100,16 @@ class HostProcess:
         answers = self._directory / f'{self.login}.answers'
         self.answers.append(answers)
         self.write_configuration()
-        self._process = process.Process(
+        self._process = preloaded.Preloaded(
+            self._jumping if self.can_jump else self._forks,
+            'benchmarks.nemesis.driver:main',
             [
-                *(sys.executable, '-m', 'benchmarks.nemesis.driver'),
-                *(f'--answers={answers}', *self._driver),
+                *('driver', f'--answers={answers}', *self._driver),
                 f'--broken={self.broken}',
                 f'--config-file={self._directory / self.name}.conf',
             ],
             self._directory / f'{self.name}.out',
-            env=self.clock.env,
-            cwd=pathlib.Path(__file__).resolve().parents[2],
+            env=self.clock.env if self.can_jump else {},
         ).start()
 
     def last_words(self) -> str:

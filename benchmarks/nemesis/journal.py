@@ -80,6 +80,13 @@ class Journal:
                 if e.begin <= end and (e.end is None or e.end >= begin)
             ]
 
+    def forget(self, before: float) -> None:
+        """Drop the entries that had ended by then; they stay counted."""
+        with self._lock:
+            self._entries = [
+                e for e in self._entries if e.end is None or e.end >= before
+            ]
+
     def duration(
         self, kinds: frozenset[str], target: str, begin: float, end: float
     ) -> float:

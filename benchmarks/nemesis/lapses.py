@@ -20,12 +20,17 @@ _COMMIT = 1.0
 
 
 def unlawful(
-    events: Sequence[Event], journal: Journal, ttl: float
+    events: Sequence[Event],
+    journal: Journal,
+    ttl: float,
+    *,
+    earlier: Sequence[Event] = (),
 ) -> Iterator[tuple[Event, str]]:
     """Yield events that a process wrote after its right had lapsed.
 
     :param events: of one round, in their order.
     :param ttl: seconds after which a member expires.
+    :param earlier: events of the round before, whose last faults count.
     """
     if not events:
         return
@@ -41,7 +46,7 @@ def unlawful(
         until = (
             entry.end
             if _store_failed(journal, entry)
-            else _next_registration(events, name, entry.end)
+            else _next_registration([*earlier, *events], name, entry.end)
         )
         for event in _written_by(events, name):
             if (

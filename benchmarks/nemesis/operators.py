@@ -11,6 +11,7 @@ from benchmarks.nemesis import clock
 from benchmarks.nemesis.cluster import HOSTS, STANDBYS
 from benchmarks.nemesis.schedule import Kind, Planned
 from benchmarks.nemesis.storm import Fault, Storm
+from lab import process
 
 _EXCEPTION = ('--override', 'destination_admits', '--reason', 'nemesis')
 """A service may own nodes that its policies do not admit."""
@@ -156,8 +157,14 @@ def delete_node(storm: Storm, planned: Planned) -> Iterator[None]:
     with storm.taken(f'node {node}'):
         storm.deleted[node] = clock.now()
         entry = storm.journal.begin('node-deleted', node)
-        storm.cluster.enrolment.delete(node)
-        storm.journal.end(entry)
+        try:
+            storm.cluster.enrolment.delete(node)
+        except process.LabError as exc:
+            # A conductor may lock a node longer than requests are repeated.
+            del storm.deleted[node]
+            raise LookupError(str(exc)) from exc
+        finally:
+            storm.journal.end(entry)
         storm.cluster.ask_for([])
         if planned.draws[1] % 3 == 0:
             storm.command('compute', 'node', 'delete', node, '--yes')

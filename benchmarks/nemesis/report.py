@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pathlib
 from typing import Any
 
 from benchmarks.nemesis import clock
@@ -16,9 +17,11 @@ def figures(run: Run) -> dict[str, Any]:
     """Return everything that the report shows; see the documentation."""
     journal, origin = run.journal, run.journal.origin
     gaps = (run.coverage.longest, run.coverage.longest_deployed)
+    seconds = clock.now() - origin
+    used = run.processors.seconds()
     return {
         'settings': dataclasses.asdict(run.settings),
-        'seconds': round(clock.now() - origin, 1),
+        'seconds': round(seconds, 1),
         'rounds': run.rounds,
         'faults': dict(sorted(journal.counts.items())),
         'skipped': dict(sorted(journal.skipped.items())),
@@ -30,6 +33,8 @@ def figures(run: Run) -> dict[str, Any]:
         'events': len(run.history.known),
         'registrations': dict(sorted(run.history.registrations.items())),
         'snapshots': run.observer.snapshots,
+        'processors': round(sum(used.values()) / seconds, 2),
+        'processor_seconds': used,
         'longest': {
             'free_node_unserved': round(gaps[0].seconds, 2),
             'deployed_node_unserved': round(gaps[1].seconds, 2),
@@ -76,6 +81,7 @@ def text(found: dict[str, Any]) -> str:
         *_table('answers of guards', found['answers']),
         *_table('registrations', found['registrations']),
         *_table('longest, in seconds', found['longest']),
+        *_table('seconds of processors', found['processor_seconds']),
         *(
             f'unserved: node {gap["node"]} of {gap["owner"]} for '
             f'{gap["seconds"]} s since {gap["since"]}'
@@ -87,6 +93,7 @@ def text(found: dict[str, Any]) -> str:
         f'wrong permissions of a broken guard: {found["proof"]}',
         f'events replayed: {found["events"]}',
         f'snapshots: {found["snapshots"]}',
+        f'processors: {found["processors"]}',
         f'troubles of the run itself: {len(found["troubles"])}',
         *(f'  {one}' for one in found['troubles'][:_SHOWN]),
         f'violations: {len(found["violations"])}',
@@ -97,9 +104,11 @@ def text(found: dict[str, Any]) -> str:
     return '\n'.join(lines)
 
 
-def as_json(found: dict[str, Any]) -> str:
-    """Return the report for programs."""
-    return json.dumps(found, indent=1)
+def save(found: dict[str, Any], path: pathlib.Path) -> None:
+    """Write the report for programs, in place of an earlier one."""
+    new = path.with_name(f'{path.name}.new')
+    new.write_text(json.dumps(found, indent=1))
+    new.rename(path)
 
 
 def _table(title: str, counts: dict[str, Any]) -> list[str]:

@@ -19,12 +19,16 @@ from benchmarks.nemesis.journal import Journal
 from benchmarks.nemesis.observer import ERRORS, Event, Observer
 from benchmarks.nemesis.operators import COMMANDS
 from benchmarks.nemesis.permissions import Permissions
+from benchmarks.nemesis.processors import Processors
 from benchmarks.nemesis.schedule import Kind
 from benchmarks.nemesis.storm import Fault, Storm
 from lab import process
 
 _AROUND = 25.0
 """Seconds of the time line before a violation."""
+
+_KEPT = 600.0
+"""Seconds for which faults that have ended are kept."""
 
 _PROOF = 60.0
 """Seconds in which a broken guard has to be noticed."""
@@ -56,6 +60,7 @@ class Run:
         )
         self.coverage = Coverage(cluster.uuids, self._serving)
         self.reader = Reader()
+        self.processors = Processors(cluster.kinds)
         self.rounds = 0
         self.losses_noticed = 0
         self.longest_convergence = 0.0
@@ -76,7 +81,8 @@ class Run:
         else:
             impossible.append('rescope-node')
         if not self.cluster.records.servers:
-            impossible.append('records')
+            # The clock of a file is that of each process.
+            impossible += ['records', 'clock-jump']
         if not self.cluster.records.proxies:
             impossible.append('proxy')
         if not self.cluster.records.can_fail_over:
@@ -96,12 +102,18 @@ class Run:
             and not any(word in kind.name for word in impossible)
         }
 
-    def run(self, say: Callable[[str], None]) -> None:
+    def run(
+        self,
+        say: Callable[[str], None],
+        save: Callable[[], None] = lambda: None,
+    ) -> None:
         """Run all rounds that begin within the time.
 
         :param say: receives progress, a line a minute.
+        :param save: called after each round.
         """
         self.observer.start()
+        self.processors.start()
         ended = threading.Event()
 
         def report() -> None:
@@ -120,11 +132,13 @@ class Run:
             deadline = clock.now() + 60 * self.settings.minutes
             while clock.now() < deadline:
                 self._round(min(deadline - clock.now(), self.settings.storm))
+                save()
             if not self.settings.broken:
                 self.proof = self._prove()
         finally:
             ended.set()
             self.observer.stop()
+            self.processors.stop()
 
     def progress(self) -> str:
         """Return one line about what happened so far."""
@@ -208,13 +222,14 @@ class Run:
     def _evaluate(self) -> None:
         """Check events and answers of one round."""
         self._read_answers()
+        earlier = self._events
         self._events = self.observer.events(self.history.known)
         for event in self._events:
             self.history.follow(event)
             if self.cluster.scopes.is_exclusive and _takes(event):
                 self._unlawful('law 5', 'without an assigner', event)
         for event, text in lapses.unlawful(
-            self._events, self.journal, self.settings.ttl
+            self._events, self.journal, self.settings.ttl, earlier=earlier
         ):
             self._unlawful('law 1', text, event)
         snapshot = self.observer.read()
@@ -237,6 +252,7 @@ class Run:
         self.reader.errors.clear()
         self._answers.clear()
         self.observer.forget(max(self.history.known, default=0) - 1000)
+        self.journal.forget(clock.now() - _KEPT)
 
     def _check_log(self, one: HostProcess) -> None:
         text = one.new_log()

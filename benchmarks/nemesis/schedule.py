@@ -66,5 +66,6 @@ def of_round(
             return planned
         (kind,) = chance.choices(kinds, weights)
         duration = chance.uniform(kind.shortest, kind.longest)
+        duration *= settings.pace
         draws = [chance.getrandbits(31) for _ in range(6)]
         planned.append(Planned(at, kind.name, duration, draws))

@@ -21,6 +21,7 @@ class Settings:
     :param patience: longest time until all is well after the faults.
     :param ask_interval: pause of each process between two questions to its
         guard.
+    :param pace: factor of the durations of the faults; see :meth:`slower`.
     :param broken: name of a guard that is broken on purpose; '' for none.
     """
 
@@ -39,8 +40,23 @@ class Settings:
     together: int = 4
     patience: float = 120
     ask_interval: float = 0.05
+    pace: float = 1
     broken: str = ''
     kinds: tuple[str, ...] = ()
+
+    def slower(self, pace: float) -> Settings:
+        """Return the same settings with all times longer by a factor."""
+        return dataclasses.replace(
+            self,
+            ttl=self.ttl * pace,
+            heartbeat_interval=self.heartbeat_interval * pace,
+            refresh_interval=self.refresh_interval * pace,
+            storm=self.storm * pace,
+            pause=self.pause * pace,
+            patience=self.patience * pace,
+            ask_interval=self.ask_interval * pace,
+            pace=self.pace * pace,
+        )
 
     @property
     def longest_permission(self) -> float:

@@ -44,6 +44,7 @@ class Storm:
         self.deleted: dict[str, float] = {}
         self.troubles: list[str] = []
         self._healing = threading.Event()
+        self._threads: list[threading.Thread] = []
         together = cluster.settings.together
         self._slots = threading.Semaphore(together)
         self._operators = threading.Semaphore(_OPERATORS)
@@ -66,7 +67,6 @@ class Storm:
         self._healing.clear()
         self._commands = commands
         began = clock.now()
-        threads = []
         for planned in schedule:
             time.sleep(max(0.0, began + planned.at - clock.now()))
             thread = threading.Thread(
@@ -76,13 +76,18 @@ class Storm:
                 daemon=True,
             )
             thread.start()
-            threads.append(thread)
+            self._threads.append(thread)
         time.sleep(max(0.0, began + seconds - clock.now()))
+        self.calm()
+
+    def calm(self) -> None:
+        """End all faults, and wait until each has undone what it did."""
         self._healing.set()
-        for thread in threads:
+        for thread in self._threads:
             thread.join(300)
             if thread.is_alive():
                 self.troubles.append(f'{thread.name} does not end')
+        self._threads.clear()
 
     def _run(self, planned: Planned, fault: Fault) -> None:
         slots = self._operators if fault in self._commands else self._slots
@@ -157,18 +162,18 @@ class Storm:
         kind = ' '.join(arguments[:2])
         entry = self.journal.begin('operator', ' '.join(arguments))
         try:
-            done = self.cluster.operate(*arguments)
-        except subprocess.TimeoutExpired as exc:
+            code, output = self.cluster.operate(*arguments)
+        except process.LabError as exc:
             self.journal.end(entry, 'no end')
             self.observer.findings.add('operator', f'{kind}: {exc}')
             return -1
-        error = ' '.join(done.stderr.split())[-300:]
-        self.journal.end(entry, f'exit {done.returncode} {error}')
-        if 'Traceback' in done.stderr or done.returncode not in (0, 1, 3, 4):
+        error = ' '.join(output.split())[-300:]
+        self.journal.end(entry, f'exit {code} {error}')
+        if 'Traceback' in output or code not in (0, 1, 3, 4):
             self.observer.findings.add(
-                'operator', f'{kind}: exit {done.returncode}: {error}'
+                'operator', f'{kind}: exit {code}: {error}'
             )
-        return done.returncode
+        return code
 
     def running(self) -> list[HostProcess]:
         """Return the processes that run."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ironic_ownership.api import resources
-from ironic_ownership.api.operation import Operation, Schema
+from ironic_ownership.api.operation import Access, Operation, Schema
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.operations.caller import (
     Progress,
@@ -19,15 +19,19 @@ from ironic_ownership.engine.operations.caller import (
 
 NOTHING: Mapping[str, Any] = {}
 
+_READING = (Access.PUBLIC, Access.READ, Access.READ_RESERVATIONS)
+
 
 class Caller(abc.ABC):
     """Calls operations, in this process or at the HTTP service.
 
     :param request_id: is sent with every call, to Ironic and Placement too.
+    :ivar has_written: whether an operation that changes something was called.
     """
 
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
+        self.has_written = False
 
     def call(
         self,
@@ -58,6 +62,8 @@ class Caller(abc.ABC):
         operation = resources.find(name)
         sent = {k: v for k, v in query.items() if v is not None}
         check_names(operation, path, sent)
+        if operation.access not in _READING and not _is_trial(sent, body):
+            self.has_written = True
         return self._execute(operation, path, sent, body, progress, stopping)
 
     @abc.abstractmethod
@@ -93,6 +99,13 @@ def check_names(
             schema = parameter.schema.get('items', parameter.schema)
             if isinstance(value, str) and not _fits(value, schema):
                 raise _not_known(parameter.name.replace('_', ' '), value)
+
+
+def _is_trial(query: Mapping[str, Any], body: Any) -> bool:
+    return bool(
+        query.get('dry_run')
+        or (isinstance(body, dict) and body.get('dry_run'))
+    )
 
 
 def _fits(value: str, schema: Schema) -> bool:

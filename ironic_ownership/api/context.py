@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ironic_ownership.contracts import inventory, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.moves import Moves
+from ironic_ownership.contracts.node_imports import NodeImports
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.removals import Removals
@@ -75,6 +76,12 @@ class RequestContext:
         """The deletions by operators, in the same database."""
         with self._building:
             return self.wired.ready_removals()
+
+    @property
+    def node_imports(self) -> NodeImports:
+        """The imports by operators, in the same database."""
+        with self._building:
+            return self.wired.ready_node_imports()
 
     @property
     def reservations(self) -> Reservations:
@@ -153,6 +160,12 @@ class RequestContext:
         """Tell whether nodes may be listed by shard only: law 4."""
         return self.scope.shard is not None
 
+    @property
+    def permission(self) -> float:
+        """Seconds after which a permission that is not confirmed has ended."""
+        with self._building:
+            return self.wired.permission
+
     @contextlib.contextmanager
     def ports(self) -> Iterator[Ports]:
         """Lend records, a client of Ironic, and the membership."""
@@ -174,11 +187,12 @@ class RequestContext:
             return self.wired.placement_of(request_id)
 
     def overview(
-        self, *, reservations: bool = True
+        self, *, complete: bool = True
     ) -> deployment_snapshot.DeploymentSnapshot:
         """Read the whole deployment, as far as it answers.
 
-        :param reservations: whether to read the open ones.
+        :param complete: read open reservations and the rows of a Nova cell
+            too, of which there may be one for each node.
         """
         from ironic_ownership.engine.queries import deployment_snapshot
 
@@ -188,7 +202,11 @@ class RequestContext:
                     lambda: self.records,
                     lambda: lent.enter_context(self._inventory()),
                     lambda: self.backend,
-                    (lambda: self.reservations) if reservations else None,
+                    (lambda: self.reservations) if complete else None,
+                    lambda: self.wired.cell if complete else None,
+                    functools.partial(
+                        policy_set.prepare, interpret=self.interpret
+                    ),
                 ),
                 sharded=self.sharded,
             )

@@ -53,7 +53,7 @@ def policies(words: str) -> Classes:
     names = [name.strip() for name in words.split(',') if name.strip()]
     if not names:
         raise ScenarioError('an empty list of policies')
-    known = {plugin.name for plugin in plugins.installed(plugins.POLICIES)}
+    known = {*plugins.names(plugins.POLICIES)}
     for name in names:
         if name not in known:
             raise suggestions.unknown('policy', name, known)
@@ -107,7 +107,7 @@ def settings(
 
     :raises OwnershipError: if the member could not start with that.
     """
-    found = []
+    found, own = [], []
     for name, target in classes.items():
         values = dict(_values(member, name, target, given))
         try:
@@ -118,7 +118,14 @@ def settings(
                 f'{member.host} could not run {name}: {exc}'
             ) from exc
         found.append(model.PolicySettings.of(name, instance.settings()))
-    advertised = model.MemberSettings(tuple(found))
+        of_member = instance.member_values()
+        if of_member:
+            own.append(model.PolicySettings.of(name, of_member))
+    advertised = model.MemberSettings(
+        tuple(found),
+        max((c.contract_version for c in classes.values()), default=1),
+        tuple(own),
+    )
     too_large = policy_validation.size_fault(advertised)
     if too_large:
         raise ScenarioError(f'{member.host} could not start: {too_large}')
@@ -132,9 +139,9 @@ def _values(
     given: Sequence[Given],
 ) -> Iterator[tuple[str, model.Value]]:
     advertised: dict[str, model.Value] = {}
-    for policy_ in member.settings.policies:
+    for policy_ in (*member.settings.policies, *member.settings.values):
         if policy_.name == name:
-            advertised = dict(policy_.options)
+            advertised |= dict(policy_.options)
     for declared in target.options:
         value = advertised.get(declared.name, declared.default)
         # One for this host counts more than one for all, the last the most.
@@ -164,8 +171,11 @@ def value_of(declared: options.Option, name: str, text: str) -> model.Value:
         value = plugin_conf.to_oslo(declared).type(text)
     except ValueError as exc:
         raise ScenarioError(f'--option {name}={text}: {exc}') from exc
-    result: model.Value = tuple(value) if isinstance(value, list) else value
-    return result
+    frozen = plugin_conf.frozen(value)
+    wrong = plugin_conf.wrong(declared, frozen)
+    if wrong:
+        raise ScenarioError(f'--option {name}={text}: {wrong}')
+    return frozen
 
 
 def names(declared: options.Option) -> tuple[str, ...]:

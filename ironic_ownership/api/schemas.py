@@ -51,6 +51,19 @@ def described(schema: operation.Schema, text: str) -> dict[str, Any]:
     return {**schema, 'description': text}
 
 
+OF_MEAN = described(
+    {'type': ['number', 'null'], 'minimum': 0},
+    'Nodes, divided by the number that the service should have: by the shares '
+    'that its assigner declares, or else the mean of the services that it is '
+    'compared with; null if none can be expected.',
+)
+MEMBER_VALUES = described(
+    THING,
+    'Values that the service advertises for itself alone, such as a weight; '
+    'they are no part of what makes peers.',
+)
+
+
 def array(items: operation.Schema, **more: Any) -> dict[str, Any]:
     """Return the schema of a list."""
     return {'type': 'array', 'items': items, **more}
@@ -108,4 +121,7 @@ WARNINGS = described(
     TEXTS, 'What could not be read: the answer is incomplete. Mostly empty.'
 )
 DRY_RUN = described(FLAG, 'Only return the proposal, and change nothing.')
+HINT = described(
+    TEXT_OR_NULL, 'The action after which the gate passes; null if it does.'
+)
 NOTES = described(TEXTS, 'Remarks on a complete answer. Mostly empty.')

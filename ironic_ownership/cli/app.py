@@ -17,7 +17,8 @@ from cliff import app, command, commandmanager
 
 from ironic_ownership import plugins
 from ironic_ownership.api import caller
-from ironic_ownership.cli import connection, errors
+from ironic_ownership.cli import connection, errors, reading_progress
+from ironic_ownership.cli import deadline as deadlines
 from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.wiring import Wiring
@@ -88,6 +89,7 @@ class App(app.App):
         self._wire = wire
         self.argv = list(argv)
         self.is_remote = ownership.is_selected(self.argv)
+        self.deadline: deadlines.Deadline | None = None
         self._failure: BaseException | None = None
         super().__init__(
             _DESCRIPTION,
@@ -98,13 +100,20 @@ class App(app.App):
 
     @functools.cached_property
     def wiring(self) -> Wiring:
-        return self._wire(self.options)
+        found = self._wire(self.options)
+        found.on_nodes_read = reading_progress.of(self.stderr)
+        return found
 
     @functools.cached_property
     def api(self) -> caller.Caller:
-        if self.is_remote:
-            return connection.remote(self.options)
-        return connection.local(self.wiring)
+        found = (
+            connection.remote(self.options)
+            if self.is_remote
+            else connection.local(self.wiring)
+        )
+        if self.deadline is not None:
+            self.deadline.api = found
+        return found
 
     def build_option_parser(
         self,
@@ -138,6 +147,13 @@ class App(app.App):
         )
         self._add_arguments(parser)
         connection.add_arguments(parser, self.argv)
+        # In place of the option of keystoneauth, for single requests.
+        parser.add_argument_group(conflict_handler='resolve').add_argument(
+            '--timeout',
+            type=deadlines.seconds,
+            metavar='SECONDS',
+            help=deadlines.HELP,
+        )
         volume = parser.add_mutually_exclusive_group()
         volume.add_argument(
             *('-v', '--verbose'),
@@ -174,8 +190,17 @@ class App(app.App):
             file.setFormatter(logging.Formatter(self.LOG_FILE_MESSAGE_FORMAT))
             root.addHandler(file)
 
+    def initialize_app(self, argv: list[str]) -> None:
+        if self.options.timeout is not None:
+            self.deadline = deadlines.Deadline(self.options.timeout)
+            self.deadline.start()
+
     def run(self, argv: list[str]) -> int:
-        result = super().run(argv)
+        try:
+            result = super().run(argv)
+        finally:
+            if self.deadline is not None:
+                self.deadline.cancel()
         if self._failure is not None:
             return errors.exit_code(self._failure)
         return result

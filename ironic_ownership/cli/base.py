@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from cliff import display, lister, show
 from cliff.formatters import base
 
-from ironic_ownership.cli import errors
+from ironic_ownership.cli import deadline, errors, tables
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class _Readable(base.ListFormatter, base.SingleFormatter):
     """
 
     def __init__(self, formatter: Any, words: Callable[[Any], Any]) -> None:
-        self._formatter = formatter
+        self.formatter = formatter
         self._words = words
 
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
@@ -51,10 +51,14 @@ class _Readable(base.ListFormatter, base.SingleFormatter):
         stdout: Any,
         parsed_args: argparse.Namespace,
     ) -> None:
-        """Format many rows."""
+        """Format many rows, one after the other if the formatter can."""
         words = self._words
-        rows = [[words(cell) for cell in row] for row in data]
-        self._formatter.emit_list(column_names, rows, stdout, parsed_args)
+        rows = ([words(cell) for cell in row] for row in data)
+        self.emit_rows(column_names, rows, stdout, parsed_args)
+
+    def emit_rows(self, *how: Any) -> None:
+        """Format many rows of words."""
+        self.formatter.emit_list(*how)
 
     def emit_one(
         self,
@@ -65,7 +69,23 @@ class _Readable(base.ListFormatter, base.SingleFormatter):
     ) -> None:
         """Format one row."""
         cells = [self._words(cell) for cell in data]
-        self._formatter.emit_one(column_names, cells, stdout, parsed_args)
+        self.emit_row(column_names, cells, stdout, parsed_args)
+
+    def emit_row(self, *how: Any) -> None:
+        """Format one row of words."""
+        self.formatter.emit_one(*how)
+
+
+class _Table(_Readable):
+    """A table for people, in the width that there is."""
+
+    def emit_rows(self, names: Any, rows: Any, *how: Any) -> None:
+        """Format many rows of words."""
+        tables.emit_list(self.formatter, names, list(rows), *how)
+
+    def emit_row(self, *how: Any) -> None:
+        """Format one row of words."""
+        tables.emit_one(self.formatter, *how)
 
 
 class Shown(display.DisplayCommandBase[base.FormatterT]):
@@ -92,6 +112,13 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     def api(self) -> Caller:
         """The caller of operations, as the options choose it."""
         return cast('Caller', cast(Any, self.app).api)
+
+    @property
+    def deadline(self) -> deadline.Deadline | None:
+        """The time limit of this run, if it has one."""
+        return cast(
+            'deadline.Deadline | None', getattr(self.app, 'deadline', None)
+        )
 
     def warn(self, body: Mapping[str, Any]) -> None:
         """Log the warnings of an answer; they make the result degraded."""
@@ -150,7 +177,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         formatter: Any = self.formatter
         if parsed_args.formatter == 'table':
             shown = [columns.heading(name) for name in column_names]
-            formatter = _Readable(formatter, self.words)
+            formatter = _Table(formatter, self.words)
         elif parsed_args.formatter not in _STRUCTURED:
             formatter = _Readable(formatter, _flat)
         self.formatter = formatter

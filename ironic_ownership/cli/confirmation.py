@@ -15,6 +15,7 @@ from typing import Any
 
 from ironic_ownership.cli import base, connection, errors
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.pending_calls import pending
 
 LOG = logging.getLogger(__name__)
 
@@ -107,7 +108,9 @@ def confirm(args: argparse.Namespace, question: str) -> None:
         )
     sys.stderr.write(f'{question}? [y/N] ')
     sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in _YES:
+    with pending.to('the person who was asked'):
+        answer = sys.stdin.readline()
+    if answer.strip().lower() not in _YES:
         raise exceptions.OwnershipError('not confirmed: nothing was changed')
 
 

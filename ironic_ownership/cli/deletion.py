@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ironic_ownership.api.errors import details_of
@@ -15,6 +15,9 @@ from ironic_ownership.engine.operations.delete_nodes import Result
 from ironic_ownership.engine.operations.node_references import is_uuid
 from ironic_ownership.observe import deletion as shown
 
+if TYPE_CHECKING:
+    from ironic_ownership.api.caller import Caller
+
 _GATES = """\
 gates, every one of them evaluated for every node:
   node_is_gone    Ironic answers 404 for its uuid, asked without any filter
@@ -24,7 +27,9 @@ gates, every one of them evaluated for every node:
   no_mass_loss    not too many nodes of its owner are missing together
   sees_all_nodes  the credential lists as many nodes as Ironic counts
 
-A gate that cannot be evaluated has failed. They cannot be overridden."""
+A gate that cannot be evaluated has failed. They cannot be overridden. The
+column "hint" has the action for each that fails; an instance on record of a
+node that is gone is closed by "instance forget"."""
 
 _Row = Mapping[str, Any]
 
@@ -45,19 +50,8 @@ class _Deletion(base.Lister):
         return parser
 
     def uuids(self, nodes: Sequence[str]) -> Sequence[str]:
-        """Return the uuids of the nodes.
-
-        :param nodes: uuids and names.
-        :raises NotFoundError: listing all that are unknown.
-        """
-        texts = [_canonical(text) for text in nodes]
-        if all(map(is_uuid, texts)):
-            return texts
-        answer = self.api.call('compute_node:resolve', body={'nodes': texts})
-        faults = [node['fault'] for node in answer['nodes'] if node['fault']]
-        if faults:
-            raise exceptions.NotFoundError('; '.join(faults))
-        return [node['uuid'] for node in answer['nodes']]
+        """Return the uuids of the nodes; see :func:`uuids_of`."""
+        return uuids_of(self.api, nodes)
 
 
 class CheckDeleteComputeNode(_Deletion):
@@ -137,6 +131,22 @@ class DeleteComputeNode(_Deletion):
         )
         rows: Sequence[_Row] = answer['nodes']
         return rows
+
+
+def uuids_of(api: Caller, names: Sequence[str]) -> Sequence[str]:
+    """Return the uuids of things; the records are read for names only.
+
+    :param names: uuids, and names of nodes.
+    :raises NotFoundError: listing all that are unknown.
+    """
+    texts = [_canonical(text) for text in names]
+    if all(map(is_uuid, texts)):
+        return texts
+    answer = api.call('compute_node:resolve', body={'nodes': texts})
+    faults = [node['fault'] for node in answer['nodes'] if node['fault']]
+    if faults:
+        raise exceptions.NotFoundError('; '.join(faults))
+    return [node['uuid'] for node in answer['nodes']]
 
 
 def _canonical(text: str) -> str:

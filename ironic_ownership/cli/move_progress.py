@@ -1,4 +1,4 @@
-"""Execution of a move in front of a terminal: progress, Ctrl-C, polling."""
+"""Execution of a move at a terminal: progress, Ctrl-C, time limit, polling."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from ironic_ownership.api.caller import Caller
 from ironic_ownership.cli import errors
+from ironic_ownership.cli.deadline import Deadline
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import NodeState
 
@@ -26,13 +27,15 @@ def execute(
     path: Mapping[str, str],
     body: Mapping[str, Any],
     stream: Any,
+    deadline: Deadline | None = None,
 ) -> Any:
     """Call an operation, and wait for moves that it runs in the background.
 
     :param stream: standard error.
+    :param deadline: the time limit, if there is one.
     :returns: the answer, with the nodes as they are in the end.
     """
-    with Interruption() as interruption:
+    with Interruption(deadline) as interruption:
         progress = Progress(stream, interruption)
         answer = api.call(
             name,
@@ -55,16 +58,25 @@ def execute(
 class Interruption:
     """Take the first Ctrl-C as a request to stop, once nodes are moved.
 
-    Before that, and at the second Ctrl-C, the command ends immediately.
+    Before that, and at the second Ctrl-C, the command ends immediately. The
+    time limit, if there is one, is such a request as well.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: Deadline | None = None) -> None:
         self.deferred = False
         self._requested = False
+        self._deadline = deadline
 
     def is_requested(self) -> bool:
-        """Return whether the operator has asked to stop."""
-        return self._requested
+        """Return whether the move is to stop."""
+        late = self._deadline is not None and self._deadline.passed()
+        return self._requested or late
+
+    def defer(self) -> None:
+        """Let nodes that are being moved be completed."""
+        self.deferred = True
+        if self._deadline is not None:
+            self._deadline.allow_grace()
 
     def __enter__(self) -> Interruption:
         """Replace the handler of SIGINT."""
@@ -96,7 +108,7 @@ class Progress:
         """Report, if the last time was long ago, and at the end."""
         now = time.monotonic()
         if done == 0:  # the nodes are about to be moved
-            self._interruption.deferred = True
+            self._interruption.defer()
             self._reported_at = now
         if now - self._reported_at < INTERVAL and done < total:
             return

@@ -1,4 +1,4 @@
-"""``nova``: check a Nova cell, and adopt its nodes."""
+"""``nova``: check a Nova cell, adopt its nodes, return its services."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ import logging
 from typing import Any
 
 from ironic_ownership.cli import base, confirmation, connection, errors
+from ironic_ownership.engine import request_id
 
 LOG = logging.getLogger(__name__)
+
+
+def _announced(change: str) -> str:
+    """Log a change under a new request id, for its events."""
+    new_id = request_id.new_id()
+    confirmation.announce(new_id, change)
+    return new_id
 
 
 class CheckNova(base.Lister):
@@ -61,9 +69,7 @@ Nodes whose row, instance and record do not agree are refused and listed with
 the reason; the exit code is then 3, and the others are adopted. Without
 --all only nodes are shown that are not unchanged.
 
-To return to stock Nova take compute_driver and [nova] out of the
-configuration again, and restart one service after the other: the rows of the
-cell are always those that Nova needs."""
+To return to stock Nova see "nova return"."""
     examples = ('nova adopt --dry-run', 'nova adopt --yes', 'nova adopt --all')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -95,7 +101,9 @@ cell are always those that Nova needs."""
                 f'Adopt {len(new)} nodes of {len(hosts)} services',
             )
         if not parsed_args.dry_run:
-            found = operation.execute(found, connection.actor())
+            found = operation.execute(
+                found, connection.actor(), request_id=_announced('adopt nodes')
+            )
         if found.refused:
             self.exit_code = errors.ExitCode.REFUSED
         counts = {
@@ -114,3 +122,54 @@ cell are always those that Nova needs."""
                 if parsed_args.all or node.state is not AdoptionState.UNCHANGED
             ],
         )
+
+
+class ReturnNova(base.Lister):
+    """Return services to stock Nova, after their nova-compute was stopped.
+
+    Between the stop of a nova-compute and its start with Nova's own driver:
+    from then on no peer takes its free nodes, although it is not alive for
+    this project any more. The rows of the cell are always those that Nova
+    needs, so nothing else has to be converted. "nova adopt" is possible again
+    at any time.
+    """
+
+    uses_api = False
+    notes = """\
+A service with a live process is refused, and the exit code is then 3. Under a
+policy with a ring set [membership] restart_grace before, or peers take the
+free nodes of a service as soon as it is stopped."""
+    examples = ('nova return host1 --dry-run', 'nova return host1 --yes')
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        confirmation.add_arguments(parser)
+        parser.add_argument(
+            'hosts',
+            metavar='HOST',
+            nargs='+',
+            help='host names as in "service list"; case does not count',
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        from ironic_ownership.engine.operations import return_services
+        from ironic_ownership.observe import cell
+
+        wiring = self.wiring
+        operation = return_services.ReturnServices(
+            wiring.ready_cell(), wiring.ready_records(), wiring.backend
+        )
+        found = operation.propose(parsed_args.hosts)
+        state = return_services.ReturnState
+        new = [one.host for one in found if one.state is state.RETURNED]
+        if new and not parsed_args.dry_run:
+            confirmation.confirm(
+                parsed_args, f'Return {", ".join(new)} to stock Nova'
+            )
+            operation.execute(
+                found, connection.actor(), _announced('return services')
+            )
+        if any(one.state is state.REFUSED for one in found):
+            self.exit_code = errors.ExitCode.REFUSED
+        return self.table(cell.RETURNED, found)

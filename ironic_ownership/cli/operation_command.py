@@ -17,6 +17,7 @@ from ironic_ownership.api.errors import details_of
 from ironic_ownership.cli import base, confirmation, errors, move_progress
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.engine import suggestions
 from ironic_ownership.observe import move as columns
 
 Row = Mapping[str, Any]
@@ -101,7 +102,7 @@ class OperationCommand(base.Lister):
                 confirmation.confirm(parsed_args, self.question(moves))
         try:
             answer = move_progress.execute(
-                self.api, name, path, body, self.app.stderr
+                self.api, name, path, body, self.app.stderr, self.deadline
             )
         except exceptions.OwnershipError as exc:
             if exc.code != 'gates_failed':
@@ -144,7 +145,10 @@ class OperationCommand(base.Lister):
         if unplaceable:
             self.say(
                 f'{len(unplaceable)} compute nodes of '
-                f'{unplaceable[0]["source"]} cannot be moved to any service'
+                f'{unplaceable[0]["source"]} cannot be moved to any service: '
+                + suggestions.listed(
+                    [row['name'] or row['uuid'] for row in unplaceable]
+                )
             )
 
     def _show(self, answer: Body) -> base.Table:
@@ -179,7 +183,12 @@ class OperationCommand(base.Lister):
                 else f'interrupted: "{errors.PROG} move resume {request_id}" '
                 'resumes the move'
             )
-            self.worsen(errors.ExitCode.INTERRUPTED)
+            late = self.deadline is not None and self.deadline.passed()
+            self.worsen(
+                errors.ExitCode.DEGRADED
+                if late
+                else errors.ExitCode.INTERRUPTED
+            )
         if counts[NodeState.REFUSED]:
             self.worsen(errors.ExitCode.REFUSED)
         if move['warnings']:

@@ -15,9 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership import plugins
-from ironic_ownership.api import policy_options
-from ironic_ownership.cli import base, errors, node_list
-from ironic_ownership.contracts import backend, exceptions, model, options
+from ironic_ownership.cli import (
+    base,
+    checked_options,
+    errors,
+    node_list,
+    source_snapshot,
+)
+from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
@@ -36,40 +41,23 @@ class Row:
     law: str
     passed: bool
     detail: str
+    skipped: bool = False
+
+    @property
+    def result(self) -> str:
+        """Outcome of the law in one word."""
+        if self.skipped:
+            return 'skipped'
+        return 'pass' if self.passed else 'fail'
 
 
 _COLUMNS = (
     columns.Column[Row]('plugin', lambda row: row.plugin),
     columns.Column[Row]('distribution', lambda row: row.distribution),
     columns.Column[Row]('law', lambda row: row.law),
-    columns.Column[Row](
-        'result', lambda row: 'pass' if row.passed else 'fail'
-    ),
+    columns.Column[Row]('result', lambda row: row.result),
     columns.Column[Row]('detail', lambda row: row.detail or None),
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Given:
-    """One option as it was given; ``plugin`` is empty for any."""
-
-    plugin: str
-    name: str
-    text: str
-
-
-def option(words: str) -> Given:
-    """Read ``[PLUGIN.]NAME=VALUE``.
-
-    :raises ArgumentTypeError: if it is something else.
-    """
-    left, equals, text = words.partition('=')
-    plugin, _, name = left.strip().rpartition('.')
-    if not equals or not name:
-        raise argparse.ArgumentTypeError(
-            f'{words!r} is not [PLUGIN.]NAME=VALUE'
-        )
-    return Given(plugin, name, text.strip())
 
 
 class CheckPlugin(base.Lister):
@@ -82,6 +70,10 @@ class CheckPlugin(base.Lister):
 
     notes = """\
 Options that are not given have their defaults; the configuration is not read.
+A law that says nothing about the plugin is "skipped".
+Options that each service advertises for itself, such as a weight, have
+different values among the members of the check: the one of --option, and
+others that the policy accepts, or those of --peer-value.
 --nodes and --from-ironic check a policy on nodes of a deployment as well,
 before any of its services runs it. The file is what "openstack baremetal node
 list --long -f json" prints, or a list of nodes with the names of Ironic's
@@ -94,6 +86,7 @@ needs an outage of the store is not tried here: that is for the tests of its
 author."""
     examples = (
         'plugin check rack_affinity --option rack=r1',
+        'plugin check zone_spread --option zone=a --peer-value zone=b',
         'plugin check ironic-ownership-rack-affinity',
         'plugin check rack_affinity --option rack=r1 --nodes nodes.json',
         'plugin check peer_list --from-ironic -f json',
@@ -118,11 +111,22 @@ author."""
         add(
             '--option',
             dest='options',
-            type=option,
+            type=checked_options.option,
             action='append',
             default=[],
             metavar='[PLUGIN.]NAME=VALUE',
             help='an option of the plugin; may be repeated',
+        )
+        add(
+            '--peer-value',
+            dest='peer_values',
+            type=checked_options.option,
+            action='append',
+            default=[],
+            metavar='[PLUGIN.]NAME=VALUE',
+            help='for policies: another value of an option that each service '
+            'advertises for itself, which some members of the check have; '
+            'may be repeated (default: some that the policy accepts)',
         )
         add(
             '--member-ttl',
@@ -158,7 +162,8 @@ author."""
         self._fleet = self._nodes(parsed_args)
         with _loading(parsed_args.time_limit):
             chosen = _chosen(parsed_args.name, parsed_args.group)
-        _check_options(parsed_args.options, chosen)
+        checked_options.check(parsed_args.options, chosen)
+        checked_options.check(parsed_args.peer_values, chosen, per_member=True)
         rows = [
             row for plugin in chosen for row in self._rows(plugin, parsed_args)
         ]
@@ -181,25 +186,38 @@ author."""
     def _rows(
         self, plugin: plugins.Plugin, parsed_args: argparse.Namespace
     ) -> Iterator[Row]:
-        def row(law: str, passed: bool, detail: str = '') -> Row:
-            return Row(plugin.name, plugin.distribution, law, passed, detail)
+        def row(
+            law: str, passed: bool, detail: str = '', skipped: bool = False
+        ) -> Row:
+            return Row(
+                plugin.name, plugin.distribution, law, passed, detail, skipped
+            )
 
         if plugin.target is None:
             assert plugin.error is not None
             yield row('it can be loaded', False, str(plugin.error))
             return
         try:
-            settings = _settings(plugin, parsed_args.options)
+            settings = checked_options.settings(plugin, parsed_args.options)
+            peer_values = checked_options.peer_values(
+                plugin, parsed_args.peer_values
+            )
         except exceptions.OwnershipError as exc:
             yield row('its options are given', False, str(exc))
             return
         from ironic_ownership.testing.time_limit import TimeLimitError
 
+        for source in getattr(plugin.target, 'sources', ()):
+            settings[source.name], error = source_snapshot.read(
+                source, settings
+            )
+            law = f'its source {source.name!r} can be read'
+            yield row(law, not error, error)
         try:
             for found in self._findings(
-                plugin.target, settings, parsed_args, plugin.name
+                plugin.target, settings, peer_values, parsed_args, plugin.name
             ):
-                yield row(found.law, found.passed, found.detail)
+                yield row(found.law, found.passed, found.detail, found.skipped)
         except exceptions.MembershipError as exc:
             yield row('its store can be used', False, str(exc))
         except TimeLimitError as exc:
@@ -211,6 +229,7 @@ author."""
         self,
         target: plugins.Class,
         settings: Mapping[str, model.Value],
+        peer_values: Mapping[str, Sequence[model.Value]],
         parsed_args: argparse.Namespace,
         name: str,
     ) -> Iterator[runner.Finding]:
@@ -233,6 +252,7 @@ author."""
             settings,
             heard,
             fleet=self._fleet,
+            peer_values=peer_values,
             time_limit=parsed_args.time_limit or runner.TIME_LIMIT,
         )
 
@@ -268,21 +288,21 @@ def _chosen(name: str, group: str | None) -> Sequence[plugins.Plugin]:
     :raises UsageError: if there is none, or it is not clear which.
     """
     groups = [_GROUPS[group]] if group else [*_GROUPS.values()]
-    known = [plugin for one in groups for plugin in plugins.installed(one)]
-    named = [plugin for plugin in known if plugin.name == name]
+    known = [(one, found) for one in groups for found in plugins.names(one)]
+    named = [pair for pair in known if pair[1] == name]
     if len(named) > 1:
         raise errors.UsageError(
             f'{name!r} is a policy and a backend',
             hint='Say which by --group policies or --group backends',
         )
-    brought = [plugin for plugin in known if _dist(name) in _bringers(plugin)]
+    brought = [pair for pair in known if _dist(name) in _bringers(*pair)]
     if not named and not brought:
-        names = {plugin.name for plugin in known}
         raise errors.UsageError(
             f'no plugin and no distribution with plugins is called {name!r}',
-            hint=errors.nearest(name, names),
+            hint=errors.nearest(name, {found for _, found in known}),
         )
-    return named or brought
+    # Others are not imported: one of them may hang.
+    return [plugins.find(*pair) for pair in named or brought]
 
 
 def _dist(name: str) -> str:
@@ -290,68 +310,6 @@ def _dist(name: str) -> str:
     return name.lower().replace('_', '-').replace('.', '-')
 
 
-def _bringers(plugin: plugins.Plugin) -> set[str]:
-    whole = (plugin.distribution or '').split(' and ')
+def _bringers(group: str, name: str) -> set[str]:
+    whole = (plugins.distribution(group, name) or '').split(' and ')
     return {_dist(one.rpartition(' ')[0]) for one in whole}
-
-
-def _check_options(
-    given: Sequence[Given], chosen: Sequence[plugins.Plugin]
-) -> None:
-    """Refuse options that no plugin has.
-
-    :raises UsageError: naming what is near.
-    """
-    for one in given:
-        names = {
-            name
-            for plugin in chosen
-            if plugin.target is not None and one.plugin in ('', plugin.name)
-            for declared in plugin.target.options
-            for name in policy_options.names(declared)
-        }
-        loaded = all(plugin.target is not None for plugin in chosen)
-        if loaded and one.name not in names:
-            raise errors.UsageError(
-                f'no plugin that is checked has the option {one.name!r}',
-                hint=errors.nearest(one.name, names),
-            )
-
-
-def _settings(
-    plugin: plugins.Plugin, given: Sequence[Given]
-) -> dict[str, model.Value]:
-    """Read the options of one plugin.
-
-    :raises OwnershipError: if one is missing, or cannot be read.
-    """
-    assert plugin.target is not None
-    found: dict[str, model.Value] = {}
-    missing = []
-    for declared in plugin.target.options:
-        for one in given:
-            if one.plugin in (
-                '',
-                plugin.name,
-            ) and one.name in policy_options.names(declared):
-                found[declared.name] = policy_options.value_of(
-                    declared, one.name, one.text
-                )
-        if declared.name not in found and _has_to_be_given(declared):
-            missing.append(declared)
-    if missing:
-        raise exceptions.OwnershipError(
-            f'{plugin.name} needs '
-            + ', '.join(f'{o.name} ({o.type.value})' for o in missing),
-            hint='Give '
-            + ' '.join(
-                f'--option {plugin.name}.{o.name}=VALUE' for o in missing
-            ),
-        )
-    return found
-
-
-def _has_to_be_given(declared: options.Option) -> bool:
-    # A default that stands for another option leads to a deployment.
-    refers = isinstance(declared.default, str) and '$' in declared.default
-    return refers or (declared.required and declared.default is None)

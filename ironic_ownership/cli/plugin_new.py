@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import shutil
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,19 +17,23 @@ from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.templates import package
 
-_KINDS = (package.Kind.FILTER, package.Kind.ASSIGNER)
+_KINDS = (
+    package.Kind.FILTER,
+    package.Kind.ASSIGNER,
+    package.Kind.WEIGHTED,
+)
 
 _NEXT = """\
 
 Next:
   cd {directory}
-  python3 -m venv .venv
-  .venv/bin/pip install -e '.[test]'
-  .venv/bin/stestr run                   # or: .venv/bin/pytest
+{make}  {bin}/pip install -e '.[test]'
+  {bin}/stestr run                   # or: {bin}/pytest
 Then make {source} and its tests your own, and:
-  .venv/bin/{check}
-  .venv/bin/pip wheel --no-deps .        # to be installed beside the service
+  {bin}/{check}
+  {bin}/pip wheel --no-deps .        # to be installed beside the service
 """
+_MAKE = '  python3 -m venv .venv\n'
 
 
 class NewPlugin(base.ShowOne):
@@ -43,7 +48,8 @@ class NewPlugin(base.ShowOne):
     notes = """\
 kinds of policies:
   filter    says which nodes are eligible, from each node alone
-  assigner  chooses one of several services that admit a node"""
+  assigner  chooses one of several services that admit a node
+  weighted  an assigner by values that each service advertises for itself"""
     examples = (
         'plugin new policy rack_affinity',
         'plugin new policy even_spread --kind assigner',
@@ -103,14 +109,27 @@ kinds of policies:
     ) -> int:
         code = super().produce_output(parsed_args, column_names, data)
         if parsed_args.formatter == 'table':
+            programs = _programs()
             self.app.stdout.write(
                 _NEXT.format(
+                    make='' if programs else _MAKE,
+                    bin=programs or '.venv/bin',
                     directory=self._directory,
                     source=f'{self._new.module}/{self._new.role}.py',
                     check=self._new.check,
                 )
             )
         return code
+
+
+def _programs() -> str | None:
+    """Return the programs of this virtual environment, if it is one.
+
+    It has ironic-ownership, which another one would have to find on an index.
+    """
+    if sys.prefix == sys.base_prefix:
+        return None
+    return str(pathlib.Path(sys.prefix) / 'bin')
 
 
 def _package(args: argparse.Namespace) -> package.Package:

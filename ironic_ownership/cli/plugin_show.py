@@ -102,10 +102,10 @@ class _ShowPlugin(base.ShowOne):
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        known = {p.name: p for p in plugins.installed(self.group)}
-        shown = known.get(parsed_args.name)
-        if shown is None:
+        known = plugins.names(self.group)
+        if parsed_args.name not in known:
             raise errors.unknown(self.word, parsed_args.name, set(known))
+        shown = plugins.find(self.group, parsed_args.name)
         selected = self.selected()
         all_columns = (
             *plugin.identity(selected),

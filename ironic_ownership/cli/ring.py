@@ -18,8 +18,10 @@ class ShowRing(base.Lister):
     notes = """\
 Services with the same "ring" decide together. A ring with one peer and
 without an assigner is a service that owns its nodes exclusively. "share" is
-the part of the ring's nodes that the service owns by the records, "of_mean"
-the same against the mean of the ring. Disabled and forced-down services, and
+the part of the ring's nodes that the service owns by the records. "of_mean" is
+its number of nodes, divided by the number that it should have: by the shares
+that the assigner declares, such as weights, or else the mean of the ring. It
+is empty if none can be expected. Disabled and forced-down services, and
 members whose settings cannot be read here, are in no ring."""
     examples = ('ring show', 'ring show --long -f json')
 

@@ -24,8 +24,9 @@ With --long, "free" are nodes without an instance. "unavailable" are nodes,
 free or not, that could not be given to a client now: in maintenance, retired,
 with a power error, or in a provision state other than available and active;
 unknown, and the exit code 4, if Ironic does not answer. "of_mean" is the
-number of nodes against the mean: that of its ring, or without a ring that of
-all services without one."""
+number of nodes, divided by the number that the service should have: by the
+shares that the assigner of its ring declares, or else the mean of the ring, or
+without a ring that of all services without one."""
 
 
 class ListService(base.Lister):

@@ -46,7 +46,7 @@ class SetService(ServiceCommand, base.ShowOne):
     )
     examples = (
         'service set rack1 --disable --disable-reason "new fans"',
-        'service set rack1 --down --yes',
+        'service set rack1 --down --reason "host is on fire" --yes',
         'service set rack1 --up --enable',
     )
 
@@ -71,9 +71,15 @@ class SetService(ServiceCommand, base.ShowOne):
         parser.add_argument(
             '--disable-reason',
             dest='disabled_reason',
-            type=_reason,
+            type=reason_text,
             metavar='TEXT',
             help='why it is disabled, for other operators (with --disable)',
+        )
+        parser.add_argument(
+            '--reason',
+            type=reason_text,
+            metavar='TEXT',
+            help='why; stored in the event, see "event list"',
         )
         return parser
 
@@ -95,7 +101,10 @@ class SetService(ServiceCommand, base.ShowOne):
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
         wanted = {
             name: getattr(parsed_args, name)
-            for name in ('disabled', 'disabled_reason', 'forced_down')
+            for name in (
+                *('disabled', 'disabled_reason', 'forced_down'),
+                'reason',
+            )
             if getattr(parsed_args, name) is not None
         }
         return self.api.call(
@@ -145,7 +154,8 @@ class DeleteService(ServiceCommand, base.Lister):
         return [f'{what}, refused by: {", ".join(failed)}'] if failed else []
 
 
-def _reason(text: str) -> str:
+def reason_text(text: str) -> str:
+    """Return a reason on one line, as an argument of argparse."""
     words = ' '.join(text.split())
     if not 0 < len(words) <= _MAX_REASON:
         raise argparse.ArgumentTypeError(

@@ -62,7 +62,7 @@ process that was active registers again by itself."""
 
     def refusals(self, proposal: Body) -> Sequence[str]:
         return [
-            f'refused by {gate["gate"]}: {gate["detail"]}'
+            f'refused by {gate["gate"]}: {gate["detail"]}. {gate["hint"]}'
             for gate in proposal['gates']
             if not gate['passed']
         ]

@@ -1,1 +1,1 @@
-"""Clients of other services: the only package that imports openstacksdk."""
+"""Clients of other services: the only package that imports keystoneauth1."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.clients import transport
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.pending_calls import pending
 
 if TYPE_CHECKING:
     import requests
@@ -146,6 +147,11 @@ class OwnershipClient:
 
         self.request_id = request_id
         self._session = session
+        self._name = (
+            f'the HTTP service at {how.get("endpoint_override")}'
+            if how.get('endpoint_override')
+            else 'the HTTP service, or Keystone'
+        )
         self._adapter = adapter.Adapter(
             session,
             service_type=SERVICE_TYPE,
@@ -167,14 +173,15 @@ class OwnershipClient:
         from keystoneauth1 import exceptions as ksa
 
         try:
-            answer = self._adapter.request(
-                path,
-                method,
-                headers={'Accept': 'application/json'},
-                raise_exc=False,
-                redirect=False,
-                **({} if body is None else {'json': body}),
-            )
+            with pending.to(self._name):
+                answer = self._adapter.request(
+                    path,
+                    method,
+                    headers={'Accept': 'application/json'},
+                    raise_exc=False,
+                    redirect=False,
+                    **({} if body is None else {'json': body}),
+                )
         except ksa.ClientException as exc:
             raise _unanswered(exc) from exc
         except ValueError as exc:  # requests': a URL that is none

@@ -1,7 +1,7 @@
-"""Connections to services, built from groups of the configuration.
+"""Adapters of keystoneauth to services, from groups of the configuration.
 
-The options are keystoneauth's own, for any service. Nothing is sent while a
-connection is built: a service that is down must not prevent that.
+The options are keystoneauth's own, for any service. Nothing is sent while an
+adapter is built: a service that is down must not prevent that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from oslo_config import cfg
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
-    from openstack import connection as sdk
+    from keystoneauth1 import adapter as ksa_adapter
 
 TIMEOUT = 60.0
 """Default of the seconds that one request may take."""
@@ -47,22 +47,41 @@ def register_opts(
     loading.register_auth_conf_options(conf, group)
 
 
-def register_auth_opts(conf: cfg.ConfigOpts, group: str) -> None:
+def register_auth_opts(
+    conf: cfg.ConfigOpts, group: str
+) -> list[tuple[str, cfg.Opt]]:
     """Register the options of the kind of authentication that is set.
 
     An unknown one is reported when it is used.
+
+    :returns: group and option of each; the group is ``auth_section``, if that
+        is set.
     """
     from keystoneauth1 import exceptions as ksa
     from keystoneauth1 import loading
 
     try:
-        name = conf[group].auth_type
-        if name is not None:
-            conf.register_opts(
-                loading.get_auth_plugin_conf_options(name), group=group
-            )
+        section = conf[group].auth_section or group
+        loading.register_auth_conf_options(conf, section)
+        name = conf[section].auth_type
+        if name is None:
+            return []
+        opts = loading.get_auth_plugin_conf_options(name)
+        conf.register_opts(opts, group=section)
     except (ksa.ClientException, ValueError, cfg.Error):
-        return
+        return []
+    return [(section, opt) for opt in opts]
+
+
+def every_opt(service_type: str) -> list[cfg.Opt]:
+    """Return the options of one service, of common kinds of credentials."""
+    from keystoneauth1 import loading
+
+    return [
+        *list_opts(service_type),
+        *loading.get_auth_common_conf_options(),
+        *_own_opts(service_type),
+    ]
 
 
 def list_opts(service_type: str) -> list[cfg.Opt]:
@@ -96,13 +115,12 @@ def _own_opts(service_type: str) -> list[cfg.Opt]:
 
 def connect(
     conf: cfg.ConfigOpts, group: str, *, service_type: str
-) -> sdk.Connection:
-    """Build a connection to one service from its group.
+) -> ksa_adapter.Adapter:
+    """Build the adapter to one service from its group.
 
     :raises IronicError: naming the line that is missing or wrong.
     :raises ConfigurationError: if a value has not the type of its option.
     """
-    import openstack.connection
     from keystoneauth1 import exceptions as ksa
     from keystoneauth1 import loading
 
@@ -119,9 +137,10 @@ def connect(
         except ksa.ClientException as exc:
             raise _auth_error(group, ' '.join(str(exc).split())) from exc
         _check_endpoint(conf, group)
-        return openstack.connection.Connection(
-            session=session, oslo_conf=conf, service_types=[service_type]
+        found: ksa_adapter.Adapter = loading.load_adapter_from_conf_options(
+            conf, group, session=session, auth=auth
         )
+        return found
 
 
 @contextlib.contextmanager

@@ -3,9 +3,8 @@
 A request is sent again once, immediately, when the connection fails: a kept
 connection that the server has closed looks like that. It is never sent again
 after a time-out or because of a status: keystoneauth would sleep as long as
-``Retry-After`` asks for, and openstacksdk 15 seconds. The caller retries
-later. Redirects are not followed, because keystoneauth drops the query from
-them.
+``Retry-After`` asks for. The caller retries later. Redirects are not followed,
+because keystoneauth drops the query from them.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.pending_calls import pending
 
 if TYPE_CHECKING:
     import requests
@@ -65,7 +65,8 @@ class Service:
         from keystoneauth1 import exceptions as ksa
 
         try:
-            return _send(adapter, method, path, **how)
+            with pending.to(self.name):
+                return _send(adapter, method, path, **how)
         except ksa.SSLError as exc:
             raise self.error(
                 f'No secure connection to {self.name}: {one_line(exc)}',

@@ -61,7 +61,9 @@ def _version() -> int:
 def _run(words: list[str]) -> int:
     from ironic_ownership.cli import app
     from ironic_ownership.cmd import config_files
+    from ironic_ownership.contracts import foreign_errors
 
+    foreign_errors.note_interrupts()
     return app.run(words, version.text(), config_files.add_arguments, _wire)
 
 

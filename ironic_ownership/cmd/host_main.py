@@ -6,6 +6,7 @@ which take about half of the start.
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import threading
@@ -15,10 +16,16 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import wiring
-from ironic_ownership.cmd import foreign_threads, log_levels, sighup
+from ironic_ownership.cmd import (
+    foreign_threads,
+    log_levels,
+    service_manager,
+    sighup,
+)
 from ironic_ownership.conf import log_format, new
 from ironic_ownership.contracts import exceptions, foreign_errors
 from ironic_ownership.engine.host.process import Host
+from ironic_ownership.wiring import unknown_options
 
 LOG = log.getLogger(__name__)
 
@@ -48,10 +55,12 @@ def _run(files: Sequence[str], prog: str) -> int:
         wired = wiring.Wiring(conf)
         try:
             host, reload = wired.host()
-            for remark in wired.settings.remarks:
+            unknown = unknown_options.remarks(conf)
+            for remark in (*wired.settings.remarks, *unknown):
                 LOG.warning('%s', remark)
             again = sighup.Reloading(files, prog, conf, reload)
-            _serve(host, again.reload)
+            with _healthcheck(conf, host):
+                _serve(host, again.reload)
         finally:
             wired.close()
     except (exceptions.OwnershipError, cfg.Error) as exc:
@@ -68,15 +77,29 @@ def _run(files: Sequence[str], prog: str) -> int:
     return 0
 
 
+def _healthcheck(
+    conf: cfg.ConfigOpts, host: Host
+) -> contextlib.AbstractContextManager[None]:
+    """Serve what the process knows of itself, where configured.
+
+    :raises ConfigurationError: also if a library is not installed.
+    """
+    if not conf.health.listen:
+        return contextlib.nullcontext()
+    try:
+        from ironic_ownership.web import health
+    except ModuleNotFoundError as exc:
+        raise exceptions.ConfigurationError(
+            [f'[health] listen needs {exc.name}, which is not installed'],
+            hint='The extra "health" brings it: pip install '
+            "'ironic-ownership[health]'",
+        ) from exc
+    return health.serving(conf.health.listen, host.health.read)
+
+
 def _log_as_configured(conf: cfg.ConfigOpts, prog: str) -> None:
     log_levels.read(conf)  # reports their faults
-    try:
-        log_format.setup(conf, prog)
-    except (OSError, log.LogConfigError) as exc:
-        raise exceptions.ConfigurationError(
-            [f'cannot log: {exc}'],
-            hint='Correct log_file, log_dir or log_config_append in [DEFAULT]',
-        ) from exc
+    log_format.setup(conf, prog)
 
 
 def _serve(host: Host, reload: Callable[[], None]) -> None:
@@ -95,17 +118,25 @@ def _serve(host: Host, reload: Callable[[], None]) -> None:
         except BaseException as exc:  # noqa: BLE001 - raised again below
             failures.append(exc)
 
+    manager = service_manager.ServiceManager(
+        host.health.read, lambda: host.health.is_watched
+    )
     worker = threading.Thread(target=run, name='host')
     worker.start()
+    manager.ready()
     while worker.is_alive():
         caught = signal.sigtimedwait(SIGNALS, 0.5)
+        manager.tick()
         # A process that was stopped longer than the time-out gets a value
         # without meaning from Python, instead of None.
         if caught is None or caught.si_signo not in SIGNALS:
             continue
         if caught.si_signo == signal.SIGHUP:
+            manager.reloading()
             reload()
+            manager.ready()
         else:
+            manager.stopping()
             LOG.info('stopping: %s', signal.Signals(caught.si_signo).name)
             host.stop()
             break

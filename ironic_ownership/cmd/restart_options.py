@@ -7,12 +7,13 @@ process restarts.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from oslo_config import cfg
 
 from ironic_ownership import plugins, wiring
+from ironic_ownership.conf import core
 from ironic_ownership.conf import plugin as plugin_conf
 
 Option = tuple[str, str]
@@ -22,36 +23,42 @@ POLICIES: Option = ('ownership', 'policies')
 
 RELOADABLE = frozenset(
     {
+        # They are oslo.log's.
         ('DEFAULT', 'debug'),
         ('DEFAULT', 'default_log_levels'),
-        ('membership', 'heartbeat_interval'),
-        ('membership', 'watch_interval'),
-        ('membership', 'restart_grace'),
-        ('ownership', 'handover_limit'),
-        ('ownership', 'refresh_interval'),
-        ('ownership', 'recovery_delay'),
-        ('ownership', 'recheck_interval'),
-        ('ownership', 'mass_loss_share'),
-        ('ownership', 'mass_loss_minimum'),
+        *(
+            (group, option.dest)
+            for group, options in core.OPTS.items()
+            for option in options
+            if option.mutable
+        ),
     }
 )
 """Options that need no restart, in addition to those of policies."""
 
 
-def needed_by(before: cfg.ConfigOpts, after: cfg.ConfigOpts) -> list[Option]:
+def needed_by(
+    before: cfg.ConfigOpts,
+    after: cfg.ConfigOpts,
+    credentials: Collection[Option] = (),
+) -> list[Option]:
     """Return the options that have changed and can't be applied now.
 
+    :param credentials: those of the kinds of authentication in use.
     :raises ValueError: if a new value is none of its option's type.
     """
     of_policies = {
         (plugin_conf.group_of(plugin.name, plugin.target, option), option.name)
-        for plugin in plugins.installed(plugins.POLICIES)
+        for plugin in plugins.loaded(plugins.POLICIES)
         if plugin.target is not None
         for option in plugin.target.options
     }
     options = {
-        (group, opt.dest) for group, opts in wiring.list_opts() for opt in opts
+        (group, opt.dest)
+        for group, opts in wiring.list_loaded_opts()
+        for opt in opts
     }
+    options |= set(credentials)
     options |= {('DEFAULT', name) for name in _of_default(before)}
     return [
         option

@@ -12,12 +12,14 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import settings
+from ironic_ownership.clients import session
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
 from ironic_ownership.cmd import log_levels, restart_options
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions, foreign_errors
 from ironic_ownership.engine.host.reload import Reload
+from ironic_ownership.wiring import unknown_options
 
 LOG = log.getLogger(__name__)
 
@@ -43,6 +45,7 @@ class Reloading:
         self._conf = conf
         self._reload = reload
         self._levels = log_levels.read(conf)
+        self._credentials: set[restart_options.Option] = set()
 
     def reload(self) -> None:
         """Read the files, and apply them or log why not."""
@@ -52,6 +55,7 @@ class Reloading:
             levels = log_levels.read(fresh)
             kept = self._keep_until_restart(fresh)
             chosen = _read_with_kept(fresh, kept)
+            unknown = unknown_options.remarks(fresh)
         except (
             exceptions.OwnershipError,
             cfg.Error,
@@ -70,7 +74,7 @@ class Reloading:
         if levels != self._levels:
             LOG.info('log levels changed')
         self._levels = levels
-        for remark in chosen.remarks:
+        for remark in (*chosen.remarks, *unknown):
             LOG.warning('%s', remark)
         self._reload.request(chosen.tuning)
 
@@ -85,13 +89,18 @@ class Reloading:
         # As at the start, or their values would seem to have changed.
         client.register_opts(fresh)
         options.is_configured(fresh)
+        for group in (client.GROUP, options.GROUP):
+            self._credentials |= {
+                (section, opt.dest)
+                for section, opt in session.register_auth_opts(fresh, group)
+            }
         settings.read(fresh)
         return fresh
 
     def _keep_until_restart(
         self, fresh: cfg.ConfigOpts
     ) -> Sequence[restart_options.Option]:
-        kept = restart_options.needed_by(self._conf, fresh)
+        kept = restart_options.needed_by(self._conf, fresh, self._credentials)
         restart_options.take_back(self._conf, fresh, kept)
         if kept:
             LOG.warning(

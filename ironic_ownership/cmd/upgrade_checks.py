@@ -10,6 +10,7 @@ from oslo_upgradecheck import upgradecheck
 from ironic_ownership import wiring
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, moves, schema
+from ironic_ownership.wiring import unknown_options
 
 Result = upgradecheck.Result
 Code = upgradecheck.Code
@@ -28,7 +29,10 @@ class Checks(upgradecheck.UpgradeCommands):
         """Check that a service of this release accepts the configuration."""
         wired = wiring.Wiring(self._conf)
         try:
-            remarks = wired.settings.remarks
+            remarks = (
+                *wired.settings.remarks,
+                *unknown_options.remarks(self._conf),
+            )
         except exceptions.OwnershipError as exc:
             return _failure(exc)
         finally:

@@ -21,6 +21,14 @@ OPTS = (
         help='How clients of the HTTP service authenticate. With "keystone" '
         'the group [keystone_authtoken] configures how tokens are checked.',
     ),
+    cfg.ListOpt(
+        'admin_projects',
+        default=[],
+        help='Ids of projects whose role "admin" is enough for everything. '
+        'The role "admin" in the system always is, and in no other project: '
+        'a customer may be the admin of one. The rules of a policy file '
+        'count more.',
+    ),
     cfg.HostAddressOpt(
         'host_ip',
         default='127.0.0.1',

@@ -8,7 +8,7 @@ import socket
 from oslo_config import cfg
 from oslo_db import options as db_options
 
-from ironic_ownership.conf import nova
+from ironic_ownership.conf import health, notifications, nova
 
 _DEFAULT = (
     cfg.StrOpt(
@@ -46,14 +46,26 @@ _OWNERSHIP = (
     ),
     cfg.FloatOpt(
         'refresh_interval',
+        mutable=True,
         default=60,
         min=1,
-        help='Seconds between two refreshes, each of which lists the nodes '
+        help='Seconds between two refreshes, each of which reads the nodes '
         'in scope and brings the records up to date. A change of the members '
         'starts one immediately.',
     ),
+    cfg.FloatOpt(
+        'full_refresh_interval',
+        mutable=True,
+        default=3600,
+        min=0,
+        help='Seconds after which a refresh lists all nodes in scope again, '
+        'at the latest. In between a refresh reads only the nodes that '
+        'Ironic changed since the last one, and lists all of them if '
+        'anything does not add up. 0 lists them in every refresh.',
+    ),
     cfg.IntOpt(
         'handover_limit',
+        mutable=True,
         default=5000,
         min=1,
         help='At most this many nodes change owner by themselves in one '
@@ -62,6 +74,7 @@ _OWNERSHIP = (
     ),
     cfg.FloatOpt(
         'recovery_delay',
+        mutable=True,
         default=60,
         min=0,
         help='Seconds for which a live conductor must have had the driver of '
@@ -69,8 +82,20 @@ _OWNERSHIP = (
         'back in service. It goes out of service immediately. A larger value '
         'damps conductors that come and go.',
     ),
+    cfg.StrOpt(
+        'without_conductors',
+        default='schedulable',
+        choices=(
+            ('schedulable', 'nodes stay as they are'),
+            ('out_of_service', 'nodes go out of service, each of them'),
+        ),
+        help='What happens to nodes while no conductor of Ironic is alive. '
+        'Such an outage mostly concerns Ironic itself, and ends for all nodes '
+        'at once. Until then every action on a node fails.',
+    ),
     cfg.FloatOpt(
         'mass_loss_share',
+        mutable=True,
         default=0.25,
         min=0,
         max=1,
@@ -81,13 +106,25 @@ _OWNERSHIP = (
     ),
     cfg.IntOpt(
         'mass_loss_minimum',
+        mutable=True,
         default=3,
         min=0,
         help='Up to this many missing nodes are never a mass loss, with any '
         'share. Related: mass_loss_share.',
     ),
+    cfg.BoolOpt(
+        'trust_credential',
+        mutable=True,
+        default=False,
+        help='Delete records of nodes that are gone although Ironic does not '
+        'count all nodes for this user: before API 1.82, or where a policy '
+        'refuses /v1/shards. Set it to true only if the user of [ironic] sees '
+        'every node, by system scope or the role "service": to one that sees '
+        'the nodes of a project, a node of another project looks gone.',
+    ),
     cfg.FloatOpt(
         'recheck_interval',
+        mutable=True,
         default=600,
         min=1,
         help='Seconds after which an own node that is not in scope any more '
@@ -98,6 +135,7 @@ _OWNERSHIP = (
 _MEMBERSHIP = (
     cfg.FloatOpt(
         'heartbeat_interval',
+        mutable=True,
         default=5,
         min=0.5,
         help='Seconds between two heartbeats. Also the time limit of one '
@@ -122,6 +160,7 @@ _MEMBERSHIP = (
     ),
     cfg.FloatOpt(
         'watch_interval',
+        mutable=True,
         min=0.1,
         help='Seconds between two polls of the members, and, for a process '
         'that stands by, of its service. With a backend that notifies of '
@@ -130,6 +169,7 @@ _MEMBERSHIP = (
     ),
     cfg.FloatOpt(
         'restart_grace',
+        mutable=True,
         default=0,
         min=0,
         help='Seconds for which a service that was stopped cleanly is '
@@ -153,6 +193,8 @@ OPTS: dict[str, tuple[cfg.Opt, ...]] = {
     'ownership': _OWNERSHIP,
     'membership': _MEMBERSHIP,
     'database': tuple(map(_with_our_default, db_options.database_opts)),
+    health.GROUP: health.OPTS,
+    notifications.GROUP: notifications.OPTS,
     nova.GROUP: nova.OPTS,
 }
 """The options of each group; ``database`` has those of oslo.db."""

@@ -11,6 +11,8 @@ import logging
 from oslo_config import cfg
 from oslo_log import formatters, log
 
+from ironic_ownership.contracts import exceptions
+
 _PACKAGE = 'ironic_ownership'
 
 
@@ -30,10 +32,25 @@ class _Once(logging.Formatter):
 def setup(conf: cfg.ConfigOpts, prog: str) -> None:
     """Set up the log as configured.
 
-    :raises OSError: if its file can't be written.
-    :raises log.LogConfigError: if its configuration is wrong.
+    :raises ConfigurationError: if the log can't be written as configured.
     """
-    log.setup(conf, prog)
+    try:
+        log.setup(conf, prog)
+    except (OSError, log.LogConfigError) as exc:
+        raise exceptions.ConfigurationError(
+            [f'cannot log: {exc}'],
+            hint='Correct log_file, log_dir or log_config_append in [DEFAULT]',
+        ) from exc
+    except RuntimeError as exc:
+        # oslo.log has no error of its own for its missing bindings.
+        if not conf.use_journal:
+            raise
+        raise exceptions.ConfigurationError(
+            [f'[DEFAULT] use_journal cannot be used: {exc}'],
+            hint='The extra "journal" brings them: pip install '
+            "'ironic-ownership[journal]'; or remove the line: systemd writes "
+            'the standard error of its units to the journal, too',
+        ) from exc
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, formatters.ContextFormatter):
             handler.setFormatter(_Once(handler.formatter))

@@ -2,23 +2,126 @@
 
 from __future__ import annotations
 
+import contextlib
+import pathlib
 from collections.abc import Iterator
 from typing import Any
 
-from oslo_config import cfg, types
+from oslo_config import cfg, iniparser, types
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import model, options, policy
+from ironic_ownership.contracts import (
+    exceptions,
+    foreign_errors,
+    model,
+    options,
+    policy,
+)
 
 
 def register(conf: cfg.ConfigOpts, name: str, target: plugins.Class) -> None:
     """Register the options that a loaded plugin declares.
 
-    :raises cfg.DuplicateOptError: if two plugins declare one option
-        differently.
+    :raises PluginError: if one is invalid, or another package declares one
+        of that name differently.
     """
+    for group, option in declared(name, target):
+        with _faults_of(name, target, option.name):
+            try:
+                conf.register_opt(option, group)
+            except cfg.DuplicateOptError as exc:
+                raise _fault(
+                    name,
+                    target,
+                    f'its option [{group}] {option.name} has the name of '
+                    'another option',
+                ) from exc
+
+
+def declared(name: str, target: plugins.Class) -> list[tuple[str, cfg.Opt]]:
+    """Return group and option of oslo.config for each declared option.
+
+    Those of policies are mutable: a host applies them at SIGHUP.
+
+    :raises PluginError: naming an option that is invalid.
+    """
+    found = []
     for option in target.options:
-        conf.register_opt(to_oslo(option), group_of(name, target, option))
+        with _faults_of(name, target, option.name):
+            made = to_oslo(option)
+            made.mutable = issubclass(target, policy.Policy)
+            found.append((group_of(name, target, option), made))
+    return found
+
+
+def described(name: str, target: plugins.Class) -> list[tuple[str, cfg.Opt]]:
+    """Return them for the sample and for ``oslo-config-validator``.
+
+    There the options of a deprecated policy are deprecated. They are not when
+    they are read: oslo.config would warn in each command, and the host logs
+    that the policy is deprecated.
+
+    :raises PluginError: naming an option that is invalid.
+    """
+    found = declared(name, target)
+    reason = getattr(target, 'deprecated', '')
+    for _, option in found if reason else ():
+        option.deprecated_for_removal = True
+        option.deprecated_reason = reason
+        # The validator warns of deprecated names only.
+        option.deprecated_opts.append(cfg.DeprecatedOpt(option.name))
+    return found
+
+
+@contextlib.contextmanager
+def _faults_of(
+    name: str, target: plugins.Class, option: str
+) -> Iterator[None]:
+    try:
+        yield
+    except exceptions.PluginError:
+        raise
+    except Exception as exc:
+        raise _fault(
+            name,
+            target,
+            f'its option {option!r} is invalid: '
+            f'{foreign_errors.described(exc)}',
+        ) from exc
+
+
+def _fault(
+    name: str, target: plugins.Class, cause: str
+) -> exceptions.PluginError:
+    is_policy = issubclass(target, policy.Policy)
+    group = plugins.POLICIES if is_policy else plugins.BACKENDS
+    return exceptions.PluginError(
+        group,
+        name,
+        plugins.distribution(group, name),
+        cause,
+        hint='Repair or uninstall that package',
+    )
+
+
+def in_files(conf: cfg.ConfigOpts, group: str) -> list[str]:
+    """Return the names in a group of the configuration files, in order.
+
+    Of any group, also one that no loaded plugin declares.
+    """
+    if group not in conf.list_all_sections():
+        return []
+    sections: dict[str, dict[str, Any]] = {}
+    for file in _files(conf):
+        with contextlib.suppress(OSError, cfg.Error, iniparser.ParseError):
+            cfg.ConfigParser(str(file), sections).parse()
+    return sorted(sections.get(group, ()))
+
+
+def _files(conf: cfg.ConfigOpts) -> Iterator[str | pathlib.Path]:
+    yield from conf.config_file or ()
+    for directory in conf.config_dir or ():
+        yield from sorted(pathlib.Path(directory).glob('*.conf'))
 
 
 def group_of(name: str, target: plugins.Class, option: options.Option) -> str:
@@ -60,6 +163,9 @@ def values(
         except (ValueError, cfg.Error) as exc:
             missing.append(unreadable(group, option.name, exc))
             continue
+        objection = wrong(option, found[option.name])
+        if objection:
+            missing.append(f'[{group}] {option.name}: {objection}')
         if option.required and found[option.name] is None:
             missing.append(
                 f'{name!r} is selected, but its option is missing: '
@@ -79,21 +185,50 @@ def unreadable(group: str, name: str, exc: Exception) -> str:
 def _raw(
     conf: cfg.ConfigOpts, group: str, option: options.Option
 ) -> model.Value:
-    value = conf[group][option.name]
+    return frozen(conf[group][option.name])
+
+
+def frozen(value: Any) -> model.Value:
+    """Return a value as plugins get it: lists and maps as tuples."""
+    if isinstance(value, dict):
+        return tuple(sorted(f'{k}:{v}' for k, v in value.items()))
     return tuple(value) if isinstance(value, list) else value
+
+
+def wrong(option: options.Option, value: model.Value) -> str | None:
+    """Return what the plugin objects to in a value.
+
+    Never raises: an error of the check is an objection.
+    """
+    if option.check is None or value is None:
+        return None
+    try:
+        objection = option.check(value)
+    except BaseException as exc:  # third-party code
+        if foreign_errors.is_interrupt(exc):
+            raise
+        return f'its check fails: {foreign_errors.described(exc)}'
+    return None if objection is None else str(objection)
 
 
 def to_oslo(option: options.Option) -> cfg.Opt:
     """Return the option of oslo.config for a declared one."""
-    default = option.default
     return cfg.Opt(
         option.name,
         type=_TYPES[option.type](option),
-        default=list(default) if isinstance(default, tuple) else default,
+        default=_oslo_default(option),
         help=option.help,
         secret=option.secret,
         deprecated_opts=[cfg.DeprecatedOpt(name) for name in option.aliases],
     )
+
+
+def _oslo_default(option: options.Option) -> Any:
+    if not isinstance(option.default, tuple):
+        return option.default
+    if option.type is options.OptionType.MAP:
+        return options.as_map(option.default)
+    return list(option.default)
 
 
 def _string(option: options.Option) -> types.ConfigType:
@@ -112,4 +247,5 @@ _TYPES = {
     options.OptionType.FLOAT: _number(types.Float),
     options.OptionType.BOOLEAN: lambda option: types.Boolean(),
     options.OptionType.LIST: lambda option: types.List(),
+    options.OptionType.MAP: lambda option: types.Dict(),
 }

@@ -8,14 +8,15 @@ class. The other names are the values that they receive and return.
 **Version.** A plugin declares for which contract it was written, as a number::
 
     class MyPolicy(contracts.FilterPolicy):
-        contract_version = 1
+        contract_version = 2
 
-never as ``CONTRACT_VERSION``, the version of the installed release: the two
-are compared, and a plugin for another version is refused at start, with its
-name and distribution.
+never as ``CONTRACT_VERSION``, the newest version of the installed release. A
+release supports several versions, and refuses a plugin for another one at
+start, with its name and distribution. This one supports 1 and 2: what version
+2 adds is marked "Since version 2", and version 1 plugins need no change.
 
-**Stability.** As long as ``CONTRACT_VERSION`` stays the same, in every
-release:
+**Stability.** For plugins of one contract version, in every release that
+supports it:
 
 * no name in ``__all__`` goes away or changes its meaning;
 * no method of a base class gets another required argument, and no new one
@@ -25,10 +26,11 @@ release:
   keyword arguments, and ignore unknown fields and members;
 * guarantees to a plugin, and the set of errors that it may raise, only grow.
 
-Only a major release raises the version, and its release notes list what a
-plugin has to change. The suites in :mod:`ironic_ownership.testing` follow
-the same rules, but any release may check an existing law more strictly: a
-plugin that fails then was always wrong.
+A member advertises the newest version that its policies are written for. A
+service whose release does not support it cannot decide for that member: first
+upgrade all services, then select the policy. The suites in
+:mod:`ironic_ownership.testing` follow the same rules, but any release may
+check an existing law more strictly: a plugin that fails then was always wrong.
 
 Not promised: other modules than this one (the ports of the records, of
 Ironic and of Placement are between our own packages), names that begin with
@@ -41,6 +43,11 @@ option declared ``secret``, and the host refuses to start with one that does.
 The options of a backend are never advertised.
 """
 
+from ironic_ownership.contracts.assignment import (
+    AssignmentRequest,
+    Choice,
+    Peer,
+)
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.exceptions import (
@@ -61,18 +68,23 @@ from ironic_ownership.contracts.model import (
     View,
     canonical_host,
 )
-from ironic_ownership.contracts.options import Option, OptionType
+from ironic_ownership.contracts.node_fields import NODE_FIELDS
+from ironic_ownership.contracts.options import Option, OptionType, as_map
 from ironic_ownership.contracts.policy import (
     AssignerPolicy,
     FilterPolicy,
     Policy,
 )
+from ironic_ownership.contracts.sources import Source
 
 __all__ = [
     'CONTRACT_VERSION',
+    'NODE_FIELDS',
     'AssignerPolicy',
+    'AssignmentRequest',
     'BackendUnavailableError',
     'Capability',
+    'Choice',
     'FilterPolicy',
     'Member',
     'MemberSettings',
@@ -83,11 +95,14 @@ __all__ = [
     'Option',
     'OptionType',
     'OwnershipError',
+    'Peer',
     'Policy',
     'PolicySettings',
     'PolicySettingsError',
     'Scope',
+    'Source',
     'Value',
     'View',
+    'as_map',
     'canonical_host',
 ]

@@ -26,16 +26,19 @@ from ironic_ownership.contracts.options import Option
 
 
 class MembershipBackend(abc.ABC):
-    """One kind of store of the live members."""
+    """One kind of store of the live members.
+
+    :cvar contract_version: the contract the plugin was written for; declare it
+        as a number.
+    :cvar options: the options that the backend brings.
+    :cvar capabilities: the guarantees that the backend gives.
+    """
 
     contract_version: ClassVar[int]
-    """The contract the plugin was written for; declare it as a number."""
 
     options: ClassVar[tuple[Option, ...]] = ()
-    """The options that the backend brings."""
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
-    """The guarantees that the backend gives."""
 
     def __init__(
         self,
@@ -45,6 +48,9 @@ class MembershipBackend(abc.ABC):
         call_timeout: float,
     ) -> None:
         """Build the backend; no IO yet.
+
+        Any exception refuses the start of the process. To refuse a value,
+        give its option a ``check``: the message then names the option.
 
         :param settings: a value for each declared option, by name.
         :param member_ttl: seconds after its last beat at which a member is
@@ -113,9 +119,11 @@ class MembershipBackend(abc.ABC):
         Called only for backends with the capability ``WATCH``; without it
         the host polls the view every ``[membership] watch_interval``.
 
-        :param timeout: seconds to wait at most.
+        :param timeout: seconds to wait at most, a second or less in a service.
+            It bounds this call, and ``call_timeout`` does not.
         :returns: whether something may have changed since the last call,
-            changes between two calls included.
+            changes between two calls included. The first call may return
+            ``True`` immediately; a needless ``True`` costs a read.
         :raises BackendUnavailableError: if the store does not answer.
         """
         raise NotImplementedError(

@@ -32,6 +32,8 @@ class CellNode:
     """A node of Ironic in the cell, which Nova did not delete.
 
     :param name: ``hypervisor_hostname``, which is the uuid of Ironic's node.
+    :param replaced: whether another row, also one that Nova deleted, has the
+        uuid of the node.
     """
 
     id: int
@@ -39,6 +41,7 @@ class CellNode:
     name: str
     host: str | None
     service_id: int | None
+    replaced: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,18 +154,22 @@ class Cell(abc.ABC):
 
     @abc.abstractmethod
     def adopt(
-        self, nodes: Mapping[str, model.Node | None], actor: str
+        self,
+        nodes: Mapping[str, model.Node | None],
+        actor: str,
+        request_id: str | None = None,
     ) -> Sequence[AdoptedNode]:
         """Make the hosts of some rows owners on record, as one transaction.
 
         Services without a record get one with epoch 0, which never
         registered. A record whose owner has registered is not changed.
-        A record of an owner with epoch 0 follows the row: stock Nova moves
-        free nodes by itself. Repeated, it changes nothing.
+        A record of any other owner follows the row: stock Nova moves free
+        nodes by itself. Repeated, it changes nothing.
 
         :param nodes: as Ironic has them, by uuid; ``None`` for one that
             Ironic does not have: it is adopted, and its owner deletes it.
         :param actor: user and place, for the events.
+        :param request_id: of the operator's request, for the events.
         """
 
     @abc.abstractmethod
@@ -172,6 +179,40 @@ class Cell(abc.ABC):
         One query.
 
         :param host: only those of this owner on record.
+        """
+
+    @abc.abstractmethod
+    def stray_rows(self) -> Sequence[CellNode]:
+        """Return the rows whose uuid is not that of their node. One query.
+
+        Nova finds the row of a node by the node's uuid, and so does not use
+        them; but it can create no other row on the same host.
+        """
+
+    @abc.abstractmethod
+    def return_service(
+        self, host: str, actor: str, request_id: str | None = None
+    ) -> bool:
+        """Treat a service like one that was adopted and never registered.
+
+        Its records stay, and no other service takes them. A process that
+        holds its place may not write any more. Repeated, it changes nothing.
+
+        :param actor: user and place, for the events.
+        :returns: whether it was registered.
+        :raises NotFoundError: if the service is not on record.
+        """
+
+    @abc.abstractmethod
+    def follow_settings(self, actor: str) -> Sequence[str]:
+        """Write the settings of services in the cell into the records.
+
+        They count already, but only the row of the records ends the right to
+        write of a service that Nova's API has forced down. One query, and a
+        transaction for each service whose settings differ.
+
+        :param actor: for the events.
+        :returns: the hosts whose settings have changed.
         """
 
     @abc.abstractmethod

@@ -25,6 +25,8 @@ class Loop(DescribedEnum):
     PLACEMENT = 'placement', 'report nodes to Placement'
     RESERVATIONS = 'reservations', 'settle unfinished reservations'
     CREDENTIAL = 'credential', 'read all of Ironic that the work needs'
+    SOURCES = 'sources', 'read what the policies take from elsewhere'
+    NOTIFICATIONS = 'notifications', 'send the events to the message broker'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

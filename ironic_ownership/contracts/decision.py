@@ -26,7 +26,8 @@ class Decision:
     ``contenders`` are hosts that admit the node and do not agree on one
     owner. ``filtered`` marks a node that its owner keeps although the owner's
     policies no longer admit it. ``wanted_by`` is the service that the
-    policies choose while the record keeps the node elsewhere.
+    policies choose while the record keeps the node elsewhere. ``note`` is the
+    assigner's own reason, one line, for what the policies choose.
     """
 
     owner: str | None
@@ -35,3 +36,4 @@ class Decision:
     contest: Contest | None = None
     filtered: bool = False
     wanted_by: str | None = None
+    note: str = ''

@@ -41,7 +41,15 @@ class EventKind(DescribedEnum):
         'an operator forced a service down',
     )
     SERVICE_DELETED = 'service_deleted', 'an operator deleted a service'
+    INSTANCE_FORGOTTEN = (
+        'instance_forgotten',
+        'an operator closed the instance of a node that is gone',
+    )
     NODE_FORGOTTEN = 'node_forgotten', 'the record of a node was deleted'
+    NODE_HANDED_OVER = (
+        'node_handed_over',
+        'an operator took a free node from a service that runs',
+    )
     NODE_MOVED = 'node_moved', 'an operator moved a node'
     NODE_RESERVED = 'node_reserved', 'a node was reserved for an instance'
     NODE_RELEASED = 'node_released', 'the reservation of a node ended'
@@ -49,6 +57,17 @@ class EventKind(DescribedEnum):
         'availability_changed',
         'a node became available or unavailable',
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Origin:
+    """The request from which changes come, for their events.
+
+    :param actor: the client or operator.
+    """
+
+    actor: str
+    request_id: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

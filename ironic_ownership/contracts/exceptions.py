@@ -74,6 +74,12 @@ class PluginFaultError(OwnershipError):
     code = 'plugin_fault'
 
 
+class SourceError(OwnershipError):
+    """A source of a policy of this service can't be read; it is retried."""
+
+    code = 'source'
+
+
 class MembershipError(OwnershipError):
     """Root of the errors of a membership backend."""
 
@@ -232,6 +238,12 @@ class ProviderInUseError(PlacementError):
     """A consumer has an allocation of the provider, so it has to stay."""
 
     code = 'provider_in_use'
+
+
+class NotificationError(OwnershipError):
+    """The message broker did not accept a notification."""
+
+    code = 'notifications_unavailable'
 
 
 class NotOwnerError(OwnershipError):

@@ -2,12 +2,57 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
+from collections.abc import Iterator
+from types import FrameType
 
 
 class Interruption(BaseException):
     """Raised into third-party code by this package, to end it."""
+
+
+_sent = threading.Event()
+
+
+def note_interrupts() -> None:
+    """Note each SIGINT: an interrupt without one is that of a plugin.
+
+    For the main thread of a command.
+    """
+
+    def note(number: int, frame: FrameType | None) -> None:
+        _sent.set()
+        signal.default_int_handler(number, frame)
+
+    if threading.current_thread() is threading.main_thread():
+        _sent.clear()
+        signal.signal(signal.SIGINT, note)
+
+
+@contextlib.contextmanager
+def interrupts_noted() -> Iterator[None]:
+    """Note each SIGINT for a while, in a program that is not ours.
+
+    Such a program keeps a handler of its own.
+    """
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or (
+        threading.current_thread() is not threading.main_thread()
+    ):
+        yield
+        return
+    note_interrupts()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _is_noted() -> bool:
+    handler = signal.getsignal(signal.SIGINT)
+    return getattr(handler, '__module__', None) == __name__
 
 
 def text_of(error: BaseException) -> str:
@@ -36,4 +81,5 @@ def is_interrupt(error: BaseException) -> bool:
         isinstance(error, KeyboardInterrupt)
         and threading.current_thread() is threading.main_thread()
         and signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        and (_sent.is_set() or not _is_noted())
     )

@@ -3,9 +3,52 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import compact, compact_forms, model
+
+SUMMARY = (
+    'uuid',
+    'shard',
+    'conductor_group',
+    'instance_uuid',
+    'provision_state',
+    'target_provision_state',
+    'target_power_state',
+    'reservation',
+)
+"""The fields of a node in a summary: where it belongs, and whether it is in
+use."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChangedNode:
+    """A node with the time at which Ironic last changed it.
+
+    :param updated_at: seconds since the epoch, by the clock of the process
+        of Ironic that wrote it; ``None`` for a node that was created and
+        never changed.
+    """
+
+    node: model.Node
+    updated_at: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class LatestChanges:
+    """One page of the nodes that changed last, the latest first.
+
+    Nodes without a time come first or last: databases differ.
+
+    :param read_at: time before which they were read, in seconds since the
+        epoch, by the clock of the server that answered.
+    :param complete: whether these are all nodes of the scope.
+    """
+
+    nodes: Sequence[ChangedNode]
+    read_at: float
+    complete: bool
 
 
 class Inventory(abc.ABC):
@@ -24,8 +67,42 @@ class Inventory(abc.ABC):
         """
 
     @abc.abstractmethod
-    def scan(self, scope: model.Scope) -> Sequence[model.Node]:
-        """List every node in the scope once, never a part of the list."""
+    def scan(
+        self, scope: model.Scope, *, summary: bool = False
+    ) -> Sequence[model.Node]:
+        """List every node in the scope once, never a part of the list.
+
+        :param summary: read only the fields of :data:`SUMMARY`, which costs
+            the server a fraction; the others are as in a node without them.
+        """
+
+    def fleet(self, scope: model.Scope) -> compact.CompactMap[model.Node]:
+        """List every node in the scope, as :meth:`scan`, to keep them.
+
+        :returns: by uuid. The default implementation makes it from a scan.
+        """
+        return compact.CompactMap.of(
+            compact_forms.NodeForm(), self.scan(scope)
+        )
+
+    def latest_changes(
+        self, scope: model.Scope, limit: int
+    ) -> LatestChanges | None:
+        """List the nodes in the scope that changed last, in one request.
+
+        :param limit: number of nodes; the server may have a smaller one.
+        :returns: ``None`` if this Ironic cannot tell; the default.
+        """
+        return None
+
+    def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
+        """List the nodes in the scope that were created last, newest first.
+
+        In one request. The default implementation finds none.
+
+        :param limit: number of nodes; the server may have a smaller one.
+        """
+        return ()
 
     @abc.abstractmethod
     def instances(self, scope: model.Scope) -> Mapping[str, str]:

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ironic_ownership.contracts import reasons
+from ironic_ownership.contracts import member_settings, reasons
 
-CONTRACT_VERSION = 1
-"""Version of the plugin contract that this release speaks."""
+CONTRACT_VERSION = member_settings.CONTRACT_VERSION
+SUPPORTED_VERSIONS = member_settings.SUPPORTED_VERSIONS
+MAX_SETTINGS_BYTES = member_settings.MAX_SETTINGS_BYTES
+MemberSettings = member_settings.MemberSettings
+PolicySettings = member_settings.PolicySettings
+ProcessInfo = member_settings.ProcessInfo
+Value = member_settings.Value
 
-MAX_SETTINGS_BYTES = 60_000
-"""Largest :meth:`MemberSettings.to_json`, in bytes: every process reads those
-of all members, and a column of MariaDB holds 65,535."""
-
-Value = str | int | float | bool | tuple[str, ...] | None
-"""Type of an advertised option: representable in JSON, and hashable."""
+_NO_SETTINGS = MemberSettings()
 
 
 def canonical_host(host: str) -> str:
@@ -41,8 +40,9 @@ class Node:
     """A bare-metal node as Ironic described it during one scan.
 
     The fields are Ironic's own; ``conductor_group`` is always lower case.
-    Treat ``properties`` and ``extra`` as read-only. ``extra`` is empty unless
-    an installed policy names it in its ``node_fields``.
+    Treat ``properties``, ``extra`` and ``fields`` as read-only. ``extra`` and
+    ``fields`` are empty unless a policy requests them in its ``node_fields``;
+    ``fields`` has the requested ones by name, as Ironic's API gives them.
     """
 
     uuid: str
@@ -62,6 +62,7 @@ class Node:
     properties: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     traits: tuple[str, ...] = ()
     extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,70 +130,6 @@ def _differ(one: str | None, other: str | None) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PolicySettings:
-    """One policy as a member runs it: its name and canonical options."""
-
-    name: str
-    options: tuple[tuple[str, Value], ...] = ()
-
-    @classmethod
-    def of(cls, name: str, options: Mapping[str, Value]) -> PolicySettings:
-        """Build settings whose equality does not depend on option order."""
-        return cls(name, tuple(sorted(options.items())))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class MemberSettings:
-    """The settings that a member advertises, to compute its decisions.
-
-    Two members with equal settings are peers: the same policies, in the same
-    order, with the same options.
-    """
-
-    policies: tuple[PolicySettings, ...] = ()
-    contract_version: int = CONTRACT_VERSION
-
-    def to_json(self) -> str:
-        """Return one line of JSON, equal for equal settings."""
-        return json.dumps(
-            {
-                'contract_version': self.contract_version,
-                'policies': [
-                    {'name': p.name, 'options': dict(p.options)}
-                    for p in self.policies
-                ],
-            },
-            sort_keys=True,
-            separators=(',', ':'),
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> MemberSettings:
-        """Parse the output of :meth:`to_json`, also of other releases.
-
-        :raises ValueError: if the text is no JSON object of that form.
-        """
-        try:
-            data = json.loads(text)
-            return cls(
-                policies=tuple(
-                    PolicySettings.of(
-                        str(p['name']),
-                        {k: _frozen(v) for k, v in p['options'].items()},
-                    )
-                    for p in data['policies']
-                ),
-                contract_version=int(data['contract_version']),
-            )
-        except (KeyError, TypeError, AttributeError) as exc:
-            raise ValueError(f'not member settings: {text!r}') from exc
-
-
-def _frozen(value: Any) -> Value:
-    return tuple(map(str, value)) if isinstance(value, list) else value
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Member:
     """A process of a service that is alive in the membership backend.
 
@@ -205,7 +142,7 @@ class Member:
     host: str
     incarnation: str
     joined_at: float = 0.0
-    settings: MemberSettings = MemberSettings()
+    settings: MemberSettings = _NO_SETTINGS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,12 +158,18 @@ class View:
         store does not know. Ignored when views are compared.
     :param ahead: seconds by which heartbeats come from the future of the
         server that answered, by host. Ignored when views are compared.
+    :param beaten_at: time of the last heartbeat by incarnation, in seconds
+        since the epoch by the store's clock, as far as the store knows it.
+        For operators only; ignored when views are compared.
     """
 
     members: tuple[Member, ...] = ()
     standbys: tuple[Member, ...] = ()
     expires_in: float | None = dataclasses.field(default=None, compare=False)
     ahead: Mapping[str, float] = dataclasses.field(
+        default_factory=dict, compare=False
+    )
+    beaten_at: Mapping[str, float] = dataclasses.field(
         default_factory=dict, compare=False
     )
 
@@ -236,10 +179,16 @@ class View:
         members: Iterable[Member],
         expires_in: float | None = None,
         ahead: Mapping[str, float] | None = None,
+        beaten_at: Mapping[str, float] | None = None,
     ) -> View:
         """Build a view that is independent of the order of its members."""
         ordered = tuple(sorted(members, key=_by_host))
-        return cls(ordered, expires_in=expires_in, ahead=ahead or {})
+        return cls(
+            ordered,
+            expires_in=expires_in,
+            ahead=ahead or {},
+            beaten_at=beaten_at or {},
+        )
 
     def serving(self, services: Iterable[Service]) -> View:
         """Return the view with one member for each host: the active one.
@@ -278,7 +227,7 @@ class View:
     def checksum(self) -> str:
         """Eight bytes in hex, equal in every process that sees this view."""
         text = '\n'.join(
-            f'{m.host} {m.incarnation} {m.settings.to_json()}'
+            f'{m.host} {m.incarnation} {m.settings.decisive.to_json()}'
             for m in sorted((*self.members, *self.standbys), key=_by_host)
         )
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -310,7 +259,7 @@ class Service:
     disabled_reason: str | None = None
     forced_down: bool = False
     fenced: bool = False
-    settings: MemberSettings = MemberSettings()
+    settings: MemberSettings = _NO_SETTINGS
     registered_at: float | None = None
     view_checksum: str | None = None
     config_error: str | None = None

@@ -83,6 +83,21 @@ class Move:
         return MoveState.UNFINISHED if planned else MoveState.DONE
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class HandOver:
+    """A request that releases free nodes of services that may be alive.
+
+    :param request_id: as that of a move; the nodes are held for it.
+    :param longest: seconds after which any service may own the nodes although
+        the release was not ended, by the database's clock.
+    """
+
+    request_id: str
+    actor: str
+    longest: float
+    reason: str | None = None
+
+
 class Moves(abc.ABC):
     """Plans of moves, and their execution.
 
@@ -116,7 +131,33 @@ class Moves(abc.ABC):
         :param nodes: as they were when the gates were evaluated.
         :returns: the result of each, in order; one that is no longer planned
             keeps its result.
+        A node that this move has released, and that is still unowned, is
+        moved without that: its source need not stop.
+
         :raises NotFoundError: if there is no such move.
+        """
+
+    @abc.abstractmethod
+    def release(
+        self, nodes: Sequence[NodeMove], hand_over: HandOver
+    ) -> Mapping[str, str]:
+        """Make free nodes unowned as one transaction; one event for each.
+
+        Their sources stay as they are. Until the release ends, no service
+        owns the nodes, unless the move of the same request gives them one.
+        Permissions of the source that began before the return of this method
+        have to end before that. Repeated, it holds the nodes longer.
+
+        :param nodes: as they were when the gates were evaluated.
+        :returns: why a node was not released, by uuid: its record or owner
+            changed, it has an instance, or another request has released it.
+        """
+
+    @abc.abstractmethod
+    def end_release(self, request_id: str, uuids: Collection[str]) -> None:
+        """Let the policies decide the owner of released nodes.
+
+        Nodes that this request does not hold any more are not changed.
         """
 
     @abc.abstractmethod

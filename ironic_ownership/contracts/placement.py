@@ -18,6 +18,10 @@ FIRST_GENERATION = 0
 """The generation of a provider that has just been created."""
 
 
+DISABLED = 'COMPUTE_STATUS_DISABLED'
+"""The trait of providers that Nova's scheduler does not choose."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resource:
     """Amount of one resource class in a provider; Placement's fields."""
@@ -125,9 +129,25 @@ class Placement(abc.ABC):
     ) -> Traits:
         """Make these all the traits of a node; custom ones are created.
 
-        Retries like :meth:`put_inventory`.
+        :data:`DISABLED` stays as it is. Retries like :meth:`put_inventory`.
 
         :param generation: of the provider, if it is known; saves a request.
         :raises NoProviderError: if the node has no provider.
         :raises PlacementRefusedError: if a standard trait does not exist.
+        """
+
+    @abc.abstractmethod
+    def disabled(self) -> frozenset[str]:
+        """Return the uuids of all providers with :data:`DISABLED`."""
+
+    @abc.abstractmethod
+    def put_disabled(
+        self, uuid: str, disabled: bool, *, confirm: Confirm | None = None
+    ) -> bool:
+        """Add :data:`DISABLED` to the traits of a provider, or remove it.
+
+        Retries like :meth:`put_inventory`.
+
+        :returns: whether the provider was changed.
+        :raises NoProviderError: if it does not exist.
         """

@@ -6,8 +6,19 @@ Shared by the loader and the contract suites.
 from __future__ import annotations
 
 import inspect
+import re
 
-from ironic_ownership.contracts import backend, model, options, policy
+from ironic_ownership.contracts import (
+    backend,
+    model,
+    node_fields,
+    options,
+    policy,
+    sources,
+)
+
+_FLAGS = ('node_by_node', 'reads_owners', 'rebalancing', 'releases_free')
+_NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_-]*')
 
 
 def policy_fault(target: object) -> str | None:
@@ -16,12 +27,38 @@ def policy_fault(target: object) -> str | None:
     if fault is not None:
         return fault
     assert isinstance(target, type) and issubclass(target, policy.Policy)
-    fields = target.node_fields
-    known = sorted(policy.ON_REQUEST)
-    if not isinstance(fields, tuple) or any(f not in known for f in fields):
-        return f'its node_fields {fields!r} are no tuple of {", ".join(known)}'
+    fields: object = target.node_fields
+    if not isinstance(fields, tuple):
+        return f'its node_fields {fields!r} are no tuple'
+    for field in fields:
+        fault = node_fields.fault(field)
+        if fault is None and target.contract_version < 2 and field != 'extra':
+            fault = f'{field!r} needs contract_version = 2'
+        if fault is not None:
+            return f'its node_fields: {fault}'
+    fault = _attribute_fault(target)
+    if fault is not None:
+        return fault
+    names = {option.name for option in target.options}
+    fault = sources.fault(target.sources, names)
+    if fault is None and target.sources and target.contract_version < 2:
+        fault = 'its sources need contract_version = 2'
+    if fault is not None:
+        return fault
     if issubclass(target, policy.AssignerPolicy):
-        return _movement_fault(target)
+        return _assigner_fault(target)
+    return None
+
+
+def _attribute_fault(target: type[policy.Policy]) -> str | None:
+    """Return an attribute that is code: all processes read these."""
+    if target.__getattribute__ is not object.__getattribute__:
+        return 'it defines __getattribute__'
+    if type(target.deprecated) is not str:
+        return 'its deprecated is no text'
+    for name in _FLAGS:
+        if type(getattr(target, name, False)) is not bool:
+            return f'its {name} is no flag'
     return None
 
 
@@ -40,34 +77,57 @@ def _fault(target: object, *bases: type) -> str | None:
     version = getattr(target, 'contract_version', None)
     if not isinstance(version, int):
         return 'it declares no contract_version'
-    if version != model.CONTRACT_VERSION:
+    if version not in model.SUPPORTED_VERSIONS:
+        supported = ' and '.join(map(str, model.SUPPORTED_VERSIONS))
         return (
             f'it is written for contract version {version}, this release '
-            f'speaks {model.CONTRACT_VERSION}'
+            f'supports {supported}'
         )
     if inspect.isabstract(target):
         missing = sorted(getattr(target, '__abstractmethods__', ()))
         return f'it does not implement {", ".join(missing)}'
     if hasattr(target, '__len__') or hasattr(target, '__bool__'):
         return 'it defines __len__ or __bool__'
-    return _options_fault(getattr(target, 'options', None))
+    return _options_fault(getattr(target, 'options', None), version)
 
 
-def _options_fault(declared: object) -> str | None:
+def _options_fault(declared: object, version: int) -> str | None:
     if not isinstance(declared, tuple) or not all(
         isinstance(option, options.Option) for option in declared
     ):
         return 'its options are not a tuple of Option'
+    for option in declared:
+        for name in (option.name, *option.aliases):
+            if not isinstance(name, str) or not _NAME.fullmatch(name):
+                return f'{name!r} is no name of an option'
+        if not isinstance(option.type, options.OptionType):
+            return f'the option {option.name!r} has no OptionType'
     names = [
         name for option in declared for name in (option.name, *option.aliases)
     ]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         return f'its options have one name twice: {", ".join(twice)}'
+    newer = [
+        option.name
+        for option in declared
+        if option.per_member
+        or option.check is not None
+        or option.type is options.OptionType.MAP
+    ]
+    if newer and version < 2:
+        return f'its options need contract_version = 2: {", ".join(newer)}'
     return None
 
 
-def _movement_fault(target: type[policy.AssignerPolicy]) -> str | None:
+def _assigner_fault(target: type[policy.AssignerPolicy]) -> str | None:
+    base = policy.AssignerPolicy
+    if target.assign is base.assign and target.choose is base.choose:
+        return 'it does not implement assign'
+    if target.contract_version < 2 and (
+        target.choose is not base.choose or target.reads_owners
+    ):
+        return 'choose and reads_owners need contract_version = 2'
     share = target.extra_movement
     if not isinstance(share, int | float) or not 0 <= share <= 1:
         return f'its extra_movement {share!r} is no share from 0 to 1'

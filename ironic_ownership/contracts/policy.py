@@ -18,15 +18,12 @@ a fault refuses the configuration.
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import assignment, model
 from ironic_ownership.contracts.options import Option
-
-ON_REQUEST = frozenset({'extra'})
-"""Fields of :class:`Node` that are empty unless a policy requests them:
-they can be large, and most deployments decide nothing by them."""
+from ironic_ownership.contracts.sources import Source
 
 
 class Policy(abc.ABC):
@@ -35,23 +32,32 @@ class Policy(abc.ABC):
     Subclass :class:`FilterPolicy` or :class:`AssignerPolicy`, and define
     neither ``__len__`` nor ``__bool__``: loaders treat a false instance as
     no instance.
+
+    :cvar contract_version: the contract the plugin was written for; declare it
+        as a number.
+    :cvar options: the options that the policy brings.
+    :cvar deprecated: the replacement, if the policy is deprecated.
+    :cvar node_fields: the fields that the policy reads and that nodes have
+        only on request. ``extra``, which is then in :attr:`Node.extra`, and
+        since contract version 2 any field of :data:`NODE_FIELDS`, which is
+        then in :attr:`Node.fields`. Of a field that is a mapping, such as
+        ``driver_info``, a single key is requested:
+        ``driver_info.ipmi_address``. Every process that decides for a service
+        with this policy requests them from Ironic.
+    :cvar sources: what the policy decides from besides Ironic, the members and
+        its options: the service reads it in the background. Since contract
+        version 2.
     """
 
     contract_version: ClassVar[int]
-    """The contract the plugin was written for; declare it as a number."""
 
     options: ClassVar[tuple[Option, ...]] = ()
-    """The options that the policy brings."""
 
     deprecated: ClassVar[str] = ''
-    """The replacement, if the policy is deprecated."""
 
     node_fields: ClassVar[tuple[str, ...]] = ()
-    """The fields that the policy reads of those in :data:`ON_REQUEST`.
 
-    Every process in which the policy is installed then requests them from
-    Ironic, even where the policy is not selected: each process decides for
-    all members, and without the field its decisions would differ."""
+    sources: ClassVar[tuple[Source, ...]] = ()
 
     def __init__(self, settings: Mapping[str, model.Value]) -> None:
         """Build the policy from its options.
@@ -59,7 +65,8 @@ class Policy(abc.ABC):
         Called often: at every refresh of every host, once for each distinct
         set of advertised settings. No threads, no files, no connections.
 
-        :param settings: a value for each declared option, by name.
+        :param settings: a value for each declared option, by name, and the
+            snapshot of each source, ``None`` before the first one.
         :raises PolicySettingsError: if the values cannot work together.
         """
         self._settings = dict(settings)
@@ -71,10 +78,34 @@ class Policy(abc.ABC):
         fold the case of values without a case. Building the policy from these
         settings again must give the same policy.
 
-        :returns: a :data:`Value` for each declared option, never for one
-            that is declared ``secret``: settings are public.
+        :returns: a :data:`Value` for each declared option and source, never
+            for one that is declared ``secret``, since settings are public, nor
+            for one that is ``per_member``.
         """
-        return self._settings
+        apart = {*_apart(self)}
+        return {
+            name: value
+            for name, value in self._settings.items()
+            if name not in apart
+        }
+
+    def member_values(self) -> Mapping[str, model.Value]:
+        """Return what this service advertises for itself alone.
+
+        They are no part of what makes peers, so a rollout of changed values
+        contests nothing. The assigner of the list gets those of all policies
+        with each peer. Called in the own process of the service only, on the
+        policy that was built from all options; the policies that decide are
+        built from :meth:`settings`. Since contract version 2.
+
+        :returns: by default the options and the snapshots of sources that are
+            declared ``per_member``.
+        """
+        return {
+            name: self._settings[name]
+            for name in _apart(self)
+            if name in self._settings
+        }
 
     def check_host(self, host: str) -> None:
         """Refuse options that cannot work on this host.
@@ -94,6 +125,12 @@ class Policy(abc.ABC):
         :returns: one line each, for the operator.
         """
         return ()
+
+
+def _apart(policy: Policy) -> Iterator[str]:
+    """Yield the names of what a member advertises for itself alone."""
+    yield from (option.name for option in policy.options if option.per_member)
+    yield from (source.name for source in policy.sources if source.per_member)
 
 
 class FilterPolicy(Policy):
@@ -122,25 +159,38 @@ class FilterPolicy(Policy):
 
 
 class AssignerPolicy(Policy):
-    """Chooses one owner when several live members are eligible."""
+    """Chooses one owner when several live members are eligible.
+
+    :cvar rebalancing: whether free nodes may change owner when the members
+        change.
+    :cvar extra_movement: the share of all nodes, from 0 to 1, that may change
+        owner when one member leaves or joins, beyond those that have to: the
+        nodes of the one that leaves, or those that go to the one that joins.
+        For a policy that is ``rebalancing``; the contract suite holds it to
+        this.
+    :cvar node_by_node: whether the answer for a node is independent of the
+        other nodes. One node can then be explained without listing the others.
+    :cvar reads_owners: whether the answer depends on the owners on record.
+        Processes read the records at different moments, so the answer has to
+        be stable: asked again with its own answers as the owners, the policy
+        answers the same. Since contract version 2.
+    :cvar releases_free: whether a service releases a free node of its own for
+        which the assigner answers ``None``. A node then has an owner only
+        while a reservation holds it. The release leaves it unowned; it never
+        moves to another service this way. Without the flag, ``None`` releases
+        a free node only under a policy that is ``rebalancing``, among several
+        peers; else the node keeps its owner. One with an instance always does.
+    """
 
     rebalancing: ClassVar[bool] = False
-    """Whether free nodes may change owner when the members change."""
 
     extra_movement: ClassVar[float] = 0.0
-    """The share of all nodes, from 0 to 1, that may change owner when one
-    member leaves or joins, beyond those that have to: the nodes of the one
-    that leaves, or those that go to the one that joins. For a policy that is
-    ``rebalancing``; the contract suite holds it to this."""
 
     node_by_node: ClassVar[bool] = False
-    """Whether the answer for a node is independent of the other nodes. One
-    node can then be explained without listing the others."""
+
+    reads_owners: ClassVar[bool] = False
 
     releases_free: ClassVar[bool] = False
-    """Whether a service releases a free node for which the assigner answers
-    ``None``. A node then has an owner only while a reservation holds it. The
-    release leaves it unowned; it never moves to another service this way."""
 
     def peers(
         self, host: str, candidates: Sequence[str], scope: model.Scope
@@ -155,15 +205,46 @@ class AssignerPolicy(Policy):
         """
         return frozenset(candidates)
 
-    @abc.abstractmethod
     def assign(
         self, nodes: Sequence[model.Node], hosts: Sequence[str]
     ) -> Sequence[str | None]:
-        """Choose an owner for each node.
+        """Choose an owner for each node, from nodes and hosts alone.
 
-        :param nodes: all eligible nodes. Their order has no meaning.
+        Implement this, or :meth:`choose` for more.
+
+        :param nodes: all eligible nodes, with an instance or without. Their
+            order has no meaning.
         :param hosts: canonical names of the live peers, sorted, at least one.
             The answer must not depend on their order either.
         :returns: for each node, in order, one of ``hosts``, or ``None`` to
             leave it unowned.
         """
+        raise NotImplementedError
+
+    def choose(
+        self, request: assignment.AssignmentRequest
+    ) -> Sequence[assignment.Choice | str | None]:
+        """Choose an owner for each node, from all that is in the request.
+
+        Since contract version 2. The default calls :meth:`assign`.
+
+        :returns: for each node, in order, the host of one of the peers, a
+            :class:`Choice` of it with a reason, or ``None``.
+        """
+        return self.assign(request.nodes, request.hosts)
+
+    def shares(
+        self, peers: Sequence[assignment.Peer]
+    ) -> Mapping[str, float] | None:
+        """Return how the nodes should be shared, for ``check``.
+
+        Since contract version 2. Shares follow from the peers alone: ``check``
+        and ``ring show`` compare records, without a list of the nodes.
+
+        :param peers: the live peers, as in a request.
+        :returns: by host, in any unit, such as its weight; ``None``, the
+            default, for equal shares; an empty mapping for no expected
+            shares, because they depend on the nodes, such as on the zones
+            that these name: then no ring is reported as uneven.
+        """
+        return None

@@ -52,4 +52,8 @@ class Reason(DescribedEnum):
     RELEASED = 'released', 'released for its next owner'
     RESERVED = 'reserved', 'reserved by its owner for an instance'
     MOVED = 'moved', 'moved to its owner by an operator'
+    IMPORTED = (
+        'imported',
+        'recorded for its owner by an operator, from another source',
+    )
     NODE_GONE = 'node_gone', 'Ironic does not have it any more'

@@ -12,12 +12,14 @@ from collections.abc import Callable, Collection, Sequence
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.availability import Evaluation
+from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.contracts.conditions import Condition, ConditionReport
 from ironic_ownership.contracts.events import (
     EVERY_EVENT,
     EventFilter,
     EventPosition,
 )
+from ironic_ownership.contracts.node_filter import NodeFilter
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Claim:
         on record.
     :param cause: why that owner counts as gone, for the events of its fence
         and of the take-over; not used for an unowned node.
+    :param note: the assigner's own reason, one line, for the event.
     """
 
     node: model.Node
@@ -41,6 +44,7 @@ class Claim:
     seen_epoch: int | None = None
     availability: Evaluation | None = None
     cause: str | None = dataclasses.field(default=None, compare=False)
+    note: str = dataclasses.field(default='', compare=False)
 
     @property
     def uuid(self) -> str:
@@ -94,8 +98,7 @@ class Forget:
 class Report:
     """Remember what Placement accepted of an own node. No event.
 
-    :param digest: ``None`` for nothing. It stays with the record when the
-        owner changes, and goes when the record is deleted.
+    The digest, ``None`` for nothing, is deleted with the record only.
     """
 
     uuid: str
@@ -120,9 +123,8 @@ class Records(abc.ABC):
     """Services, compute nodes, instances and events.
 
     ``host`` is a canonical name, ``actor`` the client, for the event, and
-    ``request_id`` that of the operator's request.
-
-    Threading: any thread. Blocking: up to the database's time-outs. Failure:
+    ``request_id`` that of the operator's request. Threading: any thread.
+    Blocking: up to the database's time-outs. Failure:
     :class:`RecordsUnavailableError` when the database does not answer.
     """
 
@@ -147,8 +149,7 @@ class Records(abc.ABC):
             fenced for this incarnation by :meth:`fail_over`.
         :returns: the new epoch: greater than each earlier one, also than those
             of commits that the database has lost.
-        :raises FencedError: if the service is forced down; nothing is
-            changed.
+        :raises FencedError: if it is forced down; nothing is changed.
         :raises StandbyError: if another process, perhaps alive, is active;
             nothing is changed.
         """
@@ -193,16 +194,14 @@ class Records(abc.ABC):
         """Record that a service was found dead, in one event.
 
         Each registration has one such event at most, of its first observer.
-        A service that stopped cleanly or was fenced gets none: it has an
-        event already. Nothing else is changed.
+        A service that stopped cleanly or was fenced has an event already.
 
         :param host: the observer.
         :param epoch: of the observer.
         :param dead: the service.
         :param cause: for the reason of the event.
         :returns: whether an event was added.
-        :raises FencedError: if the epoch is no longer the current one of
-            the observer.
+        :raises FencedError: if the observer's epoch is no longer the current.
         """
 
     @abc.abstractmethod
@@ -265,6 +264,7 @@ class Records(abc.ABC):
         disabled: bool | None = None,
         disabled_reason: str | None = None,
         forced_down: bool | None = None,
+        reason: str | None = None,
         request_id: str | None = None,
     ) -> model.Service:
         """Change an operator's settings of a service, in one event.
@@ -275,6 +275,7 @@ class Records(abc.ABC):
         that back does not unfence: the host registers again by itself.
 
         :param disabled_reason: kept while the service is disabled.
+        :param reason: why it is changed, for the event.
         :returns: the service as it is now.
         :raises NotFoundError: if there is no such service; none is created.
         """
@@ -307,14 +308,23 @@ class Records(abc.ABC):
     ) -> tuple[model.Service | None, model.ComputeNode | None]:
         """Return a service and the record of a node, of the same moment.
 
-        One query: whether the service may act, and whether it owns the node,
-        can't change in between. Two times ``None`` if there is no such
-        service.
+        One query: whether the service may act and owns the node can't change
+        in between. Two times ``None`` if there is no such service.
         """
 
     @abc.abstractmethod
     def compute_nodes(self) -> Sequence[model.ComputeNode]:
         """Return the compute nodes of all services. One query."""
+
+    @abc.abstractmethod
+    def compute_nodes_page(
+        self, chosen: NodeFilter, *, after: str = '', limit: int
+    ) -> Sequence[model.ComputeNode]:
+        """Return one page of compute nodes, in the order of their uuids.
+
+        :param after: uuid with which the page before ended.
+        :param limit: size of the page; a smaller one is the last.
+        """
 
     @abc.abstractmethod
     def compute_nodes_near(
@@ -323,10 +333,29 @@ class Records(abc.ABC):
         """Return those of one host or last seen in a scope. One query."""
 
     @abc.abstractmethod
+    def near(
+        self, host: str, scope: model.Scope
+    ) -> CompactMap[model.ComputeNode]:
+        """Return the same by uuid, to keep them; not all of one moment."""
+
+    @abc.abstractmethod
+    def compute_nodes_unowned(
+        self, changed_within: float
+    ) -> Sequence[model.ComputeNode]:
+        """Return those without an owner that changed lately. One query.
+
+        :param changed_within: seconds by the database's clock.
+        """
+
+    @abc.abstractmethod
     def compute_nodes_by_uuid(
         self, uuids: Collection[str]
     ) -> Sequence[model.ComputeNode]:
         """Return those of the given uuids that exist."""
+
+    @abc.abstractmethod
+    def node_of_instance(self, instance_uuid: str) -> str | None:
+        """Return the uuid of the node with an open instance. One query."""
 
     @abc.abstractmethod
     def counts(self) -> dict[str | None, tuple[int, int]]:

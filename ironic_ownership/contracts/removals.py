@@ -1,4 +1,4 @@
-"""The port through which an operator deletes a compute node's record.
+"""The port through which an operator deletes records of a gone node.
 
 A service deletes its own records by a change of its own, which its epoch
 guards. An operator acts for an owner that may be dead or alive, and so names
@@ -41,4 +41,30 @@ class Removals(abc.ABC):
         :param request_id: of the operator's request.
         :returns: ``False`` if there is no such record, or owner, epoch or
             instance are not as seen; then nothing was changed.
+        """
+
+    @abc.abstractmethod
+    def forget_instance(
+        self,
+        uuid: str,
+        instance_uuid: str,
+        *,
+        seen_host: str | None,
+        seen_epoch: int | None,
+        actor: str,
+        reason: str,
+        request_id: str | None = None,
+    ) -> str | None:
+        """Close the open instance of a node that Ironic does not have.
+
+        The record of the node stays, without an instance. Leaves one event.
+
+        :param uuid: of the node.
+        :param seen_host: owner on record when the gates were evaluated.
+        :param seen_epoch: epoch of that owner then, if it had a row.
+        :param actor: user and place, for the event.
+        :param reason: of the operator, for the event.
+        :param request_id: of the operator's request.
+        :returns: why nothing was changed, in one line; ``None`` if the
+            instance is closed.
         """

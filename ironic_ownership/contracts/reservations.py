@@ -12,6 +12,7 @@ import enum
 from collections.abc import Collection, Sequence
 
 from ironic_ownership.contracts import allocations, model, reservation_request
+from ironic_ownership.contracts.events import Origin
 
 
 class ReservationState(enum.StrEnum):
@@ -65,8 +66,8 @@ class Reservations(abc.ABC):
     """Reservations on record.
 
     ``epoch`` is that of the reservation's service when the service itself
-    writes; ``None`` for an operator. ``actor`` is the writer, for the event;
-    by default the service itself.
+    writes; ``None`` for an operator. ``origin`` is the client's request, for
+    the event; without it the service itself is the actor.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
     :class:`RecordsUnavailableError` when the database does not answer; then
@@ -93,7 +94,7 @@ class Reservations(abc.ABC):
         node: model.Node,
         *,
         epoch: int,
-        actor: str | None = None,
+        origin: Origin | None = None,
     ) -> Reservation:
         """Record that Ironic gave the node, as one transaction.
 
@@ -158,7 +159,7 @@ class Reservations(abc.ABC):
         detail: str,
         *,
         epoch: int | None = None,
-        actor: str | None = None,
+        origin: Origin | None = None,
     ) -> Reservation:
         """Record that Ironic holds no node for it, as one transaction.
 

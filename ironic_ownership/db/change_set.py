@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import availability, model, reasons, records
-from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import availability_columns, event_log
 from ironic_ownership.db.companion import NOTHING, LockedNodes
 
@@ -71,6 +71,8 @@ class ChangeSet:
     :param nodes: rows of ``compute_nodes``, by uuid, deleted ones too.
     :param open_instances: uuid of the open instance, by the node's uuid.
     :param companions: the companion's rows of the nodes.
+    :param origin: the request of an operator; ``None`` for changes of the
+        service itself.
     """
 
     host: str
@@ -79,6 +81,7 @@ class ChangeSet:
     nodes: Mapping[str, Row]
     open_instances: Mapping[str, str]
     companions: LockedNodes = NOTHING
+    origin: Origin | None = None
     writes: Writes = dataclasses.field(init=False, default_factory=Writes)
     _taken: dict[str, tuple[int, str]] = dataclasses.field(
         init=False, default_factory=dict
@@ -136,7 +139,11 @@ class ChangeSet:
         node, seen = claim.node, claim.seen_host
         if self._owner(node.uuid) != seen:
             return False
-        objection = self.companions.against_claim(node.uuid, self.host)
+        row = self.nodes.get(node.uuid)
+        objection = against_held(row, self.now)
+        objection = objection or self.companions.against_claim(
+            node.uuid, self.host
+        )
         if _is_refused(claim, objection):
             return False
         from_other = seen is not None and seen != self.host
@@ -145,7 +152,6 @@ class ChangeSet:
         if from_other:
             self._take_over(str(seen), claim.cause or 'no cause given')
         self.writes.claimed.append(node.uuid)
-        row = self.nodes.get(node.uuid)
         written = {
             'uuid': node.uuid,
             'host': self.host,
@@ -158,6 +164,8 @@ class ChangeSet:
             **availability_columns.columns(row, claim.availability, self.now),
             'placement_digest': row['placement_digest'] if row else None,
             'released_by': None,
+            'held_by': None,
+            'held_until': None,
         }
         (self.writes.new_nodes if row is None else self.writes.nodes).append(
             written
@@ -168,7 +176,7 @@ class ChangeSet:
                 node_uuid=node.uuid,
                 from_host=seen,
                 to_host=self.host,
-                reason=claim.reason.value,
+                reason=': '.join(filter(None, (claim.reason, claim.note))),
             )
         if node.instance_uuid not in (
             None,
@@ -313,7 +321,11 @@ class ChangeSet:
             )
 
     def _event(self, kind: EventKind, **values: Any) -> None:
-        row = event_log.row(self.now, self.host, kind, **values)
+        actor = self.host
+        if self.origin is not None:
+            actor = self.origin.actor
+            values['request_id'] = self.origin.request_id
+        row = event_log.row(self.now, actor, kind, **values)
         self.writes.events.append(row)
 
 
@@ -326,6 +338,22 @@ def _is_refused(change: records.Change, objection: str | None) -> bool:
             objection,
         )
     return objection is not None
+
+
+def against_held(
+    row: Row | None, now: float, request_id: str | None = None
+) -> str | None:
+    """Return why no service may own an unowned node yet.
+
+    :param row: of the node, locked.
+    :param now: seconds since the epoch, by the database's clock.
+    :param request_id: of the request that gives it an owner.
+    """
+    if row is None or row['host'] is not None or row['held_until'] is None:
+        return None
+    if row['held_until'] <= now or row['held_by'] == request_id:
+        return None
+    return f'released: the request {row["held_by"]} hands it over'
 
 
 def attributes(node: model.Node) -> Row:

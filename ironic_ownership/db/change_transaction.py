@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import records
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db import change_set, queries, tables, transaction
 from ironic_ownership.db.companion import Companion
 
@@ -27,8 +28,12 @@ def apply(
     host: str,
     epoch: int,
     changes: Sequence[records.Change],
+    origin: Origin | None = None,
 ) -> records.Outcome:
-    """Make the changes that still fit the records."""
+    """Make the changes that still fit the records.
+
+    :param origin: the request of an operator, for the events.
+    """
     applied: list[records.Change] = []
     refused: list[records.Change] = []
     fenced: list[str] = []
@@ -37,7 +42,7 @@ def apply(
         hosts = {host, *filter(None, owners)}
         services = transaction.lock_services(conn, hosts, write=False)
         transaction.check_right(host, epoch, services.get(host))
-        decided = _lock(conn, companion, host, services, batch)
+        decided = _lock(conn, companion, host, services, batch, origin)
         if absent := hosts - services.keys():
             # One that registers now writes its nodes, which are locked here.
             services |= transaction.lock_services(conn, absent, write=False)
@@ -70,6 +75,7 @@ def _lock(
     host: str,
     services: Mapping[str, change_set.ServiceState],
     batch: Sequence[records.Change],
+    origin: Origin | None,
 ) -> change_set.ChangeSet:
     nodes: dict[str, change_set.Row] = {}
     open_instances: dict[str, str] = {}
@@ -88,7 +94,7 @@ def _lock(
     )
     now = transaction.now_of(conn)
     return change_set.ChangeSet(
-        host, now, services, nodes, open_instances, companions
+        host, now, services, nodes, open_instances, companions, origin
     )
 
 

@@ -13,10 +13,11 @@ from sqlalchemy.ext import compiler
 from sqlalchemy.sql import expression
 
 
-class EpochSeconds(expression.ColumnElement[float]):
+class EpochSeconds(expression.FunctionElement[float]):
     """The time of the statement, in seconds since 1970 (UTC).
 
-    Not that of the transaction's start, which may have waited for a lock.
+    Not that of the transaction's start, which may have waited for a lock. A
+    function, so that SQLAlchemy compiles a statement with it only once.
     """
 
     type = sqlalchemy.Double()

@@ -16,6 +16,7 @@ from oslo_db import api as db_api
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import engines
 
+from ironic_ownership.contracts.pending_calls import pending
 from ironic_ownership.db import connection_setup, errors
 from ironic_ownership.db.companion import Companion
 from ironic_ownership.db.url import SQLITE, read_url, shown
@@ -83,7 +84,11 @@ class Database:
 
     def read(self, work: Work[T]) -> T:
         """Run a transaction that only reads."""
-        with errors.translated(self.where), self.engine.connect() as conn:
+        with (
+            pending.to(f'the database {self.where}'),
+            errors.translated(self.where),
+            self.engine.connect() as conn,
+        ):
             return work(conn)
 
     def select(
@@ -128,7 +133,10 @@ class Database:
             jitter=True,
             exception_checker=may_retry,
         )(attempt)
-        with errors.translated(self.where):
+        with (
+            pending.to(f'the database {self.where}'),
+            errors.translated(self.where),
+        ):
             return retried()
 
     def close(self) -> None:

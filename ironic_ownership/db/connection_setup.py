@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pathlib
 import sqlite3
 import time
@@ -11,6 +12,7 @@ import sqlalchemy
 from oslo_db import exception as db_exc
 from sqlalchemy import event
 
+from ironic_ownership.db import mysql_tls
 from ironic_ownership.db.url import MYSQL, POSTGRESQL, SQLITE
 
 WRITES = 'ironic_ownership_writes'
@@ -64,6 +66,33 @@ def _whole(seconds: float) -> str:
     return str(max(1, int(seconds)))
 
 
+class _OneLine(logging.Filter):
+    """Report a connection that breaks on its way back to the pool in one line.
+
+    The pool drops it and logs a traceback, although nothing else fails: the
+    transaction has ended, and the next one gets a new connection.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.exc_info, tuple):
+            record.msg = 'A connection is dropped: %s: %s'
+            exc = record.exc_info[1]
+            record.args = (type(exc).__name__, ' '.join(str(exc).split()))
+            record.exc_info = None
+            record.levelno = logging.WARNING
+            record.levelname = logging.getLevelName(logging.WARNING)
+        return True
+
+
+_ONE_LINE = _OneLine()
+
+
+def _log_in_one_line(engine: sqlalchemy.Engine) -> None:
+    # A logger knows each filter once, and new pools of an engine share it.
+    if isinstance(engine.pool.logger, logging.Logger):
+        engine.pool.logger.addFilter(_ONE_LINE)
+
+
 def prepare(
     engine: sqlalchemy.Engine,
     *,
@@ -80,6 +109,7 @@ def prepare(
     server ends the transaction. SQLite has no server: there only the end of
     the process frees the locks.
     """
+    _log_in_one_line(engine)
     if engine.dialect.name == SQLITE:
         _prepare_sqlite(engine, statement)
         return
@@ -96,6 +126,8 @@ def prepare(
             f'{max(1, int(idle * 1000))}',
         )
     else:
+        if engine.dialect.driver == mysql_tls.DRIVER:
+            mysql_tls.share(engine)
         _on_connect(
             engine,
             # Each statement sees what is committed, as on PostgreSQL, and

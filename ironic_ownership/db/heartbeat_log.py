@@ -66,7 +66,11 @@ class HeartbeatLog:
         with self._lock:
             fresh = started - self._read_at <= self._ttl / 2
             left: dict[model.Member, float] = {}
+            beaten_at = {}
             for beat in found:
+                beaten_at[beat.member.incarnation] = (
+                    beat.expires_at - self._ttl
+                )
                 seen_at = self._last_seen(beat, ended, fresh=fresh)
                 left[beat.member] = max(
                     beat.left, seen_at + self._ttl - started
@@ -75,7 +79,9 @@ class HeartbeatLog:
             self._read_at = ended
             ahead = self._ahead()
         alive = {member: left[member] for member in left if left[member] > 0}
-        return model.View.of(alive, min(alive.values(), default=None), ahead)
+        return model.View.of(
+            alive, min(alive.values(), default=None), ahead, beaten_at
+        )
 
     def _last_seen(
         self, beat: heartbeats.Heartbeat, now: float, *, fresh: bool

@@ -41,6 +41,10 @@ class _Locked:
     services: Mapping[str, change_set.ServiceState]
     owners: Mapping[str, str | None]
     """Owner of each node that has a record."""
+    released: Collection[str]
+    """Unowned nodes that this move has released."""
+    held: Mapping[str, str]
+    """Objections against unowned nodes that another request has released."""
     instances: Mapping[str, str]
     results: Mapping[str, moves.NodeMove]
     """Result of each node on record for this move."""
@@ -75,17 +79,29 @@ def _lock(
     services = transaction.lock_services(conn, hosts)
     for host in sorted(hosts - services.keys()):
         service_admin.keep_unregistered(conn, host)
+    now = transaction.now_of(conn)
     owners: dict[str, str | None] = {}
+    released: set[str] = set()
+    held: dict[str, str] = {}
     instances: dict[str, str] = {}
     results: dict[str, moves.NodeMove] = {}
     for uuids in queries.chunks(sorted({node.uuid for node in nodes})):
-        for uuid, owner in conn.execute(
-            sa.select(_nodes.uuid, _nodes.host)
+        for row in conn.execute(
+            sa.select(
+                _nodes.uuid, _nodes.host, _nodes.held_by, _nodes.held_until
+            )
             .where(_nodes.uuid.in_(uuids), _nodes.deleted_at.is_(None))
             .order_by(_nodes.uuid)
             .with_for_update()
         ):
-            owners[uuid] = owner
+            owners[row.uuid] = row.host
+            objection = change_set.against_held(
+                dict(row._mapping), now, move.request_id
+            )
+            if objection:
+                held[row.uuid] = objection
+            elif row.host is None and row.held_by == move.request_id:
+                released.add(row.uuid)
         instances.update(transaction.open_instances(conn, uuids))
         # Not locked: a result changes only under the lock of its node.
         for row in conn.execute(
@@ -103,7 +119,9 @@ def _lock(
             forced_down=flags[host].forced_down,
         )
     companions = companion.lock(conn, owners)
-    return _Locked(services, owners, instances, results, companions)
+    return _Locked(
+        services, owners, released, held, instances, results, companions
+    )
 
 
 def _is_planned(uuid: str, locked: _Locked) -> bool:
@@ -153,8 +171,10 @@ def _destination(move: moves.Move, locked: _Locked) -> str | None:
 def _record(node: moves.NodeMove, locked: _Locked) -> str | None:
     if node.uuid not in locked.owners:
         return 'record_exists: its record was deleted'
+    if node.uuid in locked.held:
+        return locked.held[node.uuid]
     owner = locked.owners[node.uuid]
-    if owner != node.source:
+    if owner != node.source and node.uuid not in locked.released:
         return (
             f'owner_changed: its owner is {owner or "no service"}, and no '
             f'longer {node.source or "no service"}'
@@ -169,7 +189,7 @@ def _record(node: moves.NodeMove, locked: _Locked) -> str | None:
 
 
 def _source(node: moves.NodeMove, locked: _Locked) -> str | None:
-    if node.source is None:
+    if node.source is None or node.uuid in locked.released:
         return None
     service = locked.services.get(node.source)
     if service is None or service.forced_down:
@@ -196,7 +216,8 @@ def _write(
         return
     now = transaction.now_of(conn)
     moved = [node for node in done if node.state is MOVED]
-    _fence(conn, {node.source for node in moved}, move, now, locked)
+    stopped = {n.source for n in moved if n.uuid not in locked.released}
+    _fence(conn, stopped, move, now, locked)
     for uuids in queries.chunks([node.uuid for node in moved]):
         transaction.update_rows(
             conn,
@@ -205,6 +226,8 @@ def _write(
             host=move.destination,
             reason=reasons.Reason.MOVED.value,
             updated_at=now,
+            held_by=None,
+            held_until=None,
         )
         # A statement costs a round trip, also if it finds no row.
         if deployed := [uuid for uuid in uuids if uuid in locked.instances]:
@@ -232,7 +255,7 @@ def _write(
                     move.actor,
                     EventKind.NODE_MOVED,
                     node_uuid=node.uuid,
-                    from_host=node.source,
+                    from_host=locked.owners[node.uuid],
                     to_host=move.destination,
                     instance_uuid=node.instance_uuid,
                     reason=move.reason,

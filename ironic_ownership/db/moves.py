@@ -8,11 +8,18 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.moves import Move, Moves, NodeMove, NodeState
+from ironic_ownership.contracts.moves import (
+    HandOver,
+    Move,
+    Moves,
+    NodeMove,
+    NodeState,
+)
 from ironic_ownership.db import (
     connection,
     move_transaction,
     queries,
+    release_transaction,
     rows,
     tables,
     transaction,
@@ -72,6 +79,22 @@ class SqlMoves(connection.Port, Moves):
 
         return self._database.write(work) if nodes else ()
 
+    def release(
+        self, nodes: Sequence[NodeMove], hand_over: HandOver
+    ) -> Mapping[str, str]:
+        def work(conn: sa.Connection) -> Mapping[str, str]:
+            return release_transaction.release(
+                conn, self._companion, nodes, hand_over
+            )
+
+        return self._database.write(work) if nodes else {}
+
+    @connection.writes
+    def end_release(
+        self, conn: sa.Connection, request_id: str, uuids: Collection[str]
+    ) -> None:
+        release_transaction.end(conn, request_id, uuids)
+
     @connection.writes
     def override(
         self,
@@ -80,14 +103,14 @@ class SqlMoves(connection.Port, Moves):
         gates: Collection[str],
         reason: str | None,
     ) -> None:
-        move = _find(conn, request_id)
-        if move is None:
+        row = conn.execute(_row_of(request_id).with_for_update()).first()
+        if row is None:
             raise _lost(request_id)
         conn.execute(
             sa.update(tables.moves)
             .where(_moves.request_id == request_id)
             .values(
-                overrides=' '.join(sorted({*move.overrides, *gates})),
+                overrides=' '.join(sorted({*row.overrides.split(), *gates})),
                 reason=reason,
             )
         )

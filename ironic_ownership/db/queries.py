@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter, EventPosition
+from ironic_ownership.contracts.node_filter import NodeFilter
 from ironic_ownership.db import clock, tables
 
 T = TypeVar('T')
@@ -76,6 +77,27 @@ _LARGEST = 500
 _ASKED_BY = 'asked_by'
 
 
+def page(chosen: NodeFilter, after: str, limit: int) -> sa.Select[Any]:
+    """Select compute nodes that follow a uuid, in the order of their uuids."""
+    statement = COMPUTE_NODES.where(_nodes.uuid > after)
+    for column, value in (
+        (_nodes.host, chosen.host),
+        (_nodes.shard, chosen.shard),
+        (_nodes.conductor_group, chosen.conductor_group),
+    ):
+        if value is not None:
+            statement = statement.where(column == value)
+    return statement.order_by(_nodes.uuid).limit(limit)
+
+
+def near_page(
+    host: str, scope: model.Scope, after: str, limit: int
+) -> sa.Select[Any]:
+    """Select those of :func:`near` that follow a uuid, in their order."""
+    statement = near(host, scope).where(_nodes.uuid > after)
+    return statement.order_by(_nodes.uuid).limit(limit)
+
+
 def near(host: str, scope: model.Scope) -> sa.Select[Any]:
     """Select the compute nodes of one host and those last seen in a scope."""
     mine = _nodes.host == host
@@ -89,6 +111,17 @@ def near(host: str, scope: model.Scope) -> sa.Select[Any]:
     if not filters:
         return COMPUTE_NODES
     return COMPUTE_NODES.where(mine | sa.and_(*filters))
+
+
+def unowned(changed_within: float) -> sa.Select[Any]:
+    """Select the compute nodes without an owner that changed lately.
+
+    :param changed_within: seconds.
+    """
+    oldest = clock.EpochSeconds() - changed_within
+    return COMPUTE_NODES.where(
+        _nodes.host.is_(None), _nodes.updated_at > oldest
+    )
 
 
 def events(

@@ -10,13 +10,19 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import model, records
+from ironic_ownership.contracts import (
+    compact,
+    compact_forms,
+    model,
+    records,
+)
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.events import (
     EVERY_EVENT,
     EventFilter,
     EventPosition,
 )
+from ironic_ownership.contracts.node_filter import NodeFilter
 from ironic_ownership.db import (
     change_transaction,
     condition_reports,
@@ -28,6 +34,9 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
+
+PAGE = 2000
+"""Records that are read at once where all of them are kept in compact form."""
 
 
 class SqlRecords(connection.Port, records.Records):
@@ -96,19 +105,51 @@ class SqlRecords(connection.Port, records.Records):
     def compute_nodes(self) -> Sequence[model.ComputeNode]:
         return self._database.select(queries.COMPUTE_NODES, rows.compute_node)
 
+    def compute_nodes_page(
+        self, chosen: NodeFilter, *, after: str = '', limit: int
+    ) -> Sequence[model.ComputeNode]:
+        found: list[model.ComputeNode] = []
+        while len(found) < limit:
+            some = self._database.select(
+                queries.page(chosen, after, limit), rows.compute_node
+            )
+            # MariaDB takes 'a' and 'a ' for equal; Ironic and we do not.
+            found += filter(chosen.matches, some)
+            if len(some) < limit:
+                break
+            after = some[-1].uuid
+        return found[:limit]
+
     def compute_nodes_near(
         self, host: str, scope: model.Scope
     ) -> Sequence[model.ComputeNode]:
         found = self._database.select(
             queries.near(host, scope), rows.compute_node
         )
-        return [
-            node
-            for node in found
-            # MariaDB takes 'a' and 'a ' for equal; Ironic and we do not.
-            if node.host == host
-            or scope.matches(node.shard, node.conductor_group)
-        ]
+        return [one for one in found if _is_near(one, host, scope)]
+
+    def near(
+        self, host: str, scope: model.Scope
+    ) -> compact.CompactMap[model.ComputeNode]:
+        found = compact.Builder(compact_forms.RecordForm())
+        after = ''
+        while True:
+            some = self._database.select(
+                queries.near_page(host, scope, after, PAGE), rows.compute_node
+            )
+            for one in some:
+                if _is_near(one, host, scope):
+                    found.put(one)
+            if len(some) < PAGE:
+                return found.built()
+            after = some[-1].uuid
+
+    def compute_nodes_unowned(
+        self, changed_within: float
+    ) -> Sequence[model.ComputeNode]:
+        return self._database.select(
+            queries.unowned(changed_within), rows.compute_node
+        )
 
     def compute_nodes_by_uuid(
         self, uuids: Collection[str]
@@ -121,6 +162,15 @@ class SqlRecords(connection.Port, records.Records):
                 rows.compute_node,
             )
         return found
+
+    def node_of_instance(self, instance_uuid: str) -> str | None:
+        instances = tables.instances.c
+        statement = sa.select(instances.open_node_uuid).where(
+            instances.uuid == instance_uuid,
+            instances.open_node_uuid.is_not(None),
+        )
+        found = self._database.select(statement, tuple)
+        return str(found[0][0]) if found else None
 
     def counts(self) -> dict[str | None, tuple[int, int]]:
         found = self._database.select(queries.COUNTS, tuple)
@@ -155,3 +205,10 @@ class SqlRecords(connection.Port, records.Records):
 
     def close(self) -> None:
         self._database.close()
+
+
+def _is_near(record: model.ComputeNode, host: str, scope: model.Scope) -> bool:
+    # MariaDB takes 'a' and 'a ' for equal; Ironic and we do not.
+    return record.host == host or scope.matches(
+        record.shard, record.conductor_group
+    )

@@ -30,25 +30,7 @@ class SqlRemovals(connection.Port, removals.Removals):
         reason: reasons.Reason = reasons.Reason.NODE_GONE,
         request_id: str | None = None,
     ) -> bool:
-        # Services are locked first, as every writer does.
-        owner = None
-        if seen_host is not None:
-            owner = transaction.lock_service(conn, seen_host)
-            if (owner.epoch if owner else None) != seen_epoch:
-                return False
-        found = conn.execute(
-            sa.select(_nodes.host)
-            .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))
-            .with_for_update()
-        ).first()
-        if found is None or found.host != seen_host:
-            return False
-        if (
-            seen_host is not None
-            and owner is None
-            # One that registers now writes its nodes, which are locked here.
-            and transaction.lock_service(conn, seen_host) is not None
-        ):
+        if _is_changed(conn, uuid, seen_host, seen_epoch):
             return False
         if transaction.open_instances(conn, [uuid]):
             return False
@@ -78,3 +60,69 @@ class SqlRemovals(connection.Port, removals.Removals):
             request_id=request_id,
         )
         return True
+
+    @connection.writes
+    def forget_instance(
+        self,
+        conn: sa.Connection,
+        uuid: str,
+        instance_uuid: str,
+        *,
+        seen_host: str | None,
+        seen_epoch: int | None,
+        actor: str,
+        reason: str,
+        request_id: str | None = None,
+    ) -> str | None:
+        if _is_changed(conn, uuid, seen_host, seen_epoch):
+            return 'the record changed in the last moment'
+        now_open = transaction.open_instances(conn, [uuid]).get(uuid)
+        if now_open != instance_uuid:
+            return f'its instance on record is now {now_open or "none"}'
+        companions = self._companion.lock(conn, [uuid])
+        if objection := companions.against_deletion(uuid, seen_host):
+            return objection
+        now = transaction.now_of(conn)
+        transaction.close_instances(conn, [uuid], now)
+        # An unowned node has no service whose row would certify this.
+        transaction.update_node(conn, uuid, updated_at=now)
+        transaction.add_event(
+            conn,
+            now,
+            actor,
+            EventKind.INSTANCE_FORGOTTEN,
+            node_uuid=uuid,
+            from_host=seen_host,
+            instance_uuid=instance_uuid,
+            reason=reason,
+            request_id=request_id,
+        )
+        return None
+
+
+def _is_changed(
+    conn: sa.Connection,
+    uuid: str,
+    seen_host: str | None,
+    seen_epoch: int | None,
+) -> bool:
+    """Lock owner and node; tell whether either is not as it was seen."""
+    # Services are locked first, as every writer does.
+    owner = None
+    if seen_host is not None:
+        owner = transaction.lock_service(conn, seen_host)
+        if (owner.epoch if owner else None) != seen_epoch:
+            return True
+    found = conn.execute(
+        sa.select(_nodes.host)
+        .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))
+        .with_for_update()
+    ).first()
+    if found is None or found.host != seen_host:
+        return True
+    return (
+        seen_host is not None
+        and owner is None
+        # One that registers now writes its nodes, which are locked here.
+        and transaction.lock_service(conn, seen_host) is not None
+    )

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
@@ -75,7 +75,7 @@ def activate(
     before: Reservation,
     node: model.Node,
     epoch: int,
-    actor: str,
+    origin: Origin,
 ) -> None:
     """Make the service the owner of the node that Ironic gave."""
     _check_may_own(conn, companion, before.host, epoch)
@@ -91,6 +91,11 @@ def activate(
         )
     owner = None if record is None else record['host']
     _check_free(node.uuid, now, owner, instance)
+    held = change_set.against_held(record, transaction.now_of(conn))
+    if held:
+        raise exceptions.ReservationConflictError(
+            f'{now.host} cannot reserve the node {node.uuid} yet: {held}'
+        )
     companions = companion.lock(conn, [node.uuid])
     objection = companions.against_claim(node.uuid, now.host)
     if objection:
@@ -99,7 +104,7 @@ def activate(
             hint='Run ironic-ownership nova check',
         )
     companions.assign([node.uuid], now.host)
-    _take(conn, now, node, record, instance, actor)
+    _take(conn, now, node, record, instance, origin)
     change(
         conn,
         now.id,
@@ -112,7 +117,7 @@ def close(
     before: Reservation,
     detail: str,
     epoch: int | None,
-    actor: str,
+    origin: Origin,
 ) -> None:
     """Close a reservation, and release the node that was held for it.
 
@@ -145,7 +150,7 @@ def close(
         },
     )
     if record is not None:
-        _give_back(conn, now, record, actor)
+        _give_back(conn, now, record, origin)
 
 
 def _check_may_own(
@@ -192,7 +197,7 @@ def _take(
     node: model.Node,
     record: change_set.Row | None,
     instance: str | None,
-    actor: str,
+    origin: Origin,
 ) -> None:
     now = transaction.now_of(conn)
     owned = {
@@ -224,12 +229,13 @@ def _take(
     transaction.add_event(
         conn,
         now,
-        actor,
+        origin.actor,
         EventKind.NODE_RESERVED,
         node_uuid=node.uuid,
         to_host=reservation.host,
         instance_uuid=reservation.instance_uuid,
         reason=reservation.id,
+        request_id=origin.request_id,
     )
 
 
@@ -237,7 +243,7 @@ def _give_back(
     conn: sa.Connection,
     reservation: Reservation,
     record: change_set.Row,
-    actor: str,
+    origin: Origin,
 ) -> None:
     uuid, owner = record['uuid'], record['host']
     instance = _open_instance(conn, uuid)
@@ -260,10 +266,11 @@ def _give_back(
     transaction.add_event(
         conn,
         now,
-        actor,
+        origin.actor,
         EventKind.NODE_RELEASED,
         node_uuid=uuid,
         from_host=owner,
         instance_uuid=instance,
         reason=reservation.id,
+        request_id=origin.request_id,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     OPEN,
     Reservation,
@@ -62,11 +63,16 @@ class SqlReservations(connection.Port, Reservations):
         node: model.Node,
         *,
         epoch: int,
-        actor: str | None = None,
+        origin: Origin | None = None,
     ) -> Reservation:
         before = _known(conn, reservation_id)
         reservation_transaction.activate(
-            conn, self._companion, before, node, epoch, actor or before.host
+            conn,
+            self._companion,
+            before,
+            node,
+            epoch,
+            origin or Origin(before.host),
         )
         return _known(conn, reservation_id)
 
@@ -132,11 +138,11 @@ class SqlReservations(connection.Port, Reservations):
         detail: str,
         *,
         epoch: int | None = None,
-        actor: str | None = None,
+        origin: Origin | None = None,
     ) -> Reservation:
         before = _known(conn, reservation_id)
         reservation_transaction.close(
-            conn, before, detail, epoch, actor or before.host
+            conn, before, detail, epoch, origin or Origin(before.host)
         )
         return _known(conn, reservation_id)
 

@@ -68,6 +68,10 @@ def update(conn: sa.Connection, host: str, **values: Any) -> None:
     )
 
 
+_MAX_REASON = 255
+"""Characters of a reason in an event."""
+
+
 def change(
     conn: sa.Connection,
     companion: Companion,
@@ -77,6 +81,7 @@ def change(
     disabled: bool | None = None,
     disabled_reason: str | None = None,
     forced_down: bool | None = None,
+    reason: str | None = None,
     request_id: str | None = None,
 ) -> model.Service:
     """Change the settings of a service that belong to the operator."""
@@ -110,7 +115,7 @@ def change(
         if changed.get('forced_down')
         else EventKind.SERVICE_CHANGED,
         from_host=host,
-        reason=what,
+        reason=f'{what}; {reason}'[:_MAX_REASON] if reason else what,
         request_id=request_id,
     )
     return lock_known(conn, host, companion)

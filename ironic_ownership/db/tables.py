@@ -83,7 +83,12 @@ compute_nodes = sa.Table(
     sa.Column('placement_digest', _SHORT),
     # Only meaningful while the node is unowned.
     sa.Column('released_by', _HOST),
+    # Only meaningful while the node is unowned: the request that released it,
+    # and until when no service may claim it.
+    sa.Column('held_by', _SHORT),
+    sa.Column('held_until', sa.Double),
     sa.Index('ix_compute_nodes_host', 'host'),
+    sa.Index('ix_compute_nodes_updated_at', 'host', 'updated_at'),
     sa.Index('ix_compute_nodes_scope', 'shard', 'conductor_group'),
     sa.Index('ix_compute_nodes_deleted_at', 'deleted_at'),
     **_EXACT,
@@ -212,6 +217,18 @@ reservations = sa.Table(
     ),
     sa.Index('ix_reservations_host', 'host', 'state'),
     sa.Index('ix_reservations_state', 'state', 'updated_at'),
+    **_EXACT,
+)
+
+outbox = sa.Table(
+    'outbox',
+    metadata,
+    sa.Column('name', _SHORT, primary_key=True),
+    # Until when all events were sent as notifications.
+    sa.Column('position', sa.Double, nullable=False),
+    # The process that sends them, and how long no other one does.
+    sa.Column('sender', sa.String(255), nullable=False),
+    sa.Column('sender_until', sa.Double, nullable=False),
     **_EXACT,
 )
 

@@ -6,11 +6,12 @@ stores in the records: see ``engine.host.condition_monitor``.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from oslo_log import log
 
@@ -24,6 +25,7 @@ _OUTAGES = (
     exceptions.BackendUnavailableError,
     exceptions.IronicUnavailableError,
     exceptions.PlacementUnavailableError,
+    exceptions.NotificationError,
 )
 
 UNEXPECTED = 'unexpected_error'
@@ -48,6 +50,8 @@ _LOOPS = {
     'placement': Loop.PLACEMENT,
     'reservations': Loop.RESERVATIONS,
     'credential': Loop.CREDENTIAL,
+    'sources': Loop.SOURCES,
+    'notifications': Loop.NOTIFICATIONS,
 }
 """The loop that a condition keeps from its work; others concern nodes."""
 
@@ -85,6 +89,10 @@ class Conditions:
         self._standing: dict[str, _Standing] = {}
         self._loops: dict[str, str] = dict(_LOOPS)
         self._succeeded: dict[str, float] = {}
+        self._took: dict[str, float] = {}
+        self._errors: collections.Counter[tuple[str, str]] = (
+            collections.Counter()
+        )
         self.changed: Callable[[], None] = lambda: None
 
     def report(
@@ -94,16 +102,18 @@ class Conditions:
         error: BaseException | None = None,
         *,
         code: str | None = None,
+        level: int = logging.WARNING,
     ) -> bool:
         """Log a warning, unless it is already logged with this message.
 
         :param error: of the message. While any condition has the same cause,
             a server that does not answer, it is no further warning.
         :param code: of a condition without an error of this package.
+        :param level: of the line, instead of a warning.
         :returns: whether it was logged.
         """
         code = code or getattr(error, 'code', None) or UNEXPECTED
-        return self._add(condition, message, code, error)
+        return self._add(condition, message, code, error, level)
 
     def unexpected(
         self,
@@ -134,10 +144,15 @@ class Conditions:
         LOG.info('%s', message)
         self._notify(condition)
 
-    def succeeded(self, loop: Loop) -> None:
-        """Note that a loop did its work just now."""
+    def succeeded(self, loop: Loop, took: float | None = None) -> None:
+        """Note that a loop did its work just now.
+
+        :param took: seconds, where they are of interest.
+        """
         with self._lock:
             self._succeeded[loop] = self.clock()
+            if took is not None:
+                self._took[loop] = took
         self.clear(ended(loop), f'the {loop} loop works again')
         self.clear(hangs(loop), f'the {loop} loop goes on')
 
@@ -146,6 +161,18 @@ class Conditions:
         """The current conditions, with their messages."""
         with self._lock:
             return {name: one.message for name, one in self._standing.items()}
+
+    @property
+    def errors(self) -> Mapping[tuple[str, str], int]:
+        """Number of failures since the start, by loop and code."""
+        with self._lock:
+            return dict(self._errors)
+
+    @property
+    def took(self) -> Mapping[str, float]:
+        """Seconds that the last success took, by loop."""
+        with self._lock:
+            return dict(self._took)
 
     def of_loops(
         self, loops: Collection[Loop], dead: Collection[str] = ()
@@ -189,15 +216,19 @@ class Conditions:
         level: int = logging.WARNING,
     ) -> bool:
         cause = _outage(error)
+        loop = _LOOPS.get(condition) or _loop_of(condition)
         with self._lock:
             before = self._standing.get(condition)
+            # A monitor reports again what still hangs: one error.
+            if loop is not None and (before is None or condition in _LOOPS):
+                self._errors[str(loop), code] += 1
             if before is not None and before.message == message:
                 return False
-            self._standing.pop(condition, None)
             if cause is not None and any(
                 one.cause == cause for one in self._standing.values()
             ):
                 level = logging.INFO
+            self._standing.pop(condition, None)  # the newest is the last
             self._standing[condition] = _Standing(
                 message, code, before.since if before else self.clock(), cause
             )

@@ -10,6 +10,9 @@ import dataclasses
 import enum
 from collections.abc import Iterable
 
+UNKNOWN_HINT = 'Remove the cause that the message names, and repeat this'
+"""The action for a gate that could not be evaluated."""
+
 
 class Outcome(enum.StrEnum):
     """The outcome of a gate; the codes are stable."""
@@ -39,12 +42,14 @@ class GateResult:
     :param gate: the stable code of the gate.
     :param detail: what was seen, for the operator.
     :param remaining: what is in the way, for a gate that counts things.
+    :param hint: the action after which the gate passes; empty if it does.
     """
 
     gate: enum.StrEnum
     outcome: Outcome
     detail: str = ''
     remaining: tuple[str, ...] = ()
+    hint: str = ''
 
     @property
     def passed(self) -> bool:

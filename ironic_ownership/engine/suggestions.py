@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 
+_PROGRAM = 'ironic-ownership'
 _LISTED = 5
 _SHOWN = 10
 
@@ -50,6 +51,26 @@ def known_service(host: str, hosts: Collection[str]) -> str:
     if canonical not in hosts:
         raise unknown('service', host, hosts)
     return canonical
+
+
+def hand_over(owner: str, uuid: str, host: str) -> str:
+    """Return how to move a node away from a service that runs.
+
+    :param uuid: of the node; here and in ``host`` also a placeholder.
+    """
+    return (
+        f'stop {owner}, then: {_PROGRAM} service set {owner} --down, and '
+        f'{_PROGRAM} compute node move {uuid} --service {host}; then start '
+        f'{owner} again: {_PROGRAM} service set {owner} --up'
+    )
+
+
+def release(uuid: str, host: str) -> str:
+    """Return how a free node changes its service while both run.
+
+    :param uuid: of the node; here and in ``host`` also a placeholder.
+    """
+    return f'{_PROGRAM} compute node release {uuid}, then {host} claims it'
 
 
 def listed(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ironic_ownership.contracts.cell import AdoptedNode, NovaConfiguration
 from ironic_ownership.engine.operations.check_cell import Finding
+from ironic_ownership.engine.operations.return_services import ReturnedService
 from ironic_ownership.observe.columns import Column
 
 FINDINGS: tuple[Column[Finding], ...] = (
@@ -19,6 +20,12 @@ ADOPTED: tuple[Column[AdoptedNode], ...] = (
     Column('service', lambda node: node.host),
     Column('state', lambda node: node.state.value),
     Column('detail', lambda node: node.detail),
+)
+
+RETURNED: tuple[Column[ReturnedService], ...] = (
+    Column('service', lambda service: service.host),
+    Column('state', lambda service: service.state.value),
+    Column('detail', lambda service: service.detail),
 )
 
 

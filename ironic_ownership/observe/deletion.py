@@ -21,6 +21,7 @@ GATES = (
     _Gate('gate', lambda g: g[1].gate.value),
     _Gate(OUTCOME, lambda g: g[1].outcome.value),
     _Gate('evidence', lambda g: g[1].detail),
+    _Gate('hint', lambda g: g[1].hint or None),
 )
 
 RESULTS = (

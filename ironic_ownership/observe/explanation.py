@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ironic_ownership.contracts import model
 from ironic_ownership.engine.queries import advice
 from ironic_ownership.engine.queries.explanation import Candidate, Explanation
 from ironic_ownership.observe import columns, compute_node
@@ -48,15 +49,20 @@ def _member(candidate: Candidate) -> _Row:
         'policies': [
             {
                 'policy': result.policy.name,
-                'options': {
-                    name: list(value) if isinstance(value, tuple) else value
-                    for name, value in result.policy.options
-                },
+                'options': _plain(result.policy),
+                'member_values': _plain(result.values),
                 'admits': result.admits,
                 'says': result.detail,
             }
             for result in candidate.results
         ],
+    }
+
+
+def _plain(settings: model.PolicySettings) -> _Row:
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in settings.options
     }
 
 
@@ -93,7 +99,11 @@ def _preferred(explanation: Explanation) -> _Row | None:
     found = explanation.preferred
     if found is None:
         return None
-    return {'service': found.owner, 'reason': found.reason.value}
+    return {
+        'service': found.owner,
+        'reason': found.reason.value,
+        'note': found.note or None,
+    }
 
 
 def _contest(explanation: Explanation) -> str | None:
@@ -155,9 +165,18 @@ def _lines(member: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _policy(result: Mapping[str, Any]) -> str:
-    options = columns.text(result['options'])
+    # A service of another release may not know the values.
+    values = columns.text(result.get('member_values', {}))
+    shown = '; '.join(
+        part
+        for part in (
+            str(columns.text(result['options'])),
+            f'for itself {values}' if values else '',
+        )
+        if part
+    )
     name = str(result['policy'])
-    return f'{name} ({options})' if options else name
+    return f'{name} ({shown})' if shown else name
 
 
 def _wrap(text: str, bullet: str) -> str:

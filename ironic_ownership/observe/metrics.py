@@ -24,15 +24,18 @@ UNOWNED = ''
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """One metric: a gauge with its samples.
+    """One metric with its samples.
 
     :param labels: names, in the order of the values of each sample.
+    :param counts: whether it is a counter, which only grows; its name ends
+        in ``_total``. A gauge otherwise.
     """
 
     name: str
     help: str
     labels: tuple[str, ...] = ()
     samples: Sequence[tuple[tuple[str, ...], float]] = ()
+    counts: bool = False
 
 
 def _counted(

@@ -61,7 +61,10 @@ def gate_cells(
             'result': outcome.value,
         }
         if outcome is not Outcome.PASSED:
-            shown.append({**cell, 'detail': result.detail})
+            cell['detail'] = result.detail
+            if result.hint:
+                cell['hint'] = result.hint
+            shown.append(cell)
         elif every:
             shown.append(cell)
     return shown
@@ -95,12 +98,19 @@ def refusals(rows: Iterable[Mapping[str, Any]], total: int) -> list[str]:
     for row in rows:
         for gate in row['gates']:
             if gate['result'] == Outcome.FAILED:
-                example = f'{row["uuid"]}: {gate["detail"]}'
-                failed.setdefault(gate['gate'], []).append(example)
+                failed.setdefault(gate['gate'], []).append(
+                    f'{row["name"] or row["uuid"]}: {_sentence(gate)}'
+                )
     return [
         f'{gate}: {len(nodes)} of {total} nodes, such as {nodes[0]}'
         for gate, nodes in sorted(failed.items())
     ]
+
+
+def _sentence(gate: Mapping[str, Any]) -> str:
+    # An HTTP service of an earlier release sends no hint.
+    hint = gate.get('hint')
+    return f'{gate["detail"]}. {hint}' if hint else str(gate['detail'])
 
 
 def node_cell(node: moves.NodeMove) -> dict[str, columns.Cell]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.engine.membership.member_listing import Reading
@@ -22,9 +24,18 @@ def options(settings: model.MemberSettings) -> _Row:
     An option that two policies have is shown with the name of its policy
     before it.
     """
+    return _by_name(settings.policies)
+
+
+def member_values(settings: model.MemberSettings) -> _Row:
+    """Return the values that are advertised for this member alone."""
+    return _by_name(settings.values)
+
+
+def _by_name(policies: Sequence[model.PolicySettings]) -> _Row:
     found = [
         (policy.name, name, list(value) if isinstance(value, tuple) else value)
-        for policy in settings.policies
+        for policy in policies
         for name, value in policy.options
         if value is not None
     ]
@@ -70,6 +81,7 @@ _REST = (
     _Column('registered_at', lambda s: columns.moment(s.row.registered_at)),
     _Column('policies', lambda s: policies(s.settings)),
     _Column('settings', lambda s: options(s.settings)),
+    _Column('member_values', lambda s: member_values(s.settings)),
 )
 
 LONG = (
@@ -96,13 +108,23 @@ DETAILS = (
 
 _Read = columns.Column[Reading]
 
+
+def _of_process(key: str) -> columns.Column[Reading]:
+    return _Read(key, lambda r: getattr(r.member.settings.process, key, None))
+
+
 MEMBER = (
     _Read('host', lambda r: r.member.host),
     _Read('role', lambda r: r.role),
+    _of_process('machine'),
+    _of_process('pid'),
+    _of_process('version'),
+    _Read('last_heartbeat', lambda r: columns.moment(r.beaten_at)),
     _Read('incarnation', lambda r: r.member.incarnation),
     _Read('joined_at', lambda r: columns.moment(r.member.joined_at)),
     _Read('policies', lambda r: policies(r.member.settings)),
     _Read('settings', lambda r: options(r.member.settings)),
+    _Read('member_values', lambda r: member_values(r.member.settings)),
     _Read('contract_version', lambda r: r.member.settings.contract_version),
     _Read('readable', lambda r: r.readable),
 )

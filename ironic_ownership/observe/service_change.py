@@ -31,6 +31,7 @@ GATES = (
     _Gate('passed', lambda g: g.passed),
     _Gate('left', lambda g: len(g.remaining)),
     _Gate('examples', lambda g: list(g.remaining[:EXAMPLES])),
+    _Gate('hint', lambda g: g.hint or None),
 )
 
 FAILOVER = (
@@ -47,4 +48,5 @@ FAILOVER_GATES = (
     _Gate('gate', lambda g: g.gate.value),
     _Gate('passed', lambda g: g.passed),
     _Gate('detail', lambda g: g.detail),
+    _Gate('hint', lambda g: g.hint or None),
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from importlib import metadata
 
     from ironic_ownership.api.caller import Caller
+    from ironic_ownership.cli.deadline import Deadline
     from ironic_ownership.wiring import Wiring
 
 COMMANDS = 'ironic_ownership.cli'
@@ -32,6 +33,23 @@ class UnderOpenStack(command.Command):
     """The differences of one of our commands when ``openstack`` runs it."""
 
     program: ClassVar[str] = plugin.PROGRAM
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if self.deadline is not None:
+            # Before the client authenticates, which may take long.
+            self.deadline.start()
+
+    @functools.cached_property
+    def deadline(self) -> Deadline | None:
+        """The time limit of this run, if it has one."""
+        options = getattr(self.app, 'options', None)
+        seconds = getattr(options, 'ownership_timeout', None)
+        if seconds is None:
+            return None
+        from ironic_ownership.cli import deadline
+
+        return deadline.Deadline(seconds)
 
     @property
     def auth_required(self) -> bool:
@@ -54,16 +72,23 @@ class UnderOpenStack(command.Command):
         from ironic_ownership.cli import connection
 
         app: Any = self.app
-        if plugin.uses_http(app.options):
-            return connection.over_session(app.client_manager)
-        return connection.local(self.wiring)
+        found = (
+            connection.over_session(app.client_manager)
+            if plugin.uses_http(app.options)
+            else connection.local(self.wiring)
+        )
+        if self.deadline is not None:
+            self.deadline.api = found
+        return found
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; the exit codes are those of our own program."""
         from ironic_ownership.cli import errors
+        from ironic_ownership.contracts import foreign_errors
 
         try:
-            return super().run(parsed_args)
+            with foreign_errors.interrupts_noted():
+                return super().run(parsed_args)
         except (BrokenPipeError, KeyboardInterrupt):
             raise
         except Exception as exc:
@@ -71,6 +96,8 @@ class UnderOpenStack(command.Command):
             LOG.error('%s', errors.line(exc), exc_info=exc if debug else None)
             return errors.exit_code(exc)
         finally:
+            if self.deadline is not None:
+                self.deadline.cancel()
             opened = self.__dict__.get('wiring')
             if opened is not None:
                 opened.close()

@@ -56,7 +56,20 @@ def build_option_parser(
         f'{API_VARIABLE}; default: {DATABASE} if there is a configuration '
         f'file, else {HTTP})',
     )
+    parser.add_argument(
+        '--ownership-timeout',
+        type=_seconds,
+        metavar='SECONDS',
+        help='the time that a command of ironic-ownership may take; then it '
+        'ends with exit code 4, and names the servers that have not answered',
+    )
     return parser
+
+
+def _seconds(text: str) -> float:
+    from ironic_ownership.cli import deadline
+
+    return deadline.seconds(text)
 
 
 def uses_http(options: argparse.Namespace) -> bool:

@@ -13,8 +13,6 @@ import string
 from collections.abc import Iterator
 from importlib.resources import abc
 
-from ironic_ownership.contracts import model
-
 _NAME = re.compile(r'[a-z][a-z0-9]*(_[a-z0-9]+)*')
 _LONGEST = 40
 _SUFFIX = '.tmpl'
@@ -25,12 +23,14 @@ class Kind(enum.StrEnum):
 
     FILTER = 'filter'
     ASSIGNER = 'assigner'
+    WEIGHTED = 'weighted'
     BACKEND = 'backend'
 
 
 _CHECKED_WITH = {
     Kind.FILTER: ' --option values=a,b',
     Kind.ASSIGNER: '',
+    Kind.WEIGHTED: ' --option weight=2',
     Kind.BACKEND: ' --option path=/tmp/members.json',
 }
 
@@ -88,7 +88,6 @@ class Package:
         values = {
             'check': self.check,
             'class_name': self.class_name,
-            'contract_version': str(model.CONTRACT_VERSION),
             'distribution': self.distribution,
             'group': self.group,
             'kind': self.kind.value,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -10,7 +11,7 @@ import random
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.testing import (
     interleaving,
     kept_state,
@@ -23,6 +24,8 @@ from ironic_ownership.testing import (
 _THREADS = 4
 _NAMED = 3
 """Most actions that are named in one message."""
+_ROUNDS = 4
+"""States that each node is given, one after the other."""
 
 
 class DeterminismLaws(policy_case.PolicyCase):
@@ -62,6 +65,10 @@ class DeterminismLaws(policy_case.PolicyCase):
             self.answers(policy, nodes, first)
             before = state.snapshot()
             self.answers(policy, few, last)
+            for host in policy_process.MEMBERS[-1]:
+                policy.remarks()
+                with contextlib.suppress(exceptions.PolicySettingsError):
+                    policy.check_host(host)
             changed = {
                 name
                 for name, value in state.snapshot().items()
@@ -70,6 +77,12 @@ class DeterminismLaws(policy_case.PolicyCase):
             if changed:
                 self.fail(
                     f'calls change {", ".join(sorted(changed)[:_NAMED])}: '
+                    'threads share it, and other processes do not have it'
+                )
+            consumed = sorted(state.iterators())
+            if consumed:
+                self.fail(
+                    f'each use changes the iterator in {consumed[0]}: '
                     'threads share it, and other processes do not have it'
                 )
 
@@ -85,34 +98,38 @@ class DeterminismLaws(policy_case.PolicyCase):
     def test_states_that_change_by_themselves_mean_nothing(self) -> None:
         for policy, nodes, hosts, words in self.asked():
             before = self.answers(policy, nodes, hosts)
-            for change in (
-                {'power_state': 'power on', 'target_power_state': None},
-                {'power_state': 'power off', 'reservation': 'conductor-1'},
-                {'provision_state': 'cleaning'},
-                {'provision_state': 'active', 'reservation': None},
-                {
-                    'provision_state': 'available',
-                    'target_provision_state': 'active',
-                    'target_power_state': 'power on',
-                },
-            ):
-                changed = [dataclasses.replace(n, **change) for n in nodes]
-                what = ' and '.join(f'{k} {v}' for k, v in change.items())
-                self.assert_same(
-                    before,
-                    self.answers(policy, changed, hosts),
-                    f'{words}: when the nodes have {what}',
-                )
+            for part in range(_ROUNDS):
+                changed = sample_nodes.in_other_states(nodes, part)
+                after = self.answers(policy, changed, hosts)
+                for node, other in zip(nodes, changed, strict=True):
+                    key = f'node {node.uuid}'
+                    if before[key] != after[key]:
+                        self.fail(
+                            f'{words}: {key}: {self.short(after[key])} '
+                            f'instead of {self.short(before[key])} when it '
+                            f'has {sample_nodes.state_of(other)}'
+                        )
 
     def test_only_requested_fields_are_read(self) -> None:
         for policy, nodes, hosts, words in self.asked():
             self.answers(policy, nodes, hosts)
             for node in nodes:
-                if getattr(node.extra, 'was_read', False):
-                    self.fail(
-                        f'{words}: extra of node {node.uuid} is read, and is '
-                        'always empty: name it in node_fields'
-                    )
+                for name in ('extra', 'fields'):
+                    read = getattr(getattr(node, name), 'was_read', None)
+                    if read:
+                        self.fail(
+                            f'{words}: {read} of node {node.uuid} is read, '
+                            'and is always empty: request what you need in '
+                            'node_fields'
+                        )
+            if 'extra' in self.policy_class.node_fields:
+                continue
+            # Regardless of what it reads: another policy may request it.
+            self.assert_same(
+                self.answers(policy, sample_nodes.without_extra(nodes), hosts),
+                self.answers(policy, sample_nodes.with_extra(nodes), hosts),
+                f'{words}: with extra, which another policy may request',
+            )
 
     def test_nodes_are_left_as_they_are(self) -> None:
         for policy, nodes, hosts, words in self.asked():
@@ -122,9 +139,7 @@ class DeterminismLaws(policy_case.PolicyCase):
 
     def test_given_settings_are_left_as_they_are(self) -> None:
         for settings in self.settings:
-            given = policy_process.with_defaults(
-                self.policy_class.options, settings
-            )
+            given = policy_process.values_of(self.policy_class, settings)
             before = copy.deepcopy(given)
             policy = self.policy_class(given)
             self.answers(policy, self.samples(policy), self.memberships()[-1])
@@ -133,7 +148,8 @@ class DeterminismLaws(policy_case.PolicyCase):
     def test_every_process_gives_the_same_answers(self) -> None:
         nodes = self._json_samples()
         here = [
-            policy_process.ask(policy, nodes) for policy, _ in self.built()
+            policy_process.ask(policy, nodes, self.advertised)
+            for policy, _ in self.built()
         ]
         for seed in (1, 2):
             found = self._elsewhere(nodes, seed).answers
@@ -192,7 +208,9 @@ class DeterminismLaws(policy_case.PolicyCase):
     def _json_samples(self) -> list[model.Node]:
         policy, _ = next(self.built())
         return [
-            dataclasses.replace(node, extra=dict(node.extra))
+            dataclasses.replace(
+                node, extra=dict(node.extra), fields=dict(node.fields)
+            )
             for node in self.samples(policy)
             if _is_json(node.properties) and _is_json(node.extra)
         ]
@@ -207,6 +225,7 @@ class DeterminismLaws(policy_case.PolicyCase):
                 nodes,
                 hash_seed=seed,
                 after_others=seed > 1,
+                values=self.advertised,
             )
         return self._asked_elsewhere[seed]
 

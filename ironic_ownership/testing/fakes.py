@@ -16,7 +16,12 @@ from typing import Any
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model, policy
-from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.inventory import (
+    SUMMARY,
+    ChangedNode,
+    Inventory,
+    LatestChanges,
+)
 from ironic_ownership.contracts.records import Records
 
 
@@ -37,15 +42,25 @@ class FakeClock:
 class FakeInventory(Inventory):
     """Nodes in a dictionary that tests change as they like.
 
+    :param clock: time of the server; without it, this Ironic does not tell
+        which nodes changed last.
     :ivar nodes: the nodes by uuid.
     :ivar workers: the conductors; ``None``, as it begins, for one in each
         conductor group that has the drivers of all nodes there.
     :ivar fail_with: raised by every call while it is set.
     :ivar failures: raised by one method only, by the method's name.
     :ivar calls: (method, argument) of each call, failed ones included.
+    :ivar changed_at: time of the last change of a node, if it ever changed.
     """
 
-    def __init__(self, nodes: Iterable[model.Node] = ()) -> None:
+    def __init__(
+        self,
+        nodes: Iterable[model.Node] = (),
+        *,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.clock = clock
+        self.changed_at: dict[str, float] = {}
         self.nodes: dict[str, model.Node] = {}
         self.workers: list[model.Conductor] | None = None
         self.fail_with: Exception | None = None
@@ -55,14 +70,37 @@ class FakeInventory(Inventory):
 
     def put(self, *nodes: model.Node) -> None:
         """Add nodes, or replace those of the same uuid."""
+        for node in nodes:
+            if self.clock and self.nodes.get(node.uuid, node) != node:
+                self.changed_at[node.uuid] = self.clock()
         self.nodes.update((node.uuid, node) for node in nodes)
 
     def check(self, scope: model.Scope) -> None:
         self._called('check', scope)
 
-    def scan(self, scope: model.Scope) -> Sequence[model.Node]:
+    def scan(
+        self, scope: model.Scope, *, summary: bool = False
+    ) -> Sequence[model.Node]:
         self._called('scan', scope)
-        return self._within(scope)
+        found = self._within(scope)
+        return [_summary(node) for node in found] if summary else found
+
+    def latest_changes(
+        self, scope: model.Scope, limit: int
+    ) -> LatestChanges | None:
+        self._called('latest_changes', (scope, limit))
+        if self.clock is None or scope.nothing:
+            return None
+        rows = [
+            ChangedNode(node, self.changed_at.get(node.uuid))
+            for node in self._within(scope)
+        ]
+        rows.sort(key=lambda row: row.updated_at or 0.0, reverse=True)
+        return LatestChanges(rows[:limit], self.clock(), len(rows) < limit)
+
+    def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
+        self._called('newest', (scope, limit))
+        return self._within(scope)[::-1][:limit]
 
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
         self._called('instances', scope)
@@ -108,6 +146,10 @@ class FakeInventory(Inventory):
         failure = self.failures.get(method, self.fail_with)
         if failure is not None:
             raise failure
+
+
+def _summary(node: model.Node) -> model.Node:
+    return model.Node(**{name: getattr(node, name) for name in SUMMARY})
 
 
 class FakeMembership:

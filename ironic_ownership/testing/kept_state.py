@@ -7,10 +7,11 @@ it is safe between threads, and its answers are those of the function.
 
 from __future__ import annotations
 
+import argparse
+import array
 import collections
+import contextvars
 import functools
-import itertools
-import operator
 import queue
 import random
 import threading
@@ -30,6 +31,7 @@ _LOCKS = (
     *(threading.Condition, threading.Semaphore, threading.Event),
     *(threading.Barrier, queue.Queue, queue.SimpleQueue),
 )
+_NAMESPACES = types.SimpleNamespace, argparse.Namespace, threading.local
 _IGNORED = frozenset(('__dict__', '__weakref__', '__doc__', '__module__'))
 _DEPTH = 12
 
@@ -54,12 +56,22 @@ class State:
 
     def locks(self) -> list[str]:
         """Return the names of those that hold a lock."""
+        return [f'lock in {name}' for name in self._holders(_LOCKS)]
+
+    def iterators(self) -> list[str]:
+        """Return the names of those that hold an iterator.
+
+        Each use of an iterator changes it.
+        """
+        return self._holders((Iterator,))
+
+    def _holders(self, kinds: tuple[type, ...]) -> list[str]:
         found = []
         for name, value in self._values():
-            frozen = _Frozen(self._package)
+            frozen = _Frozen(self._package, kinds)
             frozen.of(value)
-            if frozen.has_lock:
-                found.append(f'lock in {name}')
+            if frozen.found:
+                found.append(name)
         return found
 
     def _values(self) -> Iterator[tuple[str, object]]:
@@ -76,25 +88,24 @@ class State:
                 f'a default of {name}',
                 (function.__defaults__, function.__kwdefaults__),
             )
-            for cell in function.__closure__ or ():
-                try:
-                    yield f'a variable of {name}', cell.cell_contents
-                except ValueError:  # not set yet
-                    continue
+            yield f'an attribute of {name}', vars(function)
+            for value in reachable_code.closure(function):
+                yield f'a variable of {name}', value
 
 
 class _Frozen:
     """Converts one value to one that stays as it is."""
 
-    def __init__(self, package: str) -> None:
+    def __init__(self, package: str, kinds: tuple[type, ...] = ()) -> None:
         self._package = package
         self._open: set[int] = set()
-        self.has_lock = False
+        self._kinds = kinds
+        self.found = False
 
     def of(self, value: Any) -> object:
         if isinstance(value, _PLAIN):
             return type(value).__name__, value
-        self.has_lock = self.has_lock or isinstance(value, _LOCKS)
+        self.found = self.found or isinstance(value, self._kinds)
         if (
             isinstance(value, (*_LEAVES, *_LOCKS))
             or id(value) in self._open
@@ -119,11 +130,14 @@ class _Frozen:
             return sorted(repr(self.of(one)) for one in value)
         if isinstance(value, random.Random):
             return value.getstate()
-        if isinstance(value, itertools.count):
-            return repr(value)
-        if isinstance(value, Iterator):
-            return id(value), operator.length_hint(value, -1)
-        if reachable_code.is_own(self._package, type(value)):
+        if isinstance(value, bytearray | memoryview | array.array):
+            return bytes(value)
+        if isinstance(value, contextvars.ContextVar):
+            return self.of(value.get(None))
+        # Libraries keep state of their own: loggers, compiled patterns.
+        if isinstance(value, _NAMESPACES) or reachable_code.is_own(
+            self._package, type(value)
+        ):
             return [(name, self.of(one)) for name, one in _attributes(value)]
         return id(value)
 

@@ -16,12 +16,15 @@ be able to import the class of the policy.
 
 from __future__ import annotations
 
+import functools
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts import policy as contract
 from ironic_ownership.testing import (
+    peer_values,
     policy_laws,
     policy_process,
     sample_nodes,
@@ -79,7 +82,9 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
 
     def test_every_owner_is_a_live_member_or_none(self) -> None:
         for policy, nodes, hosts, words in self.asked():
-            given = policy_process.answers(policy, nodes, hosts)
+            given = policy_process.answers(
+                policy, nodes, hosts, self.advertised
+            )
             self.assertEqual(len(nodes), len(given), words)
             for node, owner in zip(nodes, given, strict=True):
                 if owner is not None and owner not in hosts:
@@ -119,9 +124,10 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
                         self.fail(f'{what} lack it: {self.short(peers)}')
 
     def test_answers_node_by_node_need_no_other_nodes(self) -> None:
+        if not getattr(self.policy_class, 'node_by_node', False):
+            self.inapplicable('it is not node_by_node')
+            return
         for policy, nodes, hosts, words in self.asked():
-            if not policy.node_by_node:
-                continue
             all_at_once = self.answers(policy, nodes, hosts)
             for node in nodes[::4]:
                 key = f'node {node.uuid}'
@@ -133,12 +139,15 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
             policy = self.build(settings)
             assert isinstance(policy, contract.AssignerPolicy)
             nodes = self.as_requested(sample_nodes.fleet(shares.NODES))
-            skewed = shares.skew(policy.assign, nodes)
+            skewed = shares.skew(
+                functools.partial(policy_process.answers, policy), nodes
+            )
             if skewed is not None:
                 self.fail(f'with {dict(settings)!r}: {skewed}')
 
     def test_no_more_nodes_move_than_declared(self) -> None:
         if not getattr(self.policy_class, 'rebalancing', False):
+            self.inapplicable('it is not rebalancing')
             return
         bound = getattr(self.policy_class, 'extra_movement', 0.0)
         most = 0.0
@@ -162,6 +171,65 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
                     )
         self.note(f'extra movement {most:.4f}, declared {bound}')
 
+    def _as_owners(self, answers: Mapping[str, Any]) -> dict[str, str]:
+        if not getattr(self.policy_class, 'reads_owners', False):
+            return {}
+        return {
+            key.removeprefix('node '): owner
+            for key, owner in answers.items()
+            if owner is not None
+        }
+
+    def test_own_answers_as_the_owners_change_nothing(self) -> None:
+        if not getattr(self.policy_class, 'reads_owners', False):
+            self.inapplicable('it does not read owners')
+            return
+        for policy, nodes, hosts, words in self.asked():
+            first = self.answers(policy, nodes, hosts)
+            self.assert_same(
+                first,
+                self.answers(policy, nodes, hosts, self._as_owners(first)),
+                f'{words}, when the records follow its answers',
+            )
+
+    def test_expected_shares_name_every_member(self) -> None:
+        declared = False
+        for policy, _, hosts, words in self.asked():
+            assert isinstance(policy, contract.AssignerPolicy)
+            peers = policy_process.peers(policy, hosts, self.advertised)
+            shares_ = policy.shares(peers)
+            if not shares_:
+                continue
+            declared = True
+            self.assertEqual({*hosts}, {*shares_}, words)
+            for host, share in shares_.items():
+                self.assertGreaterEqual(share, 0, f'{words}: {host}')
+        if not declared:
+            self.inapplicable('it declares no expected shares')
+
+    def test_members_differ_in_their_values(self) -> None:
+        for name, values in self.tried_values.items():
+            for value in values:
+                try:
+                    self.build({**next(iter(self.settings), {}), name: value})
+                except Exception as exc:  # noqa: BLE001 - third-party code
+                    self.fail(f'{name} = {value!r}: {exc}')
+        found = peer_values.distinct(self.policy_class, self.advertised)
+        if not found:
+            self.inapplicable('members advertise nothing of their own')
+            return
+        alike = [name for name, values in found.items() if len(values) < 2]
+        text = '; '.join(
+            f'{name}: {", ".join(map(self.short, values))}'
+            for name, values in found.items()
+        )
+        self.note(text)
+        if alike:
+            self.inapplicable(
+                f'{text}; no other value of {", ".join(alike)} is known: give '
+                'some, by --peer-value or in tried_values'
+            )
+
     def _moved(
         self,
         settings: policy_process.Settings,
@@ -176,7 +244,9 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
         """
         rest = tuple(host for host in hosts if host != gone)
         whole = self.answers(self.build(settings), nodes, hosts)
-        less = self.answers(self.build(settings), nodes, rest)
+        less = self.answers(
+            self.build(settings), nodes, rest, self._as_owners(whole)
+        )
         return sum(
             owner not in (gone, less[uuid]) for uuid, owner in whole.items()
         )

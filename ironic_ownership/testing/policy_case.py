@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import sys
 import unittest
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts import policy as contract
 from ironic_ownership.testing import policy_process, sample_nodes, time_limit
+from ironic_ownership.testing.peer_values import Given, derive
 
 SAMPLES = 240
 """Everyday nodes on which each law is checked, and most of a fleet."""
@@ -24,23 +26,36 @@ _SHOWN = 160
 
 
 class PolicyCase(unittest.TestCase):
-    """A policy with nodes, members and settings to ask it about."""
+    """A policy with nodes, members and settings to ask it about.
+
+    :cvar policy_class: the policy under test.
+    :cvar settings: options to test it with, and snapshots of sources by name;
+        the others have their defaults, and no snapshot.
+    :cvar peer_values: what members advertise for themselves, one of them for
+        each host. By default several values are derived from each option with
+        ``per_member``: that of the first ``settings``, and others that the
+        policy accepts.
+    :cvar tried_values: values to derive ``peer_values`` from, by the name of
+        the option.
+    :cvar fleet: nodes of a deployment: each of them has to get an answer, and
+        every law is checked on some of them.
+    :cvar timed_nodes: nodes on which the speed is measured, per :data:`MANY`.
+    :cvar time_limit: seconds after which a law is interrupted, and fails.
+    """
 
     policy_class: ClassVar[type[contract.Policy]]
-    """The policy under test."""
 
     settings: ClassVar[Sequence[policy_process.Settings]] = ({},)
-    """Options to test it with; the others have their defaults."""
+
+    peer_values: ClassVar[policy_process.Values] = ()
+
+    tried_values: ClassVar[Given] = {}
 
     fleet: ClassVar[Sequence[model.Node]] = ()
-    """Nodes of a deployment: each of them has to get an answer, and every law
-    is checked on some of them."""
 
     timed_nodes: ClassVar[int] = MANY
-    """Nodes on which the speed is measured, per :data:`MANY`."""
 
     time_limit: ClassVar[float] = 60.0
-    """Seconds after which a law is interrupted, and fails."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -55,10 +70,13 @@ class PolicyCase(unittest.TestCase):
         """Report measurements to the author: speed, share of nodes."""
         sys.stderr.write(f'{self.policy_class.__name__}: {text}\n')
 
+    def inapplicable(self, reason: str) -> None:
+        """Report that a law says nothing about this policy."""
+
     def build(self, settings: policy_process.Settings) -> contract.Policy:
         """Build the policy as a host does."""
         target = self.policy_class
-        return target(policy_process.with_defaults(target.options, settings))
+        return target(policy_process.values_of(target, settings))
 
     def samples(self, policy: contract.Policy) -> list[model.Node]:
         """Return new copies of the sample nodes for a policy."""
@@ -77,14 +95,30 @@ class PolicyCase(unittest.TestCase):
     def as_requested(self, nodes: Sequence[model.Node]) -> list[model.Node]:
         """Return nodes as Ironic gives them, with the requested fields only.
 
-        ``extra`` notes if a policy reads it that does not request it.
+        The others note if a policy reads them that does not request them.
         """
-        if 'extra' in self.policy_class.node_fields:
-            return list(nodes)
+        requested = self.policy_class.node_fields
+        names = [name for name in requested if name != 'extra']
         return [
-            dataclasses.replace(node, extra=sample_nodes.NotRequested())
+            dataclasses.replace(
+                node,
+                extra=node.extra
+                if 'extra' in requested
+                else sample_nodes.Requested('extra'),
+                fields=sample_nodes.Requested(
+                    'fields',
+                    {**dict.fromkeys(names), **node.fields} if names else {},
+                ),
+            )
             for node in nodes
         ]
+
+    @functools.cached_property
+    def advertised(self) -> policy_process.Values:
+        """Values that members advertise for themselves, one for each host."""
+        return self.peer_values or derive(
+            self.policy_class, next(iter(self.settings), {}), self.tried_values
+        )
 
     def built(self) -> Iterator[tuple[contract.Policy, str]]:
         """Yield a policy for each of its settings, and words for both."""
@@ -110,9 +144,12 @@ class PolicyCase(unittest.TestCase):
         policy: contract.Policy,
         nodes: Sequence[model.Node],
         hosts: Sequence[str],
+        owners: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Return the answers of the policy, by the node's uuid."""
-        given = policy_process.answers(policy, nodes, hosts)
+        given = policy_process.answers(
+            policy, nodes, hosts, self.advertised, owners
+        )
         return dict(
             zip((f'node {n.uuid}' for n in nodes), given, strict=False)
         )

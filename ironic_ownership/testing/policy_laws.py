@@ -48,22 +48,25 @@ class PolicyContract(
         words: str,
     ) -> Sequence[Any]:
         try:
-            return policy_process.answers(policy, nodes, hosts)
+            return policy_process.answers(
+                policy, nodes, hosts, self.advertised
+            )
         except Exception as exc:  # noqa: BLE001 - third-party code
             if len(nodes) > 1:
                 for node in nodes:
                     self._answered(policy, [node], hosts, words)
-            which = (
-                f'one of {len(nodes)} nodes'
-                if len(nodes) != 1
-                else f'node {nodes[0].uuid}: {self.short(nodes[0])}'
-            )
+            if len(nodes) == 1:
+                which = f'node {nodes[0].uuid}: {self.short(nodes[0])}'
+            elif nodes:
+                which = f'{len(nodes)} nodes, and for none of them alone'
+            else:
+                which = 'an empty list of nodes'
             self.fail(f'{words}: {self.short(exc)} for {which}')
 
     def test_speed_is_reported(self) -> None:
         policy, _ = next(self.built())
         seconds = self._seconds(policy, self.memberships()[-1])
-        self.note(f'{seconds:.2f} s per {MANY:,} nodes')
+        self.note(f'{seconds:.2f} s of processor time per {MANY:,} nodes')
 
     def _seconds(self, policy: contract.Policy, hosts: Sequence[str]) -> float:
         started = time.perf_counter()
@@ -72,9 +75,11 @@ class PolicyContract(
             count = max(1, self.timed_nodes // share)
             scope = getattr(policy, 'scope', model.Scope)()
             nodes = self.as_requested(sample_nodes.fleet(count, scope))
-            asked = time.perf_counter()
-            policy_process.answers(policy, nodes, hosts)
-            spent = (time.perf_counter() - asked) * (MANY / count)
+            asked, used = time.perf_counter(), time.thread_time()
+            policy_process.answers(policy, nodes, hosts, self.advertised)
+            # The time of this thread: other processes may keep the machine
+            # busy.
+            spent = (time.thread_time() - used) * (MANY / count)
             # The next round is ten times as long.
             if 10 * (time.perf_counter() - asked) > _PATIENCE or (
                 10 * (time.perf_counter() - started) > _PATIENCE

@@ -15,10 +15,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import model, options, policy
+from ironic_ownership.contracts import assignment, model, options, policy
 from ironic_ownership.testing import purity
 
 MEMBERS = (
@@ -38,6 +39,13 @@ MEMBERS = (
 )
 """The live members of each situation, sorted, as a host passes them."""
 
+_PLACES = {
+    host: place
+    for place, host in enumerate(
+        dict.fromkeys(host for hosts in MEMBERS for host in hosts)
+    )
+}
+
 TIMEOUT = 30.0
 """Seconds after which another process is killed."""
 
@@ -50,6 +58,9 @@ _CHILD = (
 )
 
 Settings = Mapping[str, model.Value]
+
+Values = Sequence[Mapping[str, model.Value]]
+"""Values that members advertise for themselves, chosen by the host."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,23 +83,90 @@ def with_defaults(
     return {**defaults, **settings}
 
 
+def values_of(
+    target: type[policy.Policy], settings: Settings
+) -> dict[str, model.Value]:
+    """Return a value for each option and each source of a policy.
+
+    :param settings: also the snapshots of its sources; the others are
+        ``None``, as before the first read.
+    """
+    unread: Settings = dict.fromkeys(one.name for one in target.sources)
+    return with_defaults(target.options, {**unread, **settings})
+
+
 def answers(
-    asked: policy.Policy, nodes: Sequence[model.Node], hosts: Sequence[str]
+    asked: policy.Policy,
+    nodes: Sequence[model.Node],
+    hosts: Sequence[str],
+    values: Values = (),
+    owners: Mapping[str, str] | None = None,
 ) -> Sequence[Any]:
-    """Return the answer of a policy for each node."""
+    """Return the answer of a policy for each node.
+
+    :param values: what members advertise for themselves, one of them for
+        each host; by default what the options declare.
+    :param owners: on record; by default of any kind, if the policy reads
+        them.
+    """
     if isinstance(asked, policy.AssignerPolicy):
-        return tuple(asked.assign(tuple(nodes), hosts))
+        if owners is None:
+            owners = owners_on_record(asked, nodes, hosts)
+        request = assignment.AssignmentRequest(
+            tuple(nodes), peers(asked, hosts, values), owners
+        )
+        return tuple(_owner(one) for one in asked.choose(request))
     assert isinstance(asked, policy.FilterPolicy)
     return tuple(asked.admits(node) for node in nodes)
 
 
-def ask(asked: policy.Policy, nodes: Sequence[model.Node]) -> Any:
+def peers(
+    asked: policy.Policy, hosts: Sequence[str], values: Values = ()
+) -> tuple[assignment.Peer, ...]:
+    """Return members with what they advertise for themselves."""
+    default = {o.name: o.default for o in asked.options if o.per_member}
+    default |= dict.fromkeys(s.name for s in asked.sources if s.per_member)
+    return tuple(
+        assignment.Peer(
+            host,
+            {**default, **values[_place(host) % len(values)]}
+            if values
+            else default,
+        )
+        for host in hosts
+    )
+
+
+def _place(host: str) -> int:
+    # The first hosts of a situation have different values.
+    return _PLACES.get(host, zlib.crc32(host.encode()))
+
+
+def owners_on_record(
+    asked: policy.Policy, nodes: Sequence[model.Node], hosts: Sequence[str]
+) -> dict[str, str]:
+    """Return owners of all kinds: members, services that left, and none."""
+    if not getattr(asked, 'reads_owners', False):
+        return {}
+    known = [*sorted(hosts), 'gone.example.org', None]
+    found = {n.uuid: known[int(n.uuid[:8], 16) % len(known)] for n in nodes}
+    return {uuid: owner for uuid, owner in found.items() if owner is not None}
+
+
+def _owner(chosen: Any) -> Any:
+    return chosen.host if isinstance(chosen, assignment.Choice) else chosen
+
+
+def ask(
+    asked: policy.Policy, nodes: Sequence[model.Node], values: Values = ()
+) -> Any:
     """Return all answers of a policy, in the form that JSON gives them."""
     found: dict[str, Any] = {'settings': sorted(asked.settings().items())}
     if isinstance(asked, policy.AssignerPolicy):
         for hosts in MEMBERS:
             key = among(hosts)
-            found[key] = _by_node(nodes, answers(asked, nodes, hosts))
+            given = answers(asked, nodes, hosts, values)
+            found[key] = _by_node(nodes, given)
             found[f'peers {key}'] = {
                 host: sorted(asked.peers(host, hosts, model.Scope()))
                 for host in hosts
@@ -133,6 +211,7 @@ def ask_elsewhere(
     *,
     hash_seed: int,
     after_others: bool = False,
+    values: Values = (),
 ) -> Elsewhere:
     """Collect all answers of a policy in a process of its own.
 
@@ -145,6 +224,7 @@ def ask_elsewhere(
         'module': target.__module__,
         'name': target.__qualname__,
         'settings': all_settings,
+        'values': values,
         'nodes': [dataclasses.asdict(node) for node in nodes],
         'hash_seed': hash_seed,
         'after_others': after_others,
@@ -199,27 +279,29 @@ def main() -> None:
     for part in questions['name'].split('.'):
         target = getattr(target, part)
     nodes = [
-        model.Node(**{**values, 'traits': tuple(values['traits'])})
-        for values in questions['nodes']
+        model.Node(**{**read, 'traits': tuple(read['traits'])})
+        for read in questions['nodes']
     ]
     all_values = [
-        with_defaults(
-            target.options,
-            {
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in settings.items()
-            },
-        )
+        values_of(target, _frozen(settings))
         for settings in questions['settings']
     ]
+    values = [_frozen(one) for one in questions['values']]
     with purity.watched() as outside:
         if questions['after_others']:
-            for values in reversed(all_values):
-                _disturb(target(dict(values)), nodes)
-        found = [ask(target(dict(values)), nodes) for values in all_values]
+            for one in reversed(all_values):
+                _disturb(target(dict(one)), nodes)
+        found = [ask(target(dict(one)), nodes, values) for one in all_values]
     sys.stdout.write(
         f'\n{json.dumps({"answers": found, "outside": outside})}\n'
     )
+
+
+def _frozen(values: Mapping[str, Any]) -> dict[str, model.Value]:
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in values.items()
+    }
 
 
 def _disturb(asked: policy.Policy, nodes: Sequence[model.Node]) -> None:

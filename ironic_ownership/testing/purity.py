@@ -53,8 +53,9 @@ _FUNCTIONS = frozenset(
         (
             os,
             (
-                'cpu_count getcwd getegid geteuid getgid getloadavg getlogin '
-                'getpgrp getpid getppid getuid sysconf times uname urandom'
+                'access cpu_count fstat getcwd getegid geteuid getgid '
+                'getloadavg getlogin getpgrp getpid getppid getuid lstat '
+                'readlink stat statvfs sysconf times uname urandom'
             ),
         ),
         (
@@ -86,6 +87,7 @@ last digit differs between machines."""
 _UNSEEDED = random.random.__self__  # type: ignore[attr-defined]
 """The generator behind the functions of ``random``."""
 _NOW = frozenset(('now', 'today', 'utcnow'))
+_SEEDING = random.Random.__init__.__code__
 
 
 @contextlib.contextmanager
@@ -110,6 +112,12 @@ def watched() -> Iterator[list[str]]:
     def profile(frame: FrameType, event: str, function: Any) -> None:
         if event == 'c_call' and _is_outside(function):
             note(f'{function.__qualname__}()', frame)
+        elif (
+            event == 'call'
+            and frame.f_code is _SEEDING
+            and frame.f_locals.get('x') is None
+        ):
+            note('random.Random() without a seed', frame.f_back)
 
     sys.addaudithook(audit)
     sys.setprofile(profile)

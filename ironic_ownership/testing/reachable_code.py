@@ -9,31 +9,53 @@ from __future__ import annotations
 import dataclasses
 import dis
 import functools
-import os  # noqa: F401 - named in _MODULES
+import importlib.metadata  # noqa: F401 - named in _MODULES
+import os  # noqa: F401 - as above
+import posixpath  # noqa: F401 - as above
 import sys
 import time  # noqa: F401 - as above
 import types
+import uuid  # noqa: F401 - as above
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 _CONTRACTS = 'ironic_ownership.contracts'
 _MODULES: Mapping[str, frozenset[str]] = {
+    'importlib.metadata': frozenset(
+        ('distribution', 'distributions', 'entry_points', 'version')
+    ),
     'os': frozenset(
         ('environ', 'environb', 'getenv', 'getenvb', 'name', 'supports_fd')
+    ),
+    'posixpath': frozenset(
+        (
+            *('abspath', 'exists', 'expanduser', 'expandvars', 'getatime'),
+            *('getctime', 'getmtime', 'getsize', 'isdir', 'isfile', 'islink'),
+            *('ismount', 'lexists', 'realpath', 'samefile'),
+        )
     ),
     'sys': frozenset(
         (
             *('api_version', 'argv', 'base_prefix', 'byteorder', 'executable'),
             *('flags', 'getdefaultencoding', 'getfilesystemencoding'),
-            *('getrefcount', 'getswitchinterval', 'hash_info', 'hexversion'),
+            *('getrecursionlimit', 'getrefcount', 'getsizeof'),
+            *('getswitchinterval', 'hash_info', 'hexversion'),
             *('implementation', 'maxsize', 'modules', 'path', 'platform'),
             *('prefix', 'stdin', 'thread_info', 'version', 'version_info'),
         )
     ),
     'time': frozenset(('altzone', 'daylight', 'timezone', 'tzname')),
+    'uuid': frozenset(('getnode', 'uuid1', 'uuid4')),
 }
-_WHOLE_MODULES = frozenset(('getpass', 'locale', 'platform', 'secrets'))
-"""Modules all of whose functions ask the machine or the process."""
+_WHOLE_MODULES = frozenset(
+    (
+        *('_queue', '_thread', 'asyncio', 'gc', 'getpass', 'locale'),
+        *('multiprocessing', 'platform', 'queue', 'resource', 'secrets'),
+        *('select', 'signal', 'socket', 'subprocess', 'tempfile', 'threading'),
+    )
+)
+"""Modules that ask the machine or the process, wait, or keep state: a policy
+needs nothing of them."""
 _SHORT = 20
 """Length of a text up to which equal ones may be one object."""
 
@@ -94,6 +116,43 @@ def is_own(package: str, thing: Any) -> bool:
     )
 
 
+class _Reading:
+    """Values that earlier instructions of a function have loaded."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, object] = {}
+        self._copied: object = None
+        self._imported = self._last = ''
+        self.before: object = None
+
+    @property
+    def module(self) -> object:
+        """The module that was imported last."""
+        return sys.modules.get(self._imported)
+
+    @property
+    def owner(self) -> object:
+        """The owner of an attribute that is set."""
+        return self._copied if self._last == 'SWAP' else self.before
+
+    def other(self, name: str, value: Any) -> object:
+        """Return what an instruction loads that concerns no attribute."""
+        if name == 'IMPORT_NAME':
+            self._imported = value
+        elif name.startswith('STORE_') and self._last == 'IMPORT_NAME':
+            self._modules[value] = self.module
+        elif name in ('LOAD_FAST', 'LOAD_DEREF'):
+            return self._modules.get(value)
+        elif name == 'COPY':  # of "module.name += 1"
+            self._copied = self.before
+            return self.before
+        return None
+
+    def passed(self, name: str, loaded: object) -> None:
+        """Go on to the next instruction."""
+        self._last, self.before = name, loaded
+
+
 class _Walk:
     def __init__(self, package: str) -> None:
         self._package = package
@@ -109,6 +168,9 @@ class _Walk:
                 name = f'{part.__module__}.{part.__qualname__}'
                 self.found.functions[name] = part
                 self._read(part.__code__, part.__globals__)
+                for value in closure(part):
+                    self._named(part.__code__, value)
+                    self.follow(value)
             elif isinstance(part, type):
                 self.found.classes.append(part)
                 for base in part.__mro__[1:]:
@@ -117,25 +179,21 @@ class _Walk:
                     self.follow(member)
 
     def _read(self, code: types.CodeType, namespace: dict[str, Any]) -> None:
-        modules: dict[str, object] = {}
-        before: object = None
-        last = imported = ''
+        reading = _Reading()
         for instruction in dis.get_instructions(code):
             name, value = instruction.opname, instruction.argval
             loaded: object = None
             if name in ('LOAD_GLOBAL', 'LOAD_NAME', 'STORE_GLOBAL'):
                 loaded = self._global(code, namespace, value)
-            elif name == 'IMPORT_NAME':
-                imported = value
             elif name == 'IMPORT_FROM':
-                self._attribute(code, sys.modules.get(imported), value)
-            elif name.startswith('STORE_') and last == 'IMPORT_NAME':
-                modules[value] = sys.modules.get(imported)
-            elif name in ('LOAD_FAST', 'LOAD_DEREF'):
-                loaded = modules.get(value)
+                self._attribute(code, reading.module, value)
             elif name in ('LOAD_ATTR', 'LOAD_METHOD'):
-                loaded = self._attribute(code, before, value)
-            last, before = name, loaded
+                loaded = self._attribute(code, reading.before, value)
+            elif name == 'STORE_ATTR':
+                self._stored(code, reading.owner, value)
+            else:
+                loaded = reading.other(name, value)
+            reading.passed(name, loaded)
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 self._read(constant, namespace)
@@ -146,13 +204,21 @@ class _Walk:
         if name not in namespace:
             return None
         value = namespace[name]
+        self._named(code, value)
+        self._use(namespace, name)
+        return value
+
+    def _named(self, code: types.CodeType, value: object) -> None:
+        """Report a value that was imported by its name."""
         known = _IMPORTED.get(id(value))
         if known is not None:
             self._report(code, known)
-        elif getattr(value, '__module__', None) in _WHOLE_MODULES:
-            self._report(code, f'{value.__module__}.{value.__name__}')
-        self._use(namespace, name)
-        return value
+        elif (
+            callable(value)
+            and getattr(value, '__module__', None) in _WHOLE_MODULES
+        ):
+            known = getattr(value, '__name__', type(value).__name__)
+            self._report(code, f'{value.__module__}.{known}')
 
     def _attribute(
         self, code: types.CodeType, owner: object, name: str
@@ -165,6 +231,14 @@ class _Walk:
         if is_own(self._package, owner) and name in vars(owner):
             self._use(vars(owner), name)
         return getattr(owner, name, None)
+
+    def _stored(self, code: types.CodeType, owner: object, name: str) -> None:
+        if not isinstance(owner, types.ModuleType):
+            return
+        if is_own(self._package, owner) and name in vars(owner):
+            self._use(vars(owner), name)
+        else:
+            self._report(code, f'{owner.__name__}.{name} is set')
 
     def _use(self, namespace: dict[str, Any], name: str) -> None:
         value = namespace[name]
@@ -186,15 +260,25 @@ class _Walk:
         )
 
 
+def closure(function: types.FunctionType) -> Iterator[Any]:
+    """Yield the values of the variables of enclosing functions."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not set yet
+            continue
+
+
 def _unwrapped(thing: Any) -> Iterator[Any]:
     if isinstance(thing, staticmethod | classmethod):
-        yield thing.__func__
+        inner: tuple[Any, ...] = (thing.__func__,)
     elif isinstance(thing, property):
-        yield from (f for f in (thing.fget, thing.fset) if f is not None)
+        inner = thing.fget, thing.fset
     elif isinstance(thing, functools.cached_property | functools.partial):
-        yield thing.func
+        inner = (thing.func,)
     else:
         yield thing
-        wrapped = getattr(thing, '__wrapped__', None)
-        if wrapped is not None:
-            yield wrapped
+        inner = (getattr(thing, '__wrapped__', None),)
+    for part in inner:
+        if part is not None:
+            yield from _unwrapped(part)

@@ -12,15 +12,18 @@ import functools
 import time
 import unittest
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
 from ironic_ownership.testing import backend_case, law_process, policy_laws
 from ironic_ownership.testing import policy_process as process
 from ironic_ownership.testing.backend import BackendContract
+from ironic_ownership.testing.backend_watch import ChangeContract
+from ironic_ownership.testing.peer_values import Given
 from ironic_ownership.testing.policy import (
     AssignerPolicyContract,
     FilterPolicyContract,
@@ -58,12 +61,16 @@ class Finding:
     """Result of one law.
 
     :param law: in words.
-    :param detail: explanation of a failure, or a measurement.
+    :param passed: also if it does not apply.
+    :param detail: explanation of a failure or why it does not apply, or a
+        measurement.
+    :param skipped: whether it does not apply to this plugin.
     """
 
     law: str
     passed: bool
     detail: str = ''
+    skipped: bool = False
 
 
 def check_policy(
@@ -72,12 +79,15 @@ def check_policy(
     heard: Heard = lambda law: None,
     *,
     fleet: Sequence[model.Node] = (),
+    peer_values: Given = MappingProxyType({}),
     time_limit: float = TIME_LIMIT,
 ) -> Iterator[Finding]:
     """Check every law on a policy, each in a process of its own.
 
     :param settings: the others have their defaults.
     :param fleet: nodes of a deployment, for which it has to work.
+    :param peer_values: by the name of an option with ``per_member``, values
+        that members advertise besides that of the settings.
     :param time_limit: seconds after which a law is broken.
     """
     suite: type[policy_laws.PolicyContract] = (
@@ -93,6 +103,7 @@ def check_policy(
                 'policy_class': target,
                 'settings': (settings,),
                 'fleet': fleet,
+                'tried_values': peer_values,
                 'time_limit': time_limit,
             },
         ),
@@ -114,6 +125,8 @@ def check_backend(
     time_limit: float | None = None,
 ) -> Iterator[Finding]:
     """Check the laws that need no outage on a backend.
+
+    Those of watches as well, if it declares the capability ``WATCH``.
 
     :param settings: they name a store without members.
     :param member_ttl: in seconds; many laws wait for it.
@@ -143,10 +156,15 @@ def check_backend(
             for _ in range(2)
         )
         _check_store(one, other)
+        declared = one.capabilities
     yield from _run(
         type(
             'Checked',
-            (_Store, BackendContract),
+            (
+                _Store,
+                BackendContract,
+                *((ChangeContract,) if Capability.WATCH in declared else ()),
+            ),
             {
                 'target': target,
                 'values': values,
@@ -182,9 +200,13 @@ def _check_store(one: MembershipBackend, other: MembershipBackend) -> None:
 
 class _Notes:
     noted: str
+    skipped: bool
 
     def note(self, text: str) -> None:
         self.noted = text
+
+    def inapplicable(self, reason: str) -> None:
+        self.noted, self.skipped = reason, True
 
 
 class _Store(backend_case.BackendCase):
@@ -280,10 +302,13 @@ def _finding(test: unittest.TestCase) -> Finding:
     result = _Result()
     test.run(result)
     error = result.found
+    if error is not None:
+        return Finding(_law(test), False, _text(error))
     return Finding(
         _law(test),
-        error is None,
-        getattr(test, 'noted', '') if error is None else _text(error),
+        True,
+        getattr(test, 'noted', ''),
+        getattr(test, 'skipped', False),
     )
 
 

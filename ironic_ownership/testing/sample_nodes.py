@@ -5,9 +5,11 @@ Always the same for the same arguments, in every process.
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import functools
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model
@@ -17,7 +19,25 @@ _SHARDS = (None, 'a', 'b', 'Rack1')
 _GROUPS = ('', 'g1', 'g2')
 _DRIVERS = ('ipmi', 'redfish', 'fake-hardware')
 _CLASSES = (None, 'baremetal', 'gpu', 'large')
-_STATES = ('available', 'active', 'manageable', 'cleaning', 'enroll')
+_KINDS = ('available', 'active', 'manageable', 'cleaning', 'enroll')
+_POWER = (None, 'power on', 'power off', 'error', 'rebooting')
+_PROVISION = (
+    *(None, 'active', 'adopt failed', 'adopting', 'available', 'clean failed'),
+    *('clean hold', 'clean wait', 'cleaning', 'deleted', 'deleting'),
+    *('deploy failed', 'deploy hold', 'deploying', 'enroll', 'error'),
+    *('inspect failed', 'inspect wait', 'inspecting', 'manageable', 'rebuild'),
+    *('rescue', 'rescue failed', 'rescue wait', 'rescuing', 'service failed'),
+    *('service hold', 'service wait', 'servicing', 'unrescue failed'),
+    *('unrescuing', 'verifying', 'wait call-back'),
+)
+_STATES: Mapping[str, tuple[int, tuple[str | None, ...]]] = {
+    'provision_state': (1, _PROVISION),
+    'target_provision_state': (5, _PROVISION),
+    'power_state': (1, _POWER),
+    'target_power_state': (3, _POWER),
+    'reservation': (1, (None, 'conductor-1', 'conductor-2')),
+}
+"""Step and values of each field that changes by itself."""
 
 
 def fleet(count: int, scope: model.Scope | None = None) -> list[model.Node]:
@@ -47,7 +67,7 @@ def _node(number: int, scope: model.Scope) -> model.Node:
         ),
         shard=_SHARDS[number % 4] if scope.shard is None else scope.shard,
         instance_uuid=(_uuid(f'instance {number}') if deployed else None),
-        provision_state='active' if deployed else _STATES[number % 5],
+        provision_state='active' if deployed else _KINDS[number % 5],
         power_state='power on' if deployed else 'power off',
         maintenance=number % 11 == 0,
         resource_class=_CLASSES[number % 4],
@@ -83,61 +103,116 @@ class Anything(dict[str, Any]):
         return self._value
 
 
-class NotRequested(dict[str, Any]):
-    """An empty dictionary that notes if a policy reads it.
+class Requested(dict[str, Any]):
+    """A dictionary that notes if a policy reads what it did not request.
 
-    Of a field that no policy requests.
-
-    :ivar was_read: whether it was read.
+    :param name: of the field of the node.
+    :param values: what the policy requests; nothing by default.
+    :ivar was_read: the first that was read, without being requested.
     """
 
-    was_read = False
+    def __init__(
+        self, name: str, values: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(values or {})
+        self._name = name
+        self.was_read = ''
+
+    def _note(self, key: object = None) -> None:
+        if not dict.__len__(self):
+            self.was_read = self._name
+        elif key is not None and not dict.__contains__(self, key):
+            self.was_read = f'{self._name}[{key!r}]'
 
     def __contains__(self, key: object) -> bool:
-        self.was_read = True
-        return False
+        self._note(key)
+        return super().__contains__(key)
 
     def __getitem__(self, key: str) -> Any:
-        self.was_read = True
-        raise KeyError(key)
+        self._note(key)
+        return super().__getitem__(key)
 
     def __iter__(self) -> Iterator[str]:
-        self.was_read = True
-        return iter(())
+        self._note()
+        return super().__iter__()
 
     def __len__(self) -> int:
-        self.was_read = True
-        return 0
+        self._note()
+        return super().__len__()
+
+    def __eq__(self, other: object) -> bool:
+        self._note()
+        return super().__eq__(other)
+
+    __hash__ = None
 
     def get(self, key: str, default: object = None) -> Any:
-        """Return the default."""
-        self.was_read = True
-        return default
+        """Return the value, or the default."""
+        self._note(key)
+        return super().get(key, default)
 
     def items(self) -> Any:
-        """Return no items."""
-        self.was_read = True
+        """Return the items."""
+        self._note()
         return super().items()
 
     def keys(self) -> Any:
-        """Return no keys."""
-        self.was_read = True
+        """Return the keys."""
+        self._note()
         return super().keys()
 
     def values(self) -> Any:
-        """Return no values."""
-        self.was_read = True
+        """Return the values."""
+        self._note()
         return super().values()
 
-    def __deepcopy__(self, memo: object) -> NotRequested:
-        return NotRequested()
+    def __deepcopy__(self, memo: object) -> Requested:
+        return Requested(self._name, copy.deepcopy(plain(self)))  # type: ignore[arg-type]
 
 
 def plain(value: object) -> object:
     """Return a value without the memory of who read it."""
-    if isinstance(value, NotRequested):
+    if isinstance(value, Requested):
         return {key: dict.get(value, key) for key in dict.keys(value)}
     return value
+
+
+def without_extra(nodes: Iterable[model.Node]) -> list[model.Node]:
+    """Return nodes whose ``extra`` is empty."""
+    return [dataclasses.replace(node, extra={}) for node in nodes]
+
+
+def with_extra(nodes: Iterable[model.Node]) -> list[model.Node]:
+    """Return nodes with any ``extra``."""
+    return [
+        dataclasses.replace(
+            node, extra={'rack': f'rack{number % 7}', 'owner': 'x' * number}
+        )
+        for number, node in enumerate(nodes)
+    ]
+
+
+def in_other_states(
+    nodes: Sequence[model.Node], part: int
+) -> list[model.Node]:
+    """Return nodes in states that change by themselves.
+
+    :param part: number of the round; each gives a node another state.
+    """
+    found = []
+    for number, node in enumerate(nodes):
+        place = number + part * len(nodes)
+        states = {
+            name: values[(place * step) % len(values)]
+            for name, (step, values) in _STATES.items()
+        }
+        found.append(dataclasses.replace(node, **states))  # type: ignore[arg-type]
+    return found
+
+
+def state_of(node: model.Node) -> str:
+    """Return the states of a node that change by themselves, in words."""
+    return ', '.join(f'{name} {getattr(node, name)}' for name in _STATES)
 
 
 _ODD_VALUES: Sequence[object] = (

@@ -24,8 +24,12 @@ class SettingsLaws(policy_case.PolicyCase):
         self.assertIsNone(plugin_validation.policy_fault(self.policy_class))
 
     def test_every_option_has_a_help(self) -> None:
+        if not (self.policy_class.options or self.policy_class.sources):
+            self.inapplicable('it has no option')
         for option in self.policy_class.options:
             self.assertTrue(option.help.strip(), option.name)
+        for source in self.policy_class.sources:
+            self.assertTrue(source.help.strip(), source.name)
 
     def test_settings_can_be_advertised_and_are_no_secrets(self) -> None:
         secret = {o.name for o in self.policy_class.options if o.secret}
@@ -72,8 +76,15 @@ class SettingsLaws(policy_case.PolicyCase):
     ) -> None:
         settings = policy.settings()
         missing = {
-            o.name for o in self.policy_class.options if not o.secret
-        } - settings.keys()
+            option.name
+            for option in self.policy_class.options
+            if not (option.secret or option.per_member)
+        } | {
+            source.name
+            for source in self.policy_class.sources
+            if not source.per_member
+        }
+        missing -= settings.keys()
         if missing:
             self.fail(
                 f'{words}: settings() lacks {", ".join(sorted(missing))}'
@@ -102,6 +113,9 @@ class SettingsLaws(policy_case.PolicyCase):
                     yield changed, f'with {self.short(changed)}'
 
     def test_lists_without_an_order_are_advertised_in_one_order(self) -> None:
+        if not any(option_values.lists(self.policy_class.options, {})):
+            self.inapplicable('no option is a list')
+            return
         for settings in self.settings:
             for name, given in option_values.lists(
                 self.policy_class.options, settings
@@ -114,19 +128,25 @@ class SettingsLaws(policy_case.PolicyCase):
         values = given if isinstance(given, tuple) else ()
         if len(set(values)) < _EFFECTIVE:
             values = self._effective(settings, name, given)
-        orders = values, tuple(reversed(values))
-        found = [self._known({**settings, name: one}) for one in orders]
-        if found[0] is None or found[1] is None or values == orders[1]:
+        if not values:
             return
-        if found[0][1] == found[1][1]:
-            self.assert_same(
-                found[0][0],
-                found[1][0],
-                f'the option {name} as {list(orders[0])} and as '
-                f'{list(orders[1])} gives the same answers, and other '
-                'settings, so these services would not be peers (sort it, or '
-                'give nodes for which the order counts)',
-            )
+        first = self._known({**settings, name: values})
+        for other, what in (
+            (tuple(reversed(values)), 'sort it'),
+            ((*values, values[0]), 'drop what comes twice'),
+        ):
+            found = self._known({**settings, name: other})
+            if first is None or found is None or values == other:
+                continue
+            if first[1] == found[1]:
+                self.assert_same(
+                    first[0],
+                    found[0],
+                    f'the option {name} as {list(values)} and as '
+                    f'{list(other)} gives the same answers, and other '
+                    f'settings, so these services would not be peers ({what}, '
+                    'or give nodes for which it counts)',
+                )
 
     def _effective(
         self, settings: policy_process.Settings, name: str, given: model.Value

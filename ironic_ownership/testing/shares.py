@@ -7,12 +7,18 @@ only a policy that spreads nodes evenly over a few members is checked.
 from __future__ import annotations
 
 import collections
+import dataclasses
+import uuid
 from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import model
 
 NODES = 3200
 """Nodes to spread."""
+
+_SAME = 50
+"""Nodes that differ by their uuid only."""
+_SPREAD = (1 << 128) // 61
 
 Assign = Callable[[Sequence[model.Node], Sequence[str]], Sequence[str | None]]
 
@@ -30,7 +36,10 @@ _SOME = tuple(
     for count in (5, 7, 8, 9, 11)
 )
 """Of different numbers, none of which divides another."""
-_MANY = tuple(f'compute-{number:02}' for number in range(64))
+_MANY = tuple(
+    tuple(f'compute-{number:03}' for number in range(count))
+    for count in (64, 150)
+)
 _LONG_NAMES = tuple(
     f'{"x" * length}{length:02}' for length in (1, 2, 4, 8, 12, 20, 40, 60)
 )
@@ -46,10 +55,13 @@ def skew(assign: Assign, nodes: Sequence[model.Node]) -> str | None:
             return None
     # Nodes that always go together, such as those of a rack, are one unit;
     # few units cannot be spread over many members.
-    units = set(zip(*(assign(nodes, hosts) for hosts in _SOME), strict=True))
-    if len(units) < len(nodes) / 5:
-        return None
-    for hosts in (_MANY, _LONG_NAMES):
+    if not _tells_apart(assign, nodes[0]):
+        units = set(
+            zip(*(assign(nodes, hosts) for hosts in _SOME), strict=True)
+        )
+        if len(units) < len(nodes) / 5:
+            return None
+    for hosts in (*_MANY, _LONG_NAMES):
         found = _extreme(assign, nodes, hosts, _SKEWED)
         if found is not None:
             host, count = found
@@ -59,6 +71,15 @@ def skew(assign: Assign, nodes: Sequence[model.Node]) -> str | None:
                 f'{len(nodes) // len(hosts)}; three members get about the same'
             )
     return None
+
+
+def _tells_apart(assign: Assign, node: model.Node) -> bool:
+    """Tell whether nodes that differ by their uuid only are spread."""
+    same = [
+        dataclasses.replace(node, uuid=str(uuid.UUID(int=_SPREAD * number)))
+        for number in range(1, _SAME)
+    ]
+    return len(set(assign(same, _SOME[0]))) > 1
 
 
 def _extreme(

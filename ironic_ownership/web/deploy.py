@@ -16,7 +16,6 @@ from oslo_log import log
 from ironic_ownership import wiring
 from ironic_ownership.api import context
 from ironic_ownership.conf import api, log_format, new
-from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import application as web_application
 
 if TYPE_CHECKING:
@@ -54,13 +53,7 @@ def configure(argv: Sequence[str]) -> cfg.ConfigOpts:
     """
     conf = new(argv, PROG)
     api.register_opts(conf)
-    try:
-        log_format.setup(conf, PROG)
-    except (OSError, log.LogConfigError) as exc:
-        raise exceptions.ConfigurationError(
-            [f'cannot log: {exc}'],
-            hint='Correct log_file, log_dir or log_config_append in [DEFAULT]',
-        ) from exc
+    log_format.setup(conf, PROG)
     return conf
 
 

@@ -45,11 +45,13 @@ STATUSES: Mapping[str, int] = {
     'ironic_unavailable': 503,
     'membership': 503,
     'not_member': 503,
+    'notifications_unavailable': 503,
     'placement_unavailable': 503,
     'provider_busy': 503,
     'records_unavailable': 503,
     'reservation_unfinished': 503,
     'schema': 503,
+    'source': 503,
     # An unusable answer
     'ironic': 502,
     'ironic_too_old': 502,

@@ -2,40 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-import prometheus_client
-from prometheus_client import core, registry
-
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.observe import metrics
-
-MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
-
-
-class _Families(registry.Collector):
-    """Our metrics as a collector of prometheus_client."""
-
-    def __init__(self, families: Iterable[metrics.Family]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterator[core.Metric]:
-        """Return each metric in the form of prometheus_client."""
-        for family in self._families:
-            gauge = core.GaugeMetricFamily(
-                family.name, family.help, labels=family.labels
-            )
-            for values, number in family.samples:
-                gauge.add_metric(values, number)
-            yield gauge
-
-
-def text_of(families: Iterable[metrics.Family]) -> bytes:
-    """Return metrics in Prometheus' text format."""
-    collected = prometheus_client.CollectorRegistry()
-    collected.register(_Families(families))
-    return prometheus_client.generate_latest(collected)
+from ironic_ownership.web.exposition import MEDIA_TYPE, text_of
 
 
 def _show(request: Request) -> Answer:

@@ -21,8 +21,9 @@ _SCOPES = ['system', 'project']
 _BASES = (
     policy.RuleDefault(
         operation.Access.ADMIN.value,
-        'role:admin',
-        'May change the owner of nodes.',
+        'role:admin and (system_scope:all or is_admin_project:True)',
+        'May change the owner of nodes: an admin of the system, or of a '
+        'project in [api] admin_projects.',
     ),
     policy.RuleDefault(
         operation.Access.READ.value,
@@ -77,6 +78,7 @@ class Rules:
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._admin_projects = frozenset(conf.api.admin_projects)
         self._enforcer = policy.Enforcer(conf)
         self._enforcer.register_defaults(list_rules())
 
@@ -88,6 +90,11 @@ class Rules:
         :raises ForbiddenError: naming the rule.
         """
         rule = rule_name(one)
+        # Keystone's own value is true in all projects, unless it is
+        # configured to name one.
+        credentials.is_admin_project = (
+            credentials.project_id in self._admin_projects
+        )
         try:
             allowed = self._enforcer.authorize(rule, {}, credentials)
         except policy.InvalidScope:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import exceptions, foreign_errors, model
+from ironic_ownership.contracts import (
+    bounded_call,
+    exceptions,
+    foreign_errors,
+    model,
+)
 from ironic_ownership.contracts.cell import Cell, NovaConfiguration
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.moves import Moves
+from ironic_ownership.contracts.node_imports import NodeImports
+from ironic_ownership.contracts.notifications import Notifier, Outbox
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.removals import Removals
 from ironic_ownership.contracts.reservations import Reservations
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.known_scope import KnownScope
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
 from ironic_ownership.settings import Settings, backend, read
 
@@ -27,24 +36,50 @@ if TYPE_CHECKING:
     from ironic_ownership.engine.deletion.missing_nodes import Limits
 
 
+BUILD_LIMIT = 10.0
+"""Seconds that the policies of a member may take to be built."""
+
+_builds: bounded_call.BoundedCalls[policy_set.PolicySet] = (
+    bounded_call.BoundedCalls()
+)
+
+
+_MOST_SCOPES = 500
+_scopes: dict[model.MemberSettings, KnownScope] = {}
+"""Scopes of members, by their settings."""
+
+
 def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
     """Build the policies of any member from what it advertises.
 
     :returns: ``None`` if this process can't build them: another contract
-        version, or a policy that is not installed.
+        version, or a policy that is not installed, fails or hangs.
     """
-    if advertised.contract_version != model.CONTRACT_VERSION:
+    if advertised.contract_version not in model.SUPPORTED_VERSIONS:
         return None
     try:
-        classes = plugins.policies(p.name for p in advertised.policies)
-        return policy_set.PolicySet.of(
-            [classes[p.name](dict(p.options)) for p in advertised.policies],
-            plugins.origin,
+        names = [policy.name for policy in advertised.policies]
+        if all(plugins.is_own(plugins.POLICIES, name) for name in names):
+            return _built(advertised)
+        return _builds.result(
+            advertised, functools.partial(_built, advertised), BUILD_LIMIT
         )
     except BaseException as exc:  # third-party code and options
         if foreign_errors.is_interrupt(exc):
             raise
         return None
+
+
+def _built(advertised: model.MemberSettings) -> policy_set.PolicySet:
+    classes = plugins.policies(p.name for p in advertised.policies)
+    built = policy_set.PolicySet.of(
+        [classes[p.name](dict(p.options)) for p in advertised.policies],
+        plugins.origin,
+    )
+    if len(_scopes) > _MOST_SCOPES:
+        _scopes.clear()  # settings of the past
+    known = _scopes.setdefault(advertised.shared, KnownScope())
+    return dataclasses.replace(built, known_scope=known)
 
 
 class Container:
@@ -55,6 +90,8 @@ class Container:
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.conf = conf
+        self.on_nodes_read: Callable[[int], object] = int
+        """Receives the number of nodes of a list while Ironic is read."""
         self.options_lock = threading.Lock()
         """Held while options are read: that registers some of them."""
 
@@ -164,12 +201,35 @@ class Container:
         schema.ensure(self._database)
         return self.records
 
+    @property
+    def outbox(self) -> Outbox:
+        """The events to send, without a check of the schema."""
+        from ironic_ownership.db.outbox import SqlOutbox
+
+        return SqlOutbox(self._database)
+
+    def notifier(self) -> Notifier | None:
+        """Return a client of the message broker, if one is configured.
+
+        :raises ConfigurationError: if its options can't work.
+        """
+        from ironic_ownership.clients import notifications
+
+        return notifications.open_notifier(self.conf, self.service)
+
     def ready_removals(self) -> Removals:
         """Return the deletions by operators, with the schema in place."""
         from ironic_ownership.db.removals import SqlRemovals
 
         self.ready_records()
         return SqlRemovals(self._database, self._companion)
+
+    def ready_node_imports(self) -> NodeImports:
+        """Return the imports by operators, with the schema in place."""
+        from ironic_ownership.db.node_imports import SqlNodeImports
+
+        self.ready_records()
+        return SqlNodeImports(self._database, self._companion)
 
     def ready_moves(self) -> Moves:
         """Return the moves, with the schema in place."""
@@ -228,7 +288,7 @@ class Container:
         from ironic_ownership.clients.ironic import client
 
         return client.open_inventory(
-            self.conf, request_id, plugins.node_fields()
+            self.conf, request_id, plugins.node_fields, self.on_nodes_read
         )
 
     def placement_of(self, request_id: str | None = None) -> Placement | None:
@@ -244,11 +304,26 @@ class Container:
     def reports_inventory(self) -> bool:
         """True if this configuration reports nodes to Placement.
 
+        Never next to a Nova cell: nova-compute reports them.
+
         :raises ConfigurationError: if its options can't work.
         """
         from ironic_ownership.clients.placement import options
 
-        return options.reports(self.conf)
+        return not self.conf.nova.cell_schema and options.reports(self.conf)
+
+    @property
+    def reports_status(self) -> bool:
+        """True if nodes of services that do not serve are not offered.
+
+        Not next to a Nova cell, whose scheduler sees to that; errors as for
+        :attr:`reports_inventory`.
+        """
+        from ironic_ownership.clients.placement import options
+
+        return not self.conf.nova.cell_schema and options.reports_status(
+            self.conf
+        )
 
     @functools.cached_property
     def scope(self) -> model.Scope:
@@ -267,6 +342,16 @@ class Container:
     def limits(self) -> Limits:
         """The limits of a plausible loss; errors as for :attr:`scope`."""
         return self._client_settings.tuning.limits
+
+    @property
+    def permission(self) -> float:
+        """Seconds for which an unconfirmed permission may last, anywhere.
+
+        A heartbeat interval, which each process has for itself: a third of
+        the time to live at most, and that is the same for all.
+        """
+        longest: float = self.conf.membership.member_ttl / 3
+        return longest
 
     @property
     def service(self) -> str:

@@ -13,24 +13,32 @@ from ironic_ownership.clients.placement import options
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.availability.evaluation import FlapDamper
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
 from ironic_ownership.engine.host import credential_probe
 from ironic_ownership.engine.host.action_guard import Guard
+from ironic_ownership.engine.host.cell_settings import CellSettings
 from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.host.condition_monitor import (
     ConditionMonitor,
     Watched,
 )
 from ironic_ownership.engine.host.feed import Feed
+from ironic_ownership.engine.host.fleet_reader import FleetReader
+from ironic_ownership.engine.host.notification_loop import (
+    LONGEST_SENDING,
+    NotificationLoop,
+)
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.host.reconciler import Reconciler
 from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.reload import Reload
+from ironic_ownership.engine.host.source_reader import SourceReader
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
 from ironic_ownership.engine.membership.epoch_monitor import EpochMonitor
 from ironic_ownership.engine.membership.fence import Fence, monotonic
@@ -42,6 +50,7 @@ from ironic_ownership.engine.placement import (
     inventory_report,
     loop,
     reporter,
+    scheduling_status,
 )
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.wiring import reservations
@@ -51,11 +60,18 @@ GUARD_CLIENTS = 8
 """Nodes that the guard checks at the same time; others wait. Fewer than the
 database gives connections, which heartbeats need as well."""
 
-_LOOPS = frozenset(Loop) - {Loop.PLACEMENT}
+_LOOPS = frozenset(Loop) - {
+    Loop.PLACEMENT,
+    Loop.SOURCES,
+    Loop.NOTIFICATIONS,
+}
 
 
-def build(wired: Container) -> tuple[Host, Reload]:
-    """Build the host process of this configuration, and its reload."""
+def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
+    """Build the host process of this configuration, and its reload.
+
+    :param embedded: whether a program reads the feed.
+    """
     settings, tuning = wired.settings, wired.settings.tuning
     context = _context(wired)
     operator_log = OperatorLog(settings.host, context.conditions)
@@ -79,9 +95,12 @@ def build(wired: Container) -> tuple[Host, Reload]:
         interval=tuning.intervals.heartbeat,
         watch_interval=tuning.intervals.watch,
     )
-    placement_loop = _placement_loop(wired, context)
+    placement_loop = _placement_loop(wired, context, member)
     reconciler = Reconciler(
-        context, operator_log, tuning.handover_limit, Feed(context.fence)
+        context,
+        operator_log,
+        tuning.handover_limit,
+        Feed(context.fence, has_readers=embedded),
     )
     refresher = Refresher(
         context,
@@ -93,10 +112,18 @@ def build(wired: Container) -> tuple[Host, Reload]:
         availability=AvailabilityTracker(
             wired.inventory,
             context.conditions,
-            FlapDamper(tuning.recovery_delay),
+            FlapDamper(
+                tuning.recovery_delay,
+                outage_counts=(
+                    wired.conf.ownership.without_conductors == 'out_of_service'
+                ),
+            ),
         ),
         reporter=placement_loop,
         repair=reservations.recovery_of(wired, context).recover,
+        reader=FleetReader(
+            wired.inventory, settings.host, tuning.full_refresh_interval
+        ),
     )
     takeover = TakeOver(
         context.with_source(wired.inventory_of()),
@@ -115,11 +142,15 @@ def build(wired: Container) -> tuple[Host, Reload]:
     refresh_loop = RefreshLoop(
         context, member, refresher, wake, tuning.intervals
     )
+    notifications = _notification_loop(wired, context, member)
     monitor = ConditionMonitor(
         context,
         member.incarnation,
         lambda: refresh_loop.intervals.refresh,
-        _LOOPS | ({Loop.PLACEMENT} if placement_loop else set()),
+        _LOOPS
+        | ({Loop.PLACEMENT} if placement_loop else set())
+        | ({Loop.SOURCES} if tuning.sources else set())
+        | ({Loop.NOTIFICATIONS} if notifications else set()),
         (
             Watched(
                 Loop.HEARTBEAT,
@@ -131,9 +162,28 @@ def build(wired: Container) -> tuple[Host, Reload]:
                 refresh_loop.busy,
                 lambda: refresh_loop.longest,
             ),
+            *(
+                [
+                    Watched(
+                        Loop.NOTIFICATIONS,
+                        notifications.busy,
+                        lambda: LONGEST_SENDING,
+                    )
+                ]
+                if notifications
+                else []
+            ),
         ),
         lambda: member.is_standby,
     )
+    sources = None
+    if tuning.sources:
+        sources = SourceReader(
+            context.conditions,
+            lambda: reload.current,
+            lambda wanted: reload.follow(wanted),  # noqa: PLW0108 - later
+            context.clock,
+        )
     host = Host(
         context,
         member,
@@ -142,18 +192,25 @@ def build(wired: Container) -> tuple[Host, Reload]:
         refresh_loop,
         reconciler.feed,
         guard,
-        prepare=functools.partial(
-            _prepare, wired, context.conditions, monitor
+        prepare=lambda: _prepare(
+            wired, context.conditions, monitor, sources, reload
         ),
         workers={
             'epoch': EpochMonitor(
-                member, heartbeat, context.conditions, context.clock
+                member,
+                heartbeat,
+                context.conditions,
+                context.clock,
+                CellSettings(context).try_to_follow,
             ),
             **({'placement': placement_loop} if placement_loop else {}),
+            **({'sources': sources} if sources else {}),
+            **({'notifications': notifications} if notifications else {}),
         },
         monitor=monitor,
+        activity=operator_log.activity,
     )
-    return host, Reload(
+    reload = Reload(
         host,
         member,
         refresher,
@@ -162,6 +219,7 @@ def build(wired: Container) -> tuple[Host, Reload]:
         tuning,
         functools.partial(reservations.check_method, wired),
     )
+    return host, reload
 
 
 def _context(wired: Container) -> ServiceContext:
@@ -181,12 +239,42 @@ def _context(wired: Container) -> ServiceContext:
     )
 
 
+def _notification_loop(
+    wired: Container, context: ServiceContext, member: LocalMember
+) -> NotificationLoop | None:
+    notifier = wired.notifier()
+    if notifier is None:
+        return None
+    return NotificationLoop(
+        wired.outbox,
+        notifier,
+        f'{context.host} {member.incarnation}',
+        wired.conf.notifications.max_age,
+        context.conditions,
+    )
+
+
 def _placement_loop(
-    wired: Container, context: ServiceContext
+    wired: Container, context: ServiceContext, member: LocalMember
 ) -> loop.PlacementLoop | None:
     placement = wired.placement_of()
-    if placement is None or not wired.reports_inventory:
+    status = inventory = None
+    if placement is not None and wired.reports_status:
+        status = scheduling_status.SchedulingStatus(
+            context, placement, member.liveness
+        )
+    if placement is not None and wired.reports_inventory:
+        inventory = _inventory_report(wired, context, placement)
+    if status is None and inventory is None:
         return None
+    return loop.PlacementLoop(
+        reporter.SchedulingReport(status, inventory), context.conditions
+    )
+
+
+def _inventory_report(
+    wired: Container, context: ServiceContext, placement: Placement
+) -> reporter.PlacementReport:
     common = (
         context.host,
         wired.records,
@@ -194,15 +282,11 @@ def _placement_loop(
         context.fence,
         context.conditions,
     )
-    return loop.PlacementLoop(
-        reporter.PlacementReport(
-            inventory_report.InventoryReport(
-                *common,
-                compare_interval=options.compare_interval(wired.conf),
-            ),
-            capacity_report.CapacityReport(*common),
-            context.conditions,
+    return reporter.PlacementReport(
+        inventory_report.InventoryReport(
+            *common, compare_interval=options.compare_interval(wired.conf)
         ),
+        capacity_report.CapacityReport(*common),
         context.conditions,
     )
 
@@ -213,14 +297,24 @@ def _client(wired: Container) -> Inventory:
 
 
 def _prepare(
-    wired: Container, conditions: Conditions, monitor: ConditionMonitor
+    wired: Container,
+    conditions: Conditions,
+    monitor: ConditionMonitor,
+    sources: SourceReader | None,
+    reload: Reload,
 ) -> None:
     wired.ready_records()
     try:
         wired.inventory.check(wired.scope)
-        credential_probe.probe(wired.inventory, conditions)
+        credential_probe.probe(
+            wired.inventory,
+            conditions,
+            trusted=reload.current.limits.trusts_credential,
+        )
         reservations.check_method(wired, wired.policies)
-    except exceptions.IronicUnavailableError:
+        if sources is not None:
+            reload.begin(sources.begin())
+    except (exceptions.IronicUnavailableError, exceptions.SourceError):
         monitor.may_store = True  # it waits, and says so
         raise
     monitor.may_store = True

@@ -6,7 +6,7 @@ of clients and of the kind of authentication.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -35,7 +35,7 @@ def apply(conf: cfg.ConfigOpts, overrides: Overrides) -> None:
 
     client.register_opts(conf)
     options.register_opts(conf)
-    faults = _register_plugins(conf)
+    faults = _register_plugins(conf, overrides)
     faults += _set(conf, {k: v for k, v in overrides.items() if _early(k)})
     for group in (client.GROUP, options.GROUP):
         session.register_auth_opts(conf, group)
@@ -49,17 +49,41 @@ def _early(option: tuple[str, str]) -> bool:
     return option[1] == 'auth_type'
 
 
-def _register_plugins(conf: cfg.ConfigOpts) -> list[str]:
+def _register_plugins(conf: cfg.ConfigOpts, overrides: Overrides) -> list[str]:
+    """Register the options of our plugins, and of those that are selected.
+
+    :returns: the faults of those that can be loaded; the others are those of
+        the settings.
+    """
     faults = []
-    for group in (plugins.POLICIES, plugins.BACKENDS):
-        for plugin in plugins.installed(group):
-            if plugin.target is None:
-                continue
-            try:
-                plugin_conf.register(conf, plugin.name, plugin.target)
-            except cfg.DuplicateOptError as exc:
-                faults.append(f'plugin {plugin.name!r}: {exc}')
+    for group, name in _plugins(conf, overrides):
+        plugin = plugins.find(group, name)
+        if plugin.target is None:
+            continue
+        try:
+            plugin_conf.register(conf, plugin.name, plugin.target)
+        except exceptions.PluginError as exc:
+            faults.append(str(exc))
     return faults
+
+
+def _plugins(
+    conf: cfg.ConfigOpts, overrides: Overrides
+) -> Iterator[tuple[str, str]]:
+    policies = overrides.get(('ownership', 'policies'))
+    if policies is None:
+        policies = conf.ownership.policies
+    elif isinstance(policies, str):
+        policies = policies.split(',')
+    backend = overrides.get(('ownership', 'backend'), conf.ownership.backend)
+    for group, selected in (
+        (plugins.POLICIES, policies),
+        (plugins.BACKENDS, [backend]),
+    ):
+        wanted = {str(name).strip() for name in selected}
+        for name in plugins.names(group):
+            if name in wanted or plugins.is_own(group, name):
+                yield group, name
 
 
 def _set(conf: cfg.ConfigOpts, overrides: Overrides) -> list[str]:

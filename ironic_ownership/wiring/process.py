@@ -25,11 +25,11 @@ class Wiring(Container):
 
         return reservations.reserver(self, request_id)
 
-    def host(self) -> tuple[Host, Reload]:
+    def host(self, *, embedded: bool = False) -> tuple[Host, Reload]:
         """Build the host process of this configuration, and its reload.
 
         :raises OwnershipError: if any part of it can't work.
         """
         from ironic_ownership.wiring import host
 
-        return host.build(self)
+        return host.build(self, embedded=embedded)

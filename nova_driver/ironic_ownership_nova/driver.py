@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 import nova.conf
-from nova import baserpc, exception, version
+from nova import baserpc, exception, objects, version
 from nova.conductor import rpcapi as conductor_rpcapi
 from oslo_log import log
 
@@ -24,8 +24,14 @@ from ironic_ownership.embedding import (
     FeedChanges,
     exceptions,
 )
-from ironic_ownership_nova import compatibility, options, settings
+from ironic_ownership_nova import (
+    allocator,
+    compatibility,
+    options,
+    settings,
+)
 from ironic_ownership_nova.conductor_monitor import ConductorMonitor
+from ironic_ownership_nova.confirmed_resources import ConfirmedResources
 from ironic_ownership_nova.connection import ActionGuard, GuardedConnection
 from ironic_ownership_nova.node_view import CachedNode, digest
 from ironic_ownership_nova.operations import GuardedOperations
@@ -43,10 +49,12 @@ class OwnershipDriver(GuardedOperations):
     """Nova's driver for Ironic, for the nodes that this service owns."""
 
     def __init__(self, virtapi: Any, read_only: bool = False) -> None:
+        # Before the first thread of the embedded host.
+        allocator.limit_arenas()
         super().__init__(virtapi, read_only)
         own = CONF[options.GROUP]
         self._settings = settings.read(CONF)
-        self._skipped = threading.local()
+        self._turn = threading.local()
         self._service = Service(
             self._embedded_host, self._follow, own.guard_patience
         )
@@ -66,6 +74,7 @@ class OwnershipDriver(GuardedOperations):
             own.conductor_failures,
         )
         self._tracker: Tracker | None = None
+        self._is_new = False
 
     @property
     def ironic_connection(self) -> Any:
@@ -90,6 +99,7 @@ class OwnershipDriver(GuardedOperations):
             ),
             follows_records=self._settings.follows_records,
         )
+        self._is_new = not _is_on_record(host)
         try:
             self._service.start()
         except exceptions.OwnershipError as exc:
@@ -110,6 +120,11 @@ class OwnershipDriver(GuardedOperations):
         """
         context = admin_context()
         self._own_tracker.confirm(context)
+        if self._is_new and _is_on_record(CONF.host):
+            # Until now no row could name this service, so that claims of
+            # nodes with a row were refused.
+            self._is_new = False
+            self._service.refresh()
         self._refresh_cache()
         return list(self.node_cache)
 
@@ -122,21 +137,43 @@ class OwnershipDriver(GuardedOperations):
         :raises ComputeHostNotFound: if the node was moved away meanwhile.
         """
         tracker = self._own_tracker
-        self._skipped.node = None
+        self._turn.skipped = None
+        # Its pass has ended; until it is confirmed, its providers are kept.
+        previous = getattr(self._turn, 'previous', None)
+        if previous is not None:
+            tracker.confirm_node(admin_context(), previous)
+        self._turn.previous = nodename
         tracker.require(nodename)
         resources = super().get_available_resource(nodename)
         node = self.node_cache.get(nodename)
         if node is not None and tracker.can_skip(nodename, digest(node)):
-            self._skipped.node = nodename
-        return resources
+            self._turn.skipped = nodename
+        return ConfirmedResources(
+            resources, functools.partial(self._confirm, nodename)
+        )
+
+    def _confirm(self, nodename: str) -> None:
+        """Check that Nova may still write the row of a node.
+
+        The process may have been frozen for a long time, and the node was
+        lost meanwhile.
+
+        :raises ComputeHostNotFound: which makes Nova skip the node.
+        """
+        tracker, feed = self._own_tracker, self._service.feed
+        tracker.require(nodename)
+        if not tracker.knows(nodename) and (
+            feed is None or nodename not in feed.owned()
+        ):
+            raise exception.ComputeHostNotFound(host=nodename)
 
     def node_is_available(self, nodename: str) -> bool:
         """Tell whether a node exists; once no, if it has not changed.
 
         The resource tracker ends its pass for the node then.
         """
-        if getattr(self._skipped, 'node', None) == nodename:
-            self._skipped.node = None
+        if getattr(self._turn, 'skipped', None) == nodename:
+            self._turn.skipped = None
             return False
         return bool(super().node_is_available(nodename))
 
@@ -197,6 +234,16 @@ class OwnershipDriver(GuardedOperations):
             overrides=found.overrides,
             on_lost_place=on_lost_place,
         )
+
+
+def _is_on_record(host: str) -> bool:
+    """Tell whether the cell has the service; Nova adds it at its start."""
+    return (
+        objects.Service.get_by_host_and_binary(
+            admin_context(), host, 'nova-compute'
+        )
+        is not None
+    )
 
 
 def _basis() -> str:

@@ -86,6 +86,12 @@ class Service:
         if host is not None:
             host.stop()
 
+    def refresh(self) -> None:
+        """Request a refresh; does nothing while this does not serve."""
+        host = self._host
+        if host is not None:
+            host.refresh()
+
     @property
     def feed(self) -> Feed | None:
         """The nodes that may be offered; ``None`` while there are none.

@@ -109,6 +109,11 @@ class Tracker:
         if uuid not in self._known and uuid not in self._new:
             raise exception.ComputeHostNotFound(host=uuid)
 
+    def knows(self, uuid: str) -> bool:
+        """Tell whether Nova knows a node, and so does not rewrite its row."""
+        nova = self._nova
+        return nova is not None and uuid in nova.compute_nodes
+
     def can_skip(self, uuid: str, digest: str) -> bool:
         """Tell whether a pass has nothing to do for a node."""
         return (
@@ -131,10 +136,14 @@ class Tracker:
     def confirm(self, context: Any) -> None:
         """Check what was sent since the last pass, and note what arrived."""
         for uuid in list(self._sent):
-            report = self._sent.pop(uuid, None)
-            if report is not None and self._arrived(context, uuid, report):
-                self._reported.add(uuid, report.digest)
+            self.confirm_node(context, uuid)
         self._reported.store()
+
+    def confirm_node(self, context: Any, uuid: str) -> None:
+        """Check what was sent of a node, and note whether it arrived."""
+        report = self._sent.pop(uuid, None)
+        if report is not None and self._arrived(context, uuid, report):
+            self._reported.add(uuid, report.digest)
 
     def gained(self, context: Any, nodes: Mapping[str, NodeView]) -> None:
         """Make gained nodes known to Nova at once.
@@ -157,6 +166,8 @@ class Tracker:
         """Make Nova forget nodes, so that it takes no request for them."""
         gone = list(uuids)
         self._reported.discard(gone)
+        self._new -= frozenset(gone)
+        self._own_rows -= frozenset(gone)
         nova = self._nova
         for uuid in gone:
             self._sent.pop(uuid, None)

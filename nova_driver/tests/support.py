@@ -99,6 +99,9 @@ class Host:
     def stop(self) -> None:
         self.calls.append('stop')
 
+    def refresh(self) -> None:
+        self.calls.append('refresh')
+
     def wait_until_active(self, timeout: float) -> bool:
         self.calls.append('wait')
         return self.calls.count('wait') > self.active_after

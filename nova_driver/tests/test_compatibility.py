@@ -196,6 +196,16 @@ class TrackerTest(unittest.TestCase):
             source.index('cn.host = self.host'),
         )
 
+    def test_tracker_reads_the_name_of_a_node_before_its_row(self) -> None:
+        # There the resources are confirmed, with the lock of the tracker.
+        source = _source(_TRACKER._init_compute_node)
+        self.assertLess(
+            source.index("resources['hypervisor_hostname']"),
+            source.index('in self.compute_nodes'),
+        )
+        source = _source(_TRACKER._update_available_resource)
+        self.assertIn('self._init_compute_node(context, resources)', source)
+
     def test_orphans_are_left_if_the_driver_says_so(self) -> None:
         source = _source(manager.ComputeManager.update_available_resource)
         self.assertLess(

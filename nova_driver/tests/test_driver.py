@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 import types
 import unittest
+from collections.abc import Callable
 from unittest import mock
 
 import nova.conf
@@ -49,6 +50,11 @@ class DriverCase(unittest.TestCase):
             objects.ComputeNodeList, 'get_all_by_uuids', return_value=[]
         )
         self.patch(driver_module, 'admin_context')
+        self.service = self.patch(
+            objects.Service,
+            'get_by_host_and_binary',
+            return_value=objects.Service(id=1, host='host1'),
+        )
         self.adapter = mock.Mock()
         self.patch(
             driver_module.GuardedOperations,
@@ -144,6 +150,20 @@ class NodesTest(DriverCase):
         self.driver._follow(changes)
         self.assertEqual({}, self.tracker.compute_nodes)
 
+    def test_new_service_claims_again_once_nova_has_added_it(self) -> None:
+        self.service.return_value = None
+        self.driver.init_host('host1')
+        self.driver.get_available_nodes()
+        self.assertNotIn('refresh', self.host.calls)
+        self.service.return_value = objects.Service(id=1, host='host1')
+        for _ in range(2):
+            self.driver.get_available_nodes()
+        self.assertEqual(1, self.host.calls.count('refresh'))
+
+    def test_known_service_does_not(self) -> None:
+        self.driver.get_available_nodes()
+        self.assertNotIn('refresh', self.host.calls)
+
     def test_cleanup_gives_up_the_place(self) -> None:
         self.driver.cleanup_host('host1')
         self.assertEqual('stop', self.host.calls[-1])
@@ -182,7 +202,7 @@ class PassTest(DriverCase):
     def run_pass(self, uuid: str = FREE) -> bool:
         """Return whether Nova went on after the driver's answer."""
         try:
-            self.tracker.update_available_resource(mock.Mock(), uuid)
+            self.tracker.update_available_resource(mock.MagicMock(), uuid)
         except _PassWentOnError:
             return True
         return False
@@ -219,6 +239,45 @@ class PassTest(DriverCase):
         with self.assertRaises(exception.ComputeHostNotFound):
             self.run_pass()
 
+    def interrupt(self, work: Callable[[], object]) -> objects.ComputeNode:
+        """Do something between the driver's answer and Nova's lock.
+
+        :returns: the row that Nova finds afterwards: another service has it.
+        """
+        row = objects.ComputeNode(
+            uuid=FREE, host='host2', hypervisor_hostname=FREE, deleted=False
+        )
+        tracker = resource_tracker.ResourceTracker
+        self.patch(tracker, '_get_compute_node', return_value=row)
+        self.patch(tracker, '_update')
+        self.patch(
+            tracker,
+            '_report_hypervisor_resource_view',
+            side_effect=lambda resources: work(),
+        )
+        return row
+
+    def test_node_that_is_lost_during_the_pass_is_not_taken(self) -> None:
+        lost = types.SimpleNamespace(reset=False, gained={}, lost={FREE})
+        row = self.interrupt(lambda: self.driver._follow(lost))
+        with self.assertRaises(exception.ComputeHostNotFound):
+            self.run_pass()
+        self.assertEqual('host2', row.host)
+
+    def test_new_node_of_a_process_that_was_frozen_is_not_taken(self) -> None:
+        for ends in ('is_complete', 'views'):
+            self.tracker.clean_compute_node_cache([])
+            self.rows.return_value = []
+            self.embedded_host(on_lost_place=None)
+            self.driver._service._host = self.host
+            self.driver.get_available_nodes()
+            row = self.interrupt(
+                lambda name=ends: setattr(self.host.feed, name, {})
+            )
+            with self.assertRaises(exception.ComputeHostNotFound):
+                self.run_pass()
+            self.assertEqual('host2', row.host)
+
     def test_description_for_placement_is_noted(self) -> None:
         self.report()
         tree = mock.Mock()
@@ -230,6 +289,17 @@ class PassTest(DriverCase):
             driver_module.digest(self.driver.node_cache[FREE]), sent.digest
         )
         self.assertIs(tree, sent.tree)
+
+    def test_report_is_confirmed_when_the_next_node_has_its_turn(self) -> None:
+        tracker = self.driver._tracker
+        self.patch(tracker, '_arrived', return_value=True)
+        self.run_pass()
+        self.driver.update_provider_tree(mock.Mock(), FREE)
+        self.assertEqual({FREE}, set(tracker._sent))
+        self.run_pass(OTHER)
+        # Thousands of trees are not kept until the end of a pass.
+        self.assertEqual({}, tracker._sent)
+        self.assertFalse(self.run_pass())
 
     def test_failed_description_is_not(self) -> None:
         self.report()
@@ -260,8 +330,16 @@ class ActionsTest(DriverCase):
         self.adapter.get_node.return_value = self.node
         self.adapter.nodes.side_effect = lambda **query: iter([self.node])
         self.adapter.volume_targets.return_value = []
+        self.adapter.set_node_provision_state.side_effect = self.provision
         self.instance = mock.MagicMock(uuid='i', node=FREE)
         self.instance.get = {'node': FREE}.get
+
+    def provision(self, node: object, target: str, **words: object) -> None:
+        # At once: Nova would wait for ever after a write by mistake.
+        self.node.provision_state = {
+            'deleted': 'available',
+            'rescue': 'rescue',
+        }.get(target, 'active')
 
     def refuse(self) -> None:
         self.guard.refusal = exceptions.NotOwnerError('of host2')

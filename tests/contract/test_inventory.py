@@ -15,7 +15,8 @@ from tests.contract.suites import inventory
 class FakeInventoryTest(inventory.InventoryContract, testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.inventory = fakes.FakeInventory()
+        self.now = 1000.0
+        self.inventory = fakes.FakeInventory(clock=self.clock)
 
     def enrol(
         self, count, *, shard=None, conductor_group='', instance_share=0.0
@@ -36,8 +37,21 @@ class FakeInventoryTest(inventory.InventoryContract, testtools.TestCase):
     def delete(self, uuid):
         del self.inventory.nodes[uuid]
 
+    def clock(self):
+        self.now += 1
+        return self.now
+
+    def change(self, uuid):
+        node = self.inventory.nodes[uuid]
+        self.inventory.put(dataclasses.replace(node, maintenance=True))
+
     def make_unavailable(self):
         self.inventory.fail_with = exceptions.IronicUnavailableError('down')
+
+    def test_without_a_clock_it_does_not_tell_what_changed(self):
+        self.inventory.clock = None
+        self.enrol(1)
+        self.assertIsNone(self.inventory.latest_changes(model.Scope(), 1))
 
     def test_one_method_can_fail_alone_and_calls_are_kept(self):
         self.inventory.failures['get'] = exceptions.IronicError('odd')

@@ -14,6 +14,7 @@ from tests.contract.suites import (
     purge,
     record_absences,
     record_availability,
+    record_cache,
     record_changes,
     record_claims,
     record_conditions,
@@ -116,4 +117,10 @@ class TestPurge(_OnSqlite, database.MovesOnDatabase, purge.PurgeContract):
 
 
 class TestMoves(_OnSqlite, database.MovesOnDatabase, moves.MoveContract):
+    pass
+
+
+class TestRecordCache(
+    _OnSqlite, database.MovesOnDatabase, record_cache.RecordCacheContract
+):
     pass

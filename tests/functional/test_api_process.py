@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import pathlib
 import signal
 import socket
 import subprocess
 import sys
 
-from lab import process
-from tests.functional.support import api_process
+from lab import certificates, process
+from tests.functional.support import api_process, command_line, databases
 
 SETTINGS = (
     pathlib.Path(__file__).resolve().parents[2]
@@ -68,17 +69,54 @@ class ProcessTest(api_process.ApiCase):
 class GunicornTest(api_process.ApiCase):
     nodes_of_each = 1
 
+    def test_clients_of_a_service_with_tls_check_its_certificate(
+        self,
+    ) -> None:
+        made = certificates.Certificates(
+            databases.temporary_directory('certificates')
+        )
+        config = self.configure()
+        server = process.Process(
+            [
+                *(str(GUNICORN), '--config', str(SETTINGS)),
+                *('--bind', f'127.0.0.1:{self.port}'),
+                *('--certfile', str(made.certificate)),
+                *('--keyfile', str(made.key)),
+                *('--env', f'IRONIC_OWNERSHIP_CONFIG_FILES={config}'),
+                'ironic_ownership.web.wsgi:application',
+            ],
+            self.lab.directory / 'tls.log',
+        )
+        self.addCleanup(server.kill)
+        server.start()
+        server.wait_until(
+            functools.partial(process.answers_tcp, self.port), 'listen'
+        )
+        there = ('--os-endpoint-override', f'https://127.0.0.1:{self.port}')
+        words = ('service', 'list')
+        done = command_line.run(
+            *there, '--os-cacert', str(made.authority), *words
+        )
+        self.assertEqual(0, done.returncode, done)
+        self.assertEqual(self.lab.run(*words).stdout, done.stdout)
+        done = command_line.run(*there, *words)
+        self.assertEqual((1, ''), (done.returncode, done.stdout), done)
+        self.assertEqual(1, len(done.stderr.splitlines()), done.stderr)
+        self.assertIn('CERTIFICATE_VERIFY_FAILED', done.stderr)
+
     def test_gunicorn_serves_the_same_from_several_processes(self) -> None:
         config = self.configure()
-        api = self.run_server(
+        server = process.Process(
             [
                 *(str(GUNICORN), '--config', str(SETTINGS)),
                 *('--timeout', str(int(api_process.TIMEOUT))),
                 *('--bind', f'127.0.0.1:{self.port}'),
                 *('--env', f'IRONIC_OWNERSHIP_CONFIG_FILES={config}'),
                 *('--preload', 'ironic_ownership.web.wsgi:application'),
-            ]
+            ],
+            self.log,
         )
+        api = self.run_server(server)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = list(
                 pool.map(

@@ -292,7 +292,7 @@ class TestRunning(hosts.HostsTestCase):
             self.check_mood(mood, *words)
 
     def test_constructor_that_fails_later_keeps_the_owners(self) -> None:
-        self.check_mood('constructor', 'host1', 'moody')
+        self.check_mood('constructor', 'host1', NAMED)
 
     def test_policy_that_takes_very_long_is_named_and_stops_no_host(
         self,
@@ -339,3 +339,71 @@ class TestRunning(hosts.HostsTestCase):
         self.enrol()
         self.deployment.wait_for_owners(self.owners)
         self.deployment.wait_until(lambda: not self.fault(), 'good mood')
+
+
+MERELY_INSTALLED = {
+    'exits': 'raise SystemExit(0)',
+    'hangs': 'time.sleep(3600)',
+    'collides': """
+        class P(FilterPolicy):
+            contract_version = 1
+            options = (
+                Option('page_size', OptionType.STRING, 'Taken.',
+                       group='ironic'),
+                Option('host', OptionType.STRING, 'Taken.', group='DEFAULT'),
+            )
+        """,
+    'invalid': """
+        class P(FilterPolicy):
+            contract_version = 1
+            options = (Option('a b', 'text', 'No option.'),)
+        """,
+}
+
+
+class TestMerelyInstalled(hosts.HostsTestCase):
+    """Plugins that no configuration names stop neither hosts nor commands."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.site = plugin_packages.Site()
+        for name, source in MERELY_INSTALLED.items():
+            self.site.install(f'their-{name}', source, {name: 'P'})
+        self.deployment.environment = self.site.environment
+
+    def test_host_serves_and_commands_answer(self) -> None:
+        host = self.deployment.start('host1', 'all')
+        owners = dict.fromkeys(self.enrolment.enrol(2), 'host1')
+        self.deployment.wait_for_owners(owners)
+        host.process.signal(1)
+        self.deployment.wait_until(
+            lambda: host.lines('configuration reloaded'), 'reload'
+        )
+        file = self.deployment.directory / 'operator.conf'
+        file.write_text(
+            hosts.text_of(
+                {
+                    'database': {'connection': self.deployment.connection},
+                    'ironic': {
+                        'auth_type': 'none',
+                        'endpoint_override': self.deployment.endpoint,
+                    },
+                }
+            )
+        )
+        for words in (['check'], ['policy', 'list'], ['compute node list']):
+            done = command_line.run(
+                *('--config-file', str(file), *words[0].split(), *words[1:]),
+                *('-f', 'json'),
+                env=self.site.environment,
+            )
+            self.assertIn(done.returncode, (0, 4), done.stderr)
+            if words[0] == 'policy':
+                states = {
+                    row['name']: row['status']
+                    for row in json.loads(done.stdout)
+                }
+                self.assertEqual('ok', states['all'])
+                for name in ('exits', 'hangs', 'invalid'):
+                    self.assertEqual('broken', states[name])
+        self.assertEqual(0, host.terminate())

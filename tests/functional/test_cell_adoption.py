@@ -34,7 +34,7 @@ class AdoptionCase(test_cell._WithCell, suite.RecordsContract):
         nodes = {
             suite.uuid(n): None if n == 9 else suite.node(n) for n in numbers
         }
-        found = self.port.adopt(nodes, 'operator')
+        found = self.port.adopt(nodes, 'operator', 'req-1')
         self.details = {node.uuid: node.detail for node in found}
         return {
             n: node.state
@@ -72,6 +72,9 @@ class AdoptionTest(AdoptionCase):
         )
         self.assertEqual({'host3': (2, 0), 'stock': (7, 1)}, self.counts())
         self.assertEqual(9, len(self.cell.owners()))
+        self.assertEqual(
+            {'req-1'}, {event.request_id for event in self.records.events()}
+        )
 
     def counts(self) -> dict[str | None, tuple[int, int]]:
         return self.records.counts()
@@ -109,6 +112,70 @@ class AdoptionTest(AdoptionCase):
         self.assertEqual('host1', found.host)
         # For the check that no row names another owner.
         self.port.repair('host1', epoch, [suite.uuid(1)])
+
+    def test_no_service_takes_a_node_of_one_that_never_registered(
+        self,
+    ) -> None:
+        self.adopt(1, 2, 8)
+        epoch = self.register('host1')
+        claims = [
+            suite.claim(n, seen_host=host, seen_epoch=0)
+            for n, host in ((1, 'stock'), (8, 'host3'))
+        ]
+        outcome = self.records.apply('host1', epoch, claims)
+        self.assertEqual(tuple(claims), outcome.refused)
+        self.assertEqual((), outcome.fenced)
+        self.assertEqual('stock', self.cell.owners()[suite.uuid(1)])
+        # An operator decides, in Nova, that it is gone.
+        self.cell.set_service('stock', forced_down=True)
+        self.assertEqual(['stock'], list(self.port.follow_settings('host1')))
+        fenced = self.service('stock').epoch
+        claims = [
+            suite.claim(n, seen_host='stock', seen_epoch=fenced)
+            for n in (1, 2)
+        ]
+        outcome = self.records.apply('host1', epoch, claims)
+        self.assertEqual(tuple(claims), outcome.applied)
+        self.assertEqual('Host1', self.cell.owners()[suite.uuid(1)])
+        self.assertEqual('stock', self.cell.owners()[suite.uuid(3)])
+
+    def test_instance_of_an_adopted_service_stays_even_forced_down(
+        self,
+    ) -> None:
+        self.cell.add_instances('stock', {suite.uuid(1): str(uuid_.uuid4())})
+        self.adopt(1)
+        epoch = self.register('host1')
+        self.records.set_service('stock', actor='operator', forced_down=True)
+        found = self.service('stock')
+        outcome = self.records.apply(
+            'host1',
+            epoch,
+            [suite.claim(1, seen_host='stock', seen_epoch=found.epoch)],
+        )
+        self.assertEqual(1, len(outcome.refused))
+        self.assertEqual('stock', self.cell.owners()[suite.uuid(1)])
+
+    def test_returned_service_is_one_that_never_registered(self) -> None:
+        self.adopt(8, 9)
+        epoch = self.register('host3')
+        self.assert_applied('host3', epoch, suite.claim(8, seen_host='host3'))
+        self.assertTrue(self.port.return_service('host3', 'operator'))
+        self.assertFalse(self.port.return_service('host3', 'operator'))
+        found = self.service('host3')
+        self.assertTrue(found.never_registered and found.fenced)
+        with self.assertRaises(exceptions.FencedError):
+            self.records.apply('host3', epoch, [Forget(suite.uuid(8))])
+        other = self.register('host1')
+        claim = suite.claim(8, seen_host='host3', seen_epoch=found.epoch)
+        outcome = self.records.apply('host1', other, [claim])
+        self.assertEqual((claim,), outcome.refused)
+        # Stock Nova moves it, and another adoption follows.
+        self.write(8, host='stock', service_id=self.service_id('stock'))
+        self.assertEqual({8: ADOPTED}, self.adopt(8))
+        with self.assertRaises(exceptions.NotFoundError):
+            self.port.return_service('nosuch', 'operator')
+        self.assertGreater(self.register('host3'), found.epoch)
+        self.assertFalse(self.service('host3').never_registered)
 
     def test_adopted_service_registers_and_owns_its_nodes(self) -> None:
         self.adopt(8)
@@ -191,17 +258,69 @@ class DriftTest(AdoptionCase):
             self.port.repair('host1', self.epoch - 1, [suite.uuid(1)])
 
 
+class SettingsTest(AdoptionCase):
+    """Nova's API has written the row of a service."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.epoch = self.register('host1')
+        self.register('host2')
+
+    def follow(self) -> list[str]:
+        return list(self.port.follow_settings('host2'))
+
+    def test_service_that_is_forced_down_may_not_write(self) -> None:
+        self.assertEqual([], self.follow())
+        self.cell.set_service('host1', forced_down=True)
+        # A process that does not read its row would still write.
+        self.assert_applied('host1', self.epoch, suite.claim(1))
+        self.assertEqual(['host1'], self.follow())
+        with self.assertRaises(exceptions.FencedError):
+            self.records.apply('host1', self.epoch, [suite.claim(2)])
+        (event,) = self.records.events(limit=1)
+        self.assertEqual(
+            ('host2', 'service_forced_down', 'host1'),
+            (event.actor, event.kind, event.from_host),
+        )
+        self.assertEqual([], self.follow())
+
+    def test_service_that_is_up_again_registers(self) -> None:
+        self.cell.set_service('host1', forced_down=True, disabled=True)
+        self.follow()
+        self.cell.set_service('host1', forced_down=False, disabled=False)
+        self.assertEqual(['host1'], self.follow())
+        self.assertGreater(self.register('host1'), self.epoch)
+        self.assertEqual([], self.follow())
+
+    def test_service_that_nova_has_deleted_is_left_alone(self) -> None:
+        self.cell.query(
+            f'UPDATE {self.cell.schema}.services SET deleted = id, '
+            "forced_down = TRUE WHERE LOWER(host) = 'host1'"
+        )
+        self.assertEqual([], self.follow())
+
+
 class GrantsTest(unittest.TestCase):
     """A server of its own, with permissions."""
 
+    before: tuple[str, ...] = ()
+    """Permissions that are missing besides those on the tables."""
+
     def setUp(self) -> None:
+        self.database = connection.open_database(self.make_account())
+        self.addCleanup(self.database.close)
+        self.companion = companion.Cell(self.cell.schema)
+        self.port = port.SqlCell(self.database, self.companion)
+
+    def make_account(self) -> str:
+        """Make a cell; return the URL of a user without its permissions."""
         directory = databases.temporary_directory('grants')
-        self.server = mariadb.MariaDB(directory)
-        self.server.start()
-        self.addCleanup(self.server.stop)
-        self.cell = cells.NovaCell(self.server)
-        self.server.create_database('ownership')
-        with contextlib.closing(self.server._connect()) as opened:
+        server = mariadb.MariaDB(directory)
+        server.start()
+        self.addCleanup(server.stop)
+        self.cell = cells.NovaCell(server)
+        server.create_database('ownership')
+        with contextlib.closing(server._connect()) as opened:
             cursor = opened.cursor()
             # From here on permissions are checked.
             cursor.execute('FLUSH PRIVILEGES')
@@ -211,11 +330,7 @@ class GrantsTest(unittest.TestCase):
                 "GRANT ALL ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION"
             )
             cursor.execute("GRANT ALL ON ownership.* TO 'owner'@'%'")
-        url = self.server.url('ownership').replace('root@', 'owner@')
-        self.database = connection.open_database(url)
-        self.addCleanup(self.database.close)
-        self.companion = companion.Cell(self.cell.schema)
-        self.port = port.SqlCell(self.database, self.companion)
+        return server.url('ownership').replace('root@', 'owner@')
 
     def test_each_missing_permission_is_named_with_its_statement(
         self,
@@ -224,12 +339,13 @@ class GrantsTest(unittest.TestCase):
         missing = self.port.missing_grants()
         self.assertEqual(
             [
+                *self.before,
                 f'SELECT on {self.cell.schema}.services',
                 f'UPDATE (disabled) on {self.cell.schema}.services',
             ],
-            [grant.what for grant in missing[:2]],
+            [grant.what for grant in missing[: len(self.before) + 2]],
         )
-        self.assertEqual(3 + 3 + 6 + 2, len(missing))
+        self.assertEqual(len(self.before) + 3 + 3 + 6 + 2, len(missing))
         found = check_cell.CheckCell(self.port).run()
         self.assertEqual({'grant_missing'}, {one.code for one in found})
         for grant in missing[:-1]:

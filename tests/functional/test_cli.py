@@ -55,6 +55,7 @@ _REST = [
     'registered_at',
     'policies',
     'settings',
+    'member_values',
 ]
 SERVICE_LONG_KEYS = [
     *SERVICE_KEYS,
@@ -128,6 +129,7 @@ class ServiceTest(_Case):
         self.assertEqual((1, None), (one['free'], one['unavailable']))
         self.assertEqual(['shard_key'], one['policies'])
         self.assertEqual({'shard_key': 'rack1'}, one['settings'])
+        self.assertEqual({}, one['member_values'])
 
     def test_show_finds_the_service_in_any_case(self) -> None:
         shown = self.lab.json('service', 'show', 'RACK1')
@@ -146,16 +148,26 @@ class ServiceTest(_Case):
             {
                 'host': 'rack1',
                 'role': 'active',
+                # It says nothing about its process.
+                'machine': None,
+                'pid': None,
+                'version': None,
+                'last_heartbeat': member['last_heartbeat'],
                 'incarnation': 'incarnation-of-rack1',
                 'joined_at': member['joined_at'],
                 'policies': ['shard_key'],
                 'settings': {'shard_key': 'rack1'},
+                'member_values': {},
                 'contract_version': 1,
                 'readable': True,
             },
             member,
         )
+        for moment in ('joined_at', 'last_heartbeat'):
+            self.assertRegex(member[moment], r'^\d{4}-\d\d-\d\dT.*\+00:00$')
         table = self.lab.run('member', 'list').stdout
+        self.assertNotIn('shard_key=rack1', table)
+        table = self.lab.run('member', 'list', '--long').stdout
         self.assertIn('| shard_key=rack1 |', table)
 
     def test_member_with_an_unknown_policy_is_not_readable(self) -> None:
@@ -189,6 +201,9 @@ class ServiceTest(_Case):
     def test_every_formatter_shows_every_listing(self) -> None:
         for listing in LISTINGS:
             words = listing.split()
+            if listing == 'member list':
+                # Its table has some of the columns only.
+                words.append('--long')
             rows = self.lab.json(*words)
             self.assertTrue(rows, listing)
             keys = list(rows[0])

@@ -32,6 +32,14 @@ def ring(*peers: str) -> model.MemberSettings:
     )
 
 
+def by_code(problems: list[dict]) -> dict[str, set[str]]:
+    """Return the subjects of each code; several problems may have it."""
+    found: dict[str, set[str]] = {}
+    for problem in problems:
+        found.setdefault(problem['code'], set()).update(problem['subjects'])
+    return found
+
+
 class CheckCase(ironics.IronicTestCase):
     """A service on a shard that owns its four nodes: nothing is wrong."""
 
@@ -68,8 +76,7 @@ class CheckCase(ironics.IronicTestCase):
         return {p['code']: p for p in self.check('--long', *words, **how)}
 
     def subjects(self, **how) -> dict[str, set[str]]:
-        found = self.problems(**how)
-        return {code: set(p['subjects']) for code, p in found.items()}
+        return by_code(self.check('--long', **how))
 
 
 class CheckTest(CheckCase):
@@ -80,6 +87,15 @@ class CheckTest(CheckCase):
             (0, 'No problems found\n', ''),
             (done.returncode, done.stdout, done.stderr),
         )
+
+    def test_each_list_of_ironic_is_read_once(self) -> None:
+        self.assertEqual([], self.check(code=0))
+        asked = [
+            (path, tuple(query)) for path, query, _ in self.proxy.requests
+        ]
+        self.assertTrue(self.proxy.lists)
+        self.assertCountEqual(set(asked), asked)
+        self.assertEqual(1, len({frozenset(q) for q in self.proxy.lists}))
 
     def test_nodes_are_found_in_every_wrong_state(self) -> None:
         dead = self.lab.serve(
@@ -114,12 +130,6 @@ class CheckTest(CheckCase):
         self.lab.serve('host1', ring('host1', 'host2'))
         self.lab.serve('host2', ring('host1', 'host2', 'hots3'))
         self.lab.serve('empty', command_line.shard('rack9'))
-        self.lab.serve(
-            'odd', model.MemberSettings((model.PolicySettings('nosuch'),))
-        )
-        self.lab.serve(
-            'newer', model.MemberSettings(command_line.ALL.policies, 2)
-        )
         self.lab.records.report(
             'rack1',
             self.epoch,
@@ -128,11 +138,6 @@ class CheckTest(CheckCase):
         )
         (case,) = self.enrol(1, shard='Rack1')
         found = self.check('--long')
-        by_code: dict[str, set[str]] = {}
-        for problem in found:
-            by_code.setdefault(problem['code'], set()).update(
-                problem['subjects']
-            )
         self.assertEqual(
             {
                 'unowned': {case},
@@ -144,10 +149,9 @@ class CheckTest(CheckCase):
                 'shard_case': {'Rack1', 'rack1'},
                 'shard_without_nodes': {'rack9'},
                 'view_differs': {'rack1'},
-                'settings_unreadable': {'odd', 'newer'},
                 'config_error': {'rack1'},
             },
-            by_code,
+            by_code(found),
         )
         severities = [problem['severity'] for problem in found]
         self.assertEqual(sorted(severities), severities)
@@ -155,6 +159,24 @@ class CheckTest(CheckCase):
         self.assertEqual((4, ''), (done.returncode, done.stderr))
         self.assertIn('shard_case', done.stdout)
         self.assertLess(max(map(len, done.stdout.splitlines())), 250)
+
+    def test_services_that_cannot_be_read_leave_their_nodes_open(
+        self,
+    ) -> None:
+        """Nodes that these may own are no problem of the others."""
+        self.lab.serve(
+            'odd', model.MemberSettings((model.PolicySettings('nosuch'),))
+        )
+        self.lab.serve(
+            'newer',
+            model.MemberSettings(
+                command_line.ALL.policies, model.CONTRACT_VERSION + 1
+            ),
+        )
+        self.enrol(1, shard='rack7')
+        self.assertEqual(
+            {'settings_unreadable': {'odd', 'newer'}}, self.subjects()
+        )
 
     def test_view_that_is_the_current_one_is_no_problem(self) -> None:
         members = self.lab.json('member', 'list')

@@ -51,7 +51,7 @@ class ExplainTest(ironics.IronicTestCase):
             'stranger', model.MemberSettings((model.PolicySettings('nosuch'),))
         )
         self.lab.serve(
-            'newer', model.MemberSettings(command_line.ALL.policies, 2)
+            'newer', model.MemberSettings(command_line.ALL.policies, 99)
         )
         self.inventory = ironics.open_inventory(self.server.endpoint)
         self.nodes = {
@@ -114,7 +114,7 @@ class ExplainTest(ironics.IronicTestCase):
             self.assertEqual(MEMBER_KEYS, list(member))
         self.assertIn('is not alive', members['rack2']['why'])
         self.assertIn("'nosuch'", members['stranger']['why'])
-        self.assertIn('contract version 2', members['newer']['why'])
+        self.assertIn('contract version 99', members['newer']['why'])
         group, assigner = members['host1']['policies']
         self.assertEqual({'conductor_group': 'g1'}, group['options'])
         self.assertIs(True, group['admits'])

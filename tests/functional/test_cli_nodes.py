@@ -97,6 +97,23 @@ class _Case(ironics.IronicTestCase):
 
 
 class ListTest(_Case):
+    def test_recorded_list_asks_for_no_node(self) -> None:
+        self.proxy.requests.clear()
+        done = self.lab.run(
+            *('compute', 'node', 'list', '--recorded', '-f', 'value'),
+            *('--service', 'RACK1', '-c', 'uuid', '-c', 'state'),
+        )
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(
+            sorted(
+                f'{uuid} owned'
+                for uuid in (self.owned, self.filtered, self.orphan)
+            ),
+            done.stdout.splitlines(),
+        )
+        self.assertIn('no refresh is on record of rack1', done.stderr)
+        self.assertEqual([], self.proxy.requests)
+
     def test_each_state_comes_about(self) -> None:
         rows = self.listed()
         self.assertEqual(

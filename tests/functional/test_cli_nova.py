@@ -6,6 +6,7 @@ A real Ironic and MariaDB; the rows of the cell are as stock Nova leaves them.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from ironic_ownership.db.cell import companion
@@ -83,6 +84,121 @@ class NovaCommandsTest(ironics.IronicTestCase):
         self.assertEqual([], self.run_json('nova', 'check'))
         done = self.lab.run('service', 'delete', 'stock', '--yes')
         self.assertEqual(0, done.returncode, done.stderr)
+
+    def drift(self) -> dict[str, dict[str, Any]]:
+        done = self.lab.run('check', '-f', 'json', '--long')
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        return {
+            found['code']: found
+            for found in json.loads(done.stdout)
+            if found['code'].startswith('row_drifted')
+        }
+
+    def test_drift_is_found_by_check_and_its_hint_resolves_it(self) -> None:
+        self.run_json('nova', 'adopt', '--yes')
+        for host in ('stock', 'new'):
+            self.lab.serve(host, command_line.ALL)
+        self.assertEqual({}, self.drift())
+        # As "nova-manage db ironic_compute_node_move" does.
+        node = min(self.instances)
+        for table, column in (
+            ('compute_nodes', 'uuid'),
+            ('instances', 'node'),
+        ):
+            self.cell.query(
+                f"UPDATE {self.cell.schema}.{table} SET host = 'new' "
+                f"WHERE {column} = '{node}'"
+            )
+        found = self.drift()['row_drifted_deployed']
+        self.assertEqual([node], found['subjects'])
+        commands = re.findall(r'ironic-ownership ([^;)]+)', found['hint'])
+        self.assertEqual(3, len(commands), found['hint'])
+        for command in commands:
+            words = command.replace('UUID', node).split()
+            done = self.lab.run(*words, '--yes')
+            self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual({}, self.drift())
+        self.assertEqual('new', self.cell.hosts_of_instances()[node])
+        owners = {n.uuid: n.host for n in self.lab.records.compute_nodes()}
+        self.assertEqual('new', owners[node])
+
+    def strays(self) -> list[dict[str, Any]]:
+        done = self.lab.run('check', '-f', 'json', '--long')
+        found = [
+            one
+            for one in json.loads(done.stdout)
+            if one['code'] == 'uuid_differs'
+        ]
+        checked = self.run_json('nova', 'check', code=4 if found else 0)
+        self.assertEqual(
+            [one['hint'] for one in found], [one['hint'] for one in checked]
+        )
+        return found
+
+    def carry_out_statement(self, hint: str) -> None:
+        """Carry out the statement of a hint in the database of the cell."""
+        [statement] = re.findall('UPDATE compute_nodes [^,;]+', hint)
+        self.cell.query(
+            statement.replace(
+                'compute_nodes', f'{self.cell.schema}.compute_nodes'
+            )
+        )
+
+    def test_row_with_another_uuid_is_found_and_its_hint_resolves_it(
+        self,
+    ) -> None:
+        node = min(set(self.nodes) - set(self.instances))
+        odd = 'ffffffff-0000-4000-8000-000000000000'
+        rows = f'{self.cell.schema}.compute_nodes'
+        self.cell.query(
+            f"UPDATE {rows} SET uuid = '{odd}' WHERE uuid = '{node}'"
+        )
+        (found,) = self.strays()
+        self.assertEqual([node], found['subjects'])
+        self.assertIn(f"uuid = '{odd}'", found['hint'])
+        refused = self.run_json('nova', 'adopt', '--yes', code=3)
+        self.assertIn('refused', {row['state'] for row in refused})
+        self.carry_out_statement(found['hint'])
+        self.assertEqual([], self.strays())
+        (adopted,) = self.run_json('nova', 'adopt', '--yes')
+        self.assertEqual(
+            (node, 'adopted'), (adopted['uuid'], adopted['state'])
+        )
+        # Of another host, to which the node has never moved in Nova.
+        self.cell.add_nodes('new', [odd])
+        self.cell.query(
+            f"UPDATE {rows} SET hypervisor_hostname = '{node}' "
+            f"WHERE uuid = '{odd}'"
+        )
+        (found,) = self.strays()
+        self.assertIn(f'provider delete {odd}', found['hint'])
+        self.carry_out_statement(found['hint'])
+        self.assertEqual([], self.strays())
+        self.assertEqual('stock', self.cell.owners()[node])
+
+    def test_return_to_stock_nova_and_another_adoption(self) -> None:
+        self.run_json('nova', 'adopt', '--yes')
+        self.lab.serve('stock', command_line.ALL)
+        (refused,) = self.run_json('nova', 'return', 'stock', '--yes', code=3)
+        self.assertEqual('refused', refused['state'])
+        self.lab.bury('stock')
+        for words, state in (
+            (('--dry-run',), 'returned'),
+            (('--yes',), 'returned'),
+            (('--yes',), 'unchanged'),
+        ):
+            (row,) = self.run_json('nova', 'return', 'Stock', *words)
+            self.assertEqual(('stock', state), (row['service'], row['state']))
+        # Stock Nova moves a free node, and its record follows.
+        node = min(set(self.nodes) - set(self.instances))
+        self.cell.query(
+            f"UPDATE {self.cell.schema}.compute_nodes SET host = 'new', "
+            f'service_id = (SELECT id FROM {self.cell.schema}.services '
+            f"WHERE host = 'new') WHERE uuid = '{node}'"
+        )
+        self.assertIn('nova adopt', self.drift()['row_drifted']['hint'])
+        self.run_json('nova', 'adopt', '--yes')
+        self.assertEqual({}, self.drift())
 
     def test_half_moved_node_is_found_and_left_out(self) -> None:
         node = min(self.instances)

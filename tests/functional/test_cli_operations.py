@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.records import Update
 from tests.functional.support import both_ways, command_line
 
 GONE = '00000000-0000-4000-8000-0000000000a1'
@@ -41,8 +42,12 @@ class OperationsTest(both_ways.BothWaysCase):
         local, remote = self.json_of_both(*words, '--dry-run')
         self.assertEqual(local, remote)
         self.same(2, *words)
-        done = self.remote(*words, '--disable-reason', 'fans', '--yes')
+        why = ('--disable-reason', 'fans', '--reason', 'on fire')
+        done = self.remote(*words, *why, '--yes')
         self.assertEqual(0, done.returncode, done)
+        event = self.lab.json('event', 'list', '--service', 'new')[0]
+        self.assertEqual('service_forced_down', event['kind'])
+        self.assertIn('on fire', event['reason'])
         (row,) = [s for s in self.lab.records.services() if s.host == 'new']
         self.assertEqual(
             ('fans', True, True),
@@ -74,6 +79,34 @@ class OperationsTest(both_ways.BothWaysCase):
         self.assertEqual(*lines)
         self.assertIn('refused by standby_alive', lines[0][-1])
 
+    def test_instance_forget(self) -> None:
+        instance = GONE.replace('a1', 'b1')
+        (old,) = (s for s in self.lab.records.services() if s.host == 'old')
+        node = model.Node(GONE, name='gone', instance_uuid=instance)
+        self.lab.records.apply('old', old.epoch, [Update(node)])
+        why = ('--reason', 'scrapped')
+        for command in ('check-delete', 'delete --dry-run'):
+            self.same_in_all_formats(
+                3, 'compute', 'node', *command.split(), GONE
+            )
+        words = ('instance', 'forget', 'gone', *why)
+        (row,) = self.same_in_all_formats(0, *words, '--dry-run')
+        self.assertEqual(
+            (instance, GONE, 'would_forget'),
+            (row['instance_uuid'], row['node'], row['result']),
+        )
+        self.same(1, 'instance', 'forget', self.nodes[0], *why, '--yes')
+        self.same(2, *words)
+        done = self.remote(*words, '--yes')
+        self.assertEqual(0, done.returncode, done)
+        self.same(1, 'instance', 'forget', instance, *why, '--yes')
+        event = self.lab.json('event', 'list', '--limit', '1')[0]
+        self.assertEqual(
+            ('instance_forgotten', 'scrapped'),
+            (event['kind'], event['reason']),
+        )
+        self.same_in_all_formats(0, 'compute', 'node', 'check-delete', GONE)
+
     def test_compute_node_delete(self) -> None:
         there = self.nodes[0]
         for words in (
@@ -89,3 +122,20 @@ class OperationsTest(both_ways.BothWaysCase):
         self.assertEqual(0, done.returncode, done)
         self.assertIn('deleted', done.stdout)
         self.assertEqual(set(self.nodes), self.owners().keys())
+
+    def test_compute_node_import(self) -> None:
+        there = self.nodes[0]
+        (record,) = self.lab.records.compute_nodes_by_uuid([there])
+        path = self.lab.directory / 'owners.csv'
+        path.write_text(f'uuid,owner\n{there},{record.host}\n{GONE},rack1\n')
+        words = ('compute', 'node', 'import', str(path))
+        (row,) = self.same_in_all_formats(3, *words, '--dry-run')
+        self.assertEqual(
+            ['not_owned', 'service_known'], row['failed_gates'][-2:]
+        )
+        path.write_text(f'{{"{there}": "{record.host}", "x": "y"}}')
+        self.same(2, *words)
+        rows = self.same_in_all_formats(
+            3, *words, '--skip-invalid', '--all', '--yes'
+        )
+        self.assertEqual(['unchanged'], [row['state'] for row in rows])

@@ -23,6 +23,44 @@ def _rows(done: command_line.Done) -> dict[str, Any]:
     return {row['law']: row for row in json.loads(done.stdout)}
 
 
+READS = """
+    import pathlib
+    from ironic_ownership.contracts import Source
+
+    class Reads(FilterPolicy):
+        contract_version = 2
+        options = (Option('table', OptionType.STRING, 'A file.'),)
+        sources = (
+            Source(
+                'shards',
+                lambda given: pathlib.Path(given['table']).read_text(),
+                'Shards.',
+            ),
+        )
+
+        def admits(self, node):
+            return node.shard == self._settings['shards']
+"""
+
+
+ZONES = """
+    class Zones(AssignerPolicy):
+        contract_version = 2
+        options = (
+            Option(
+                'zone', OptionType.STRING, 'A zone.', default='hall-1',
+                regex='hall-[0-9]', per_member=True,
+            ),
+        )
+
+        def choose(self, request):
+            zones = sorted({peer.values['zone'] for peer in request.peers})
+            if len(zones) > 1:
+                raise LookupError(f'zones {zones}')
+            return [request.hosts[0] for node in request.nodes]
+"""
+
+
 class TestHanging(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
@@ -60,14 +98,51 @@ class TestHanging(unittest.TestCase):
         self.assertEqual('pass', rows['remarks are lines']['result'])
         self.assertIn('loop: remarks are lines', done.stderr)
 
-    def test_import_that_never_ends_is_an_error_with_its_place(self) -> None:
+    def test_source_is_read_once_and_its_snapshot_is_used(self) -> None:
+        self.site.install('their-table', READS, {'reads': 'Reads'})
+        table = self.site.file('table')
+        words = 'reads', '--option', f'table={table}'
+        law = "its source 'shards' can be read"
+        done = self.check(*words)
+        self.assertEqual(1, done.returncode, done.stderr)
+        self.assertIn('FileNotFoundError', _rows(done)[law]['detail'])
+        table.write_text('a')
+        done = self.check(*words)
+        self.assertEqual(0, done.returncode, done.stdout)
+        rows = _rows(done)
+        self.assertEqual('pass', rows[law]['result'])
+        self.assertEqual(
+            'admits 60 of 240 sample nodes',
+            rows['admitted nodes are in the scope']['detail'],
+        )
+
+    def test_members_have_the_values_that_are_given(self) -> None:
+        self.site.install('their-zones', ZONES, {'zones': 'Zones'})
+        law = 'members differ in their values'
+        alone = _rows(self.check('zones'))
+        self.assertEqual('skipped', alone[law]['result'])
+        self.assertIn('--peer-value', alone[law]['detail'])
+        done = self.check('zones', '--peer-value', 'zones.zone=hall-2')
+        self.assertEqual(1, done.returncode, done.stderr)
+        rows = _rows(done)
+        self.assertEqual("zone: 'hall-1', 'hall-2'", rows[law]['detail'])
+        self.assertIn(
+            "zones ['hall-1', 'hall-2']",
+            rows['every node gets an answer']['detail'],
+        )
+        wrong = self.check('zones', '--peer-value', 'zome=hall-2')
+        self.assertEqual(2, wrong.returncode, wrong.stdout)
+        self.assertIn('zone', wrong.stderr)
+
+    def test_import_that_never_ends_breaks_a_law(self) -> None:
         self.site.install(
             'their-sleep', 'import time; time.sleep(600)', {'sleep': 'Any'}
         )
-        done = self.check('all', '--time-limit', '3')
-        self.assertEqual((1, ''), (done.returncode, done.stdout))
-        self.assertIn('still runs after 3 s', done.stderr)
-        self.assertIn('their_sleep', done.stderr)
+        done = self.check('sleep')
+        self.assertEqual(1, done.returncode, done.stderr)
+        detail = _rows(done)['it can be loaded']['detail']
+        self.assertIn('its import has not ended', detail)
+        self.assertIn('their-sleep', detail)
 
 
 class TestFleet(ironics.IronicTestCase):

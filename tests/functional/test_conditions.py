@@ -57,7 +57,10 @@ EXITS = """
             super().__init__(settings)
             if 'HAS_MOODS' in os.environ:
                 threading.Thread(
-                    target=time.sleep, args=(600,), name='stubborn'
+                    target=time.sleep,
+                    args=(600,),
+                    name='stubborn',
+                    daemon=False,
                 ).start()
 
     from ironic_ownership.backends.db import DatabaseBackend

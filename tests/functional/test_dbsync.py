@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pathlib
 import subprocess
-import sys
 import unittest
 
 import sqlalchemy as sa
@@ -12,7 +10,7 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import connection, records, schema, tables
 from tests.contract import newer_schema
-from tests.functional.support import databases
+from tests.functional.support import databases, programs
 
 
 def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -23,13 +21,7 @@ def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, '-m', 'ironic_ownership.cmd.dbsync', *arguments],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        cwd=pathlib.Path(__file__).parents[2],
-    )
+    return programs.run([programs.DBSYNC, *arguments], 180, programs.DBSYNC)
 
 
 class _Case(unittest.TestCase):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ironic_ownership import embedding
 from ironic_ownership.contracts import exceptions
+from lab import process
 from tests.functional.support import hosts
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
@@ -60,6 +61,14 @@ class EmbeddingCase(hosts.HostsTestCase):
 
 
 class TestEmbeddedHost(EmbeddingCase):
+    def test_refresh_on_request(self) -> None:
+        host = self.embed(ownership__refresh_interval=3600)
+        self.assertTrue(host.wait_until_active(PATIENCE))
+        self.assertTrue(host.feed.wait_until_complete(PATIENCE))
+        [uuid] = self.enrolment.enrol(1)
+        host.refresh()
+        process.wait_for(lambda: uuid in host.feed.owned(), 'new node')
+
     def test_active_and_standby_of_one_host(self) -> None:
         nodes = self.enrolment.enrol(3, instance_share=0.34)
         first = self.embed()

@@ -7,7 +7,6 @@ import time
 import unittest
 import uuid
 from collections.abc import Callable
-from typing import TypeVar
 
 import requests
 
@@ -16,6 +15,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.testing import backend_case
 from lab import etcd, slow_disk
 from tests.functional.support import coordination, databases
+from tests.functional.support.coordination import until_answered
 
 SETTINGS = backend_case.SETTINGS
 LONG = 120.0
@@ -25,7 +25,6 @@ any test waits."""
 CALL_TIMEOUT = 4.0
 PATIENCE = 60.0
 
-T = TypeVar('T')
 _groups = itertools.count(1)
 
 
@@ -58,29 +57,18 @@ class TestEtcdServers(unittest.TestCase):
     def joined(self, host: str, *first: int) -> ToozBackend:
         """Return a backend that has joined as a host."""
         made = self.build(*first)
-        self.until_answered(
-            lambda: made.join(host, uuid.uuid4().hex, SETTINGS)
-        )
+        until_answered(lambda: made.join(host, uuid.uuid4().hex, SETTINGS))
         return made
-
-    def until_answered(self, call: Callable[[], T]) -> T:
-        gives_up = time.monotonic() + PATIENCE
-        while True:
-            try:
-                return call()
-            except exceptions.BackendUnavailableError:
-                if time.monotonic() > gives_up:
-                    raise
 
     def until(self, ready: Callable[[], bool]) -> None:
         gives_up = time.monotonic() + PATIENCE
-        while not self.until_answered(ready):
+        while not until_answered(ready):
             self.assertLess(time.monotonic(), gives_up)
 
     def steady(self) -> None:
         """Wait until the cluster has a leader that all servers know."""
         member = self.build()
-        self.until_answered(member.view)
+        until_answered(member.view)
 
     def test_first_call_succeeds_although_its_server_is_frozen(self) -> None:
         for number, server in enumerate(self.cluster.servers):
@@ -103,14 +91,14 @@ class TestEtcdServers(unittest.TestCase):
         member = self.joined('host1', number)
         leader.freeze()
         try:
-            self.until_answered(member.beat)
-            self.assertEqual({'host1'}, self.until_answered(member.view).hosts)
+            until_answered(member.beat)
+            self.assertEqual({'host1'}, until_answered(member.view).hosts)
         finally:
             leader.thaw()
         leader.kill()
-        self.until_answered(member.beat)
+        until_answered(member.beat)
         leader.start()
-        self.assertEqual({'host1'}, self.until_answered(member.view).hosts)
+        self.assertEqual({'host1'}, until_answered(member.view).hosts)
 
     def test_server_without_a_leader_gives_no_old_answer(self) -> None:
         for server in (self.cluster.leader(), self.cluster.followers()[0]):
@@ -121,7 +109,7 @@ class TestEtcdServers(unittest.TestCase):
             self.cluster.isolate(server)
             host = f'host{number}'
             self.joined(host, *others)
-            self.assertIn(host, self.until_answered(watcher.view).hosts)
+            self.assertIn(host, until_answered(watcher.view).hosts)
             self.cluster.network.heal()
             self.steady()
 
@@ -135,7 +123,7 @@ class TestEtcdServers(unittest.TestCase):
         self.cluster.isolate(follower)
         self.joined('host1', *others)
         self.until(lambda: watcher.watch(5))
-        self.assertEqual({'host1'}, self.until_answered(watcher.view).hosts)
+        self.assertEqual({'host1'}, until_answered(watcher.view).hosts)
 
     def test_loss_of_the_majority_loses_no_member(self) -> None:
         member, watcher = self.joined('host1'), self.build()
@@ -149,8 +137,8 @@ class TestEtcdServers(unittest.TestCase):
         finally:
             for server in lost:
                 server.thaw()
-        self.until_answered(member.beat)
-        self.assertEqual({'host1'}, self.until_answered(watcher.view).hosts)
+        until_answered(member.beat)
+        self.assertEqual({'host1'}, until_answered(watcher.view).hosts)
 
     def test_client_that_reaches_one_server_only(self) -> None:
         member = self.joined('host1', 0)
@@ -159,8 +147,8 @@ class TestEtcdServers(unittest.TestCase):
             self.cluster.network.partition(
                 {''}, {n for i, n in enumerate(names) if i != reached}
             )
-            self.until_answered(member.beat)
-            self.assertEqual({'host1'}, self.until_answered(member.view).hosts)
+            until_answered(member.beat)
+            self.assertEqual({'host1'}, until_answered(member.view).hosts)
 
     def test_slow_disks_delay_and_lose_nothing(self) -> None:
         directory = databases.temporary_directory('strace')
@@ -168,13 +156,14 @@ class TestEtcdServers(unittest.TestCase):
         server = self.cluster.leader()
         server.keeps_data = True
         server.restart()
-        self.until_answered(member.beat)
+        until_answered(member.beat)
         assert server.pid is not None
         with slow_disk.SlowDisk(server.pid, 0.3, directory / 'log'):
-            self.until_answered(member.beat)
+            until_answered(member.beat)
             self.joined('host2')
             self.assertEqual(
-                {'host1', 'host2'}, self.until_answered(watcher.view).hosts
+                {'host1', 'host2'},
+                until_answered(watcher.view).hosts,
             )
 
     def test_compaction_and_defragmentation_are_not_noticed(self) -> None:

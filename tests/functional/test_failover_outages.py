@@ -45,6 +45,10 @@ class FaultyProxy(ironics.RecordingProxy):
         return answer
 
 
+# Here no service dies, and a slow machine is no reason to join again.
+PATIENT = {'heartbeat_interval': 1, 'member_ttl': 60}
+
+
 class TestOutages(hosts.HostsTestCase):
     def wait_for(self, host: hosts.Host, text: str, times: int = 1) -> None:
         self.deployment.wait_until(
@@ -54,7 +58,7 @@ class TestOutages(hosts.HostsTestCase):
     def test_ironic_down_at_start_and_in_the_middle(self) -> None:
         uuids = self.enrolment.enrol(6)
         self.server.kill()
-        host = self.deployment.start('host1', 'all')
+        host = self.deployment.start('host1', 'all', membership=PATIENT)
         self.wait_for(host, 'waiting to start: Ironic does not answer')
         self.assertEqual(frozenset(), self.deployment.members())
         self.server.start()
@@ -104,6 +108,8 @@ class TestOutages(hosts.HostsTestCase):
         host = self.deployment.start(
             'host1',
             'all',
+            # Each refresh lists all nodes, on three pages.
+            ownership={'full_refresh_interval': 0},
             ironic={'endpoint_override': proxy.url, 'page_size': 3},
         )
         self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))

@@ -143,7 +143,7 @@ class TestPausedGuard(hosts.HostsTestCase):
         one = deployment.start(
             'host1', ironic={'endpoint_override': ironic.url}
         )
-        deployment.command, deployment.environment = hosts.COMMAND, None
+        deployment.command, deployment.environment = (), None
         deployment.start('host2')
         deployment.wait_for_members('host1', 'host2')
         deployment.wait_until(

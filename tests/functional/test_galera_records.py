@@ -14,6 +14,7 @@ from tests.contract.suites import (
     purge,
     record_absences,
     record_availability,
+    record_cache,
     record_changes,
     record_claims,
     record_events,
@@ -121,4 +122,8 @@ class TestEnd(_Reservations, reservation_end.EndContract):
 
 
 class TestMoved(_Reservations, reservation_end.MovedReservationContract):
+    pass
+
+
+class TestRecordCache(_Moves, record_cache.RecordCacheContract):
     pass

@@ -19,7 +19,13 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
         self.nodes = self.enrolment.enrol(6)
         self.placement_server.provide(*self.nodes)
         self.host = self.deployment.start(
-            'host1', 'all', placement=self.placement_server.options()
+            'host1',
+            'all',
+            # The trait of stopped services has its own tests, and reads.
+            placement={
+                **self.placement_server.options(),
+                'disable_stopped': 'false',
+            },
         )
         self.wait_for_records(self.nodes)
 

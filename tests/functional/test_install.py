@@ -87,6 +87,13 @@ class InstallTest(testtools.TestCase):
             'sysusers/ironic-ownership.conf',
         }
         self.assertEqual(set(), expected - shared)
+        manual = {
+            name.partition('/share/man/')[2]
+            for name in self._files(self.wheel)
+        }
+        self.assertLessEqual(
+            {'man1/ironic-ownership.1', 'man8/ironic-ownership-host.8'}, manual
+        )
 
     def test_wheel_has_nothing_beside_the_package(self) -> None:
         tops = {name.split('/')[0] for name in self._files(self.wheel)}

@@ -8,7 +8,7 @@ import threading
 import uuid as uuid_
 from collections.abc import Collection
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import model, placement
 from ironic_ownership.engine.placement import inventory_diff
 from lab import proxy
 from tests.functional.support import command_line, hosts, placements
@@ -141,6 +141,27 @@ class ReportTest(_Reporting):
         self.assert_only_these_were_written(new, len(before))
         for host in sharing:
             self.assertEqual([], host.lines('Placement is not updated'))
+
+    def test_nodes_of_a_dead_service_are_not_offered_until_it_returns(
+        self,
+    ) -> None:
+        self.start('host2')
+        self.deployment.wait_for_members('host1', 'host2')
+        self.host.kill()
+        self.wait_until_offered(offered=False)
+        self.assertEqual(set(self.nodes), self.deployment.owned_by('host1'))
+        self.start()
+        self.wait_until_offered(offered=True)
+        self.assertEqual(TRAITS, self.traits(self.nodes[3]))
+
+    def wait_until_offered(self, *, offered: bool) -> None:
+        self.deployment.wait_until(
+            lambda: (
+                {placement.DISABLED in self.traits(u) for u in self.nodes}
+                == {not offered}
+            ),
+            f'nodes are offered: {offered}',
+        )
 
     def assert_only_these_were_written(
         self, new: Collection[str], since: int

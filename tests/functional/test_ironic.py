@@ -23,6 +23,9 @@ class ContractTest(contract.InventoryContract, ironics.IronicTestCase):
     def delete(self, uuid):
         self.enrolment.delete(uuid)
 
+    def change(self, uuid):
+        self.enrolment.set_maintenance(uuid, True)
+
     def make_unavailable(self):
         self.server.kill()
         self.addCleanup(self.server.start)

@@ -145,14 +145,25 @@ class MoveTest(move_case.MoveTestCase):
     def test_live_source_keeps_its_nodes_until_it_is_forced_down(
         self,
     ) -> None:
-        (uuid,) = self.enrol(1, owner='new')
+        (uuid,) = self.enrol(1, owner='new', instance_share=1.0)
+        (free,) = self.enrol(1, owner='new')
         self.lab.serve('other', command_line.ALL)
         self.stop('new')
         (row,) = self.move(uuid, to='other', code=3)
         self.assertEqual(['source_stopped'], self.failed(row))
+        before = self.lab.records.service('new')
+        # A free node is handed over, and nothing stops for it.
+        self.move(free, to='other')
+        self.assertEqual([free], self.owned_by('other'))
+        after = self.lab.records.service('new')
+        assert before is not None
+        assert after is not None
+        self.assertEqual(
+            (before.epoch, False), (after.epoch, after.fenced), self.stderr
+        )
         self.lab.records.set_service('new', actor='test', forced_down=True)
         self.move(uuid, to='other')
-        self.assertEqual([uuid], self.owned_by('other'))
+        self.assertEqual(sorted((free, uuid)), self.owned_by('other'))
 
     def test_gate_can_be_overridden_with_a_reason_that_is_stored(
         self,

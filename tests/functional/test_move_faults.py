@@ -58,14 +58,13 @@ class KilledMoveTest(move_case.MoveTestCase):
         stages = set()
         for number in itertools.count(1):
             lab = self.fresh()
-            child = self.drive(number, 'SIGKILL', lab=lab)
-            _, stderr = child.communicate()
+            child = self.drive_to_its_end(number, 'SIGKILL', lab)
             results = self.results(lab)
             self.assert_invariants(lab, results)
             stages.add(tuple(sorted(s.value for s in results.values())))
             if child.returncode == 0:
                 break
-            self.assertEqual(-signal.SIGKILL, child.returncode, stderr)
+            self.assertEqual(-signal.SIGKILL, child.returncode, child.stderr)
             for move in SqlMoves(lab._database).moves(unfinished=True):
                 done = lab.run('move', 'resume', move.request_id, '--yes')
                 self.assertEqual(0, done.returncode, done.stderr)

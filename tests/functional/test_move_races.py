@@ -17,6 +17,7 @@ from tests.contract.suites import records as suite
 from tests.functional.support import databases, laws
 
 NODES = range(1, 61)
+FREE = [n for n in NODES if n % 2 == 0][:20]
 TIMEOUT = 180.0
 
 
@@ -128,6 +129,72 @@ class _Race(database.OnDatabase):
             )
         self.assertEqual([], list(stored.separated()))
         self.assertEqual([], list(stored.moves(unfinished=True)))
+        self.assertEqual([], laws.violations(self.records))
+
+    def hand_over(self, to: str) -> Callable[[], None]:
+        """Take the free nodes of ``old``, which is alive, for a service."""
+        opened = connection.open_database(self.url)
+        self.addCleanup(opened.close)
+        stored = SqlMoves(opened)
+        nodes = [moves.NodeMove(suite.uuid(n), 'old') for n in FREE]
+        request = moves.HandOver(f'req-{to}', 'test', 3600.0)
+        stored.plan(moves.Move(request.request_id, to, 'test'), nodes)
+
+        def carry_out() -> None:
+            for node in nodes:
+                if stored.release([node], request):
+                    continue
+                (result,) = stored.carry_out(request.request_id, [node])
+                if result.state is not moves.NodeState.MOVED:
+                    raise AssertionError(result.detail)
+                self.handed_over.append(node.uuid)
+
+        return carry_out
+
+    def grabbing(self, host: str) -> Callable[[], None]:
+        """Claim every unowned node until all are handed over."""
+        opened = connection.open_database(self.url)
+        self.addCleanup(opened.close)
+        records = SqlRecords(opened)
+        service = records.service(host)
+        assert service is not None
+        deadline = time.monotonic() + TIMEOUT
+
+        def grab() -> None:
+            while len(self.handed_over) < len(FREE):
+                self.assertLess(time.monotonic(), deadline, 'never ended')
+                outcome = records.apply(
+                    host, service.epoch, [suite.claim(n) for n in FREE]
+                )
+                self.grabbed += [c.uuid for c in outcome.applied]
+
+        return grab
+
+    def test_no_service_claims_what_two_operators_hand_over(self) -> None:
+        self.records.set_service('old', actor='test', disabled=False)
+        self.handed_over: list[str] = []
+        self.grabbed: list[str] = []
+        epochs = {s.host: s.epoch for s in self.records.services()}
+        self.run_all(
+            self.hand_over('one'),
+            self.hand_over('two'),
+            self.grabbing('old'),
+            self.grabbing('two'),
+        )
+        self.assertEqual([], self.failures)
+        self.assertEqual([], self.grabbed)
+        self.assertEqual(
+            sorted(map(suite.uuid, FREE)), sorted(self.handed_over)
+        )
+        owners = {r.uuid: r.host for r in self.records.compute_nodes()}
+        stored = SqlMoves(self.database)
+        for to in ('one', 'two'):
+            for node in stored.nodes(f'req-{to}', state=moves.NodeState.MOVED):
+                self.assertEqual(to, owners[node.uuid])
+        # None of them was stopped.
+        self.assertEqual(
+            epochs, {s.host: s.epoch for s in self.records.services()}
+        )
         self.assertEqual([], laws.violations(self.records))
 
 

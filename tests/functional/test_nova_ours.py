@@ -1,53 +1,157 @@
-"""Laws over a cell whose nova-computes have the driver of this project."""
+"""Laws over a cell whose nova-computes have the driver of this project.
+
+One deployment for all of it, because its start takes longer than each part.
+"""
 
 from __future__ import annotations
 
+import pathlib
+
+import fixtures
+
+from benchmarks.nova import recorder
 from lab import process
-from tests.functional.support import cell_laws, novas
+from tests.functional.support import cell_laws, databases, novas
 
 
 class TestOurNova(novas.NovaTestCase):
     """Two services on the nodes of the golden vectors."""
 
-    def observe(self, *, exclusive: bool = False) -> cell_laws.CellObserver:
-        """Watch the cell until the end of the test, which fails by it."""
-        observer = cell_laws.CellObserver(self.cloud, exclusive=exclusive)
-        self.addCleanup(lambda: self.assertEqual({}, observer.violations))
-        self.addCleanup(observer.stop)
-        return observer.start()
+    def test_laws_of_a_ring(self) -> None:
+        self.start_alone()
+        self.pass_over_unchanged_nodes_asks_placement_nothing()
+        self.share_with_a_second_service()
+        self.uuid, self.node = self.boot()
+        self.observer = cell_laws.CellObserver(self.cloud).start()
+        self.addCleanup(self.observer.stop)
+        self.killed_services_lose_their_free_nodes_only()
+        self.frozen_service_loses_its_free_nodes_only()
+        self.moved_server_is_served_by_its_new_service()
+        self.observer.stop()
+        self.assertGreater(self.observer.count, 0)
+        self.assertEqual({}, self.observer.violations)
+        self.assertEqual(set(novas.GOLDEN), self.cloud.placement.providers())
 
-    def start_ring(self) -> dict[str, novas.nova.Compute]:
+    def start_alone(self) -> None:
+        """Start host1, whose passes are recorded, without a peer."""
         self.enrol(list(novas.GOLDEN))
         config = self.config_of_records(ownership={'policies': 'peer_list'})
-        services = {
-            host: self.compute(host, 'ours', config).start()
-            for host in ('host1', 'host2')
+        self.passes = databases.temporary_directory('passes') / 'passes'
+        self.useFixture(
+            fixtures.EnvironmentVariable('PASSES', str(self.passes))
+        )
+        self.services = {
+            'host1': self.compute(
+                'host1', 'ours', config, pathlib.Path(recorder.__file__)
+            ),
+            'host2': self.compute('host2', 'ours', config),
         }
+        self.services['host1'].start()
+        self.cloud.wait_for_hosts(dict.fromkeys(novas.GOLDEN, 'host1'))
+
+    def pass_over_unchanged_nodes_asks_placement_nothing(self) -> None:
+        # The first passes report the nodes, and confirm the reports.
+        process.wait_for(
+            lambda: self.requests_until_next_end() == 0,
+            'pass without a request',
+        )
+        self.assertEqual(0, self.requests_until_next_end())
+        self.assertEqual(set(novas.GOLDEN), self.cloud.placement.providers())
+
+    def requests_until_next_end(self) -> int:
+        before, ended = self.cloud.placement.count_requests(), self.ends()
+        self.services['host1'].process.wait_until(
+            lambda: self.ends() > ended, 'end of a pass', timeout=180
+        )
+        return self.cloud.placement.count_requests() - before
+
+    def ends(self) -> int:
+        return self.passes.read_text().count('"end"')
+
+    def share_with_a_second_service(self) -> None:
+        self.services['host2'].start()
         self.cloud.wait_for_hosts(novas.GOLDEN)
-        return services
+        owners = {row.uuid: row.host for row in self.records.compute_nodes()}
+        self.assertEqual(novas.GOLDEN, owners)
+        self.assertEqual(set(novas.GOLDEN), self.cloud.placement.providers())
 
-    def wait_until_served(self, observer: cell_laws.CellObserver) -> None:
-        process.wait_for(lambda: not observer.unserved(), 'live owners')
+    def wait_until_served(self) -> None:
+        process.wait_for(lambda: not self.observer.unserved(), 'live owners')
 
-    def test_killed_and_frozen_services_lose_their_free_nodes_only(
-        self,
-    ) -> None:
-        services = self.start_ring()
-        _, node = self.boot()
-        observer = self.observe()
-        for host, compute in services.items():
-            observer.died(host)
+    def killed_services_lose_their_free_nodes_only(self) -> None:
+        for host, compute in self.services.items():
+            self.observer.died(host)
             compute.kill()
-            self.wait_until_served(observer)
+            self.wait_until_served()
             self.assertEqual(
-                novas.GOLDEN[node], self.cloud.compute_nodes()[node]
+                novas.GOLDEN[self.node], self.cloud.compute_nodes()[self.node]
             )
-            observer.returned(host)
+            self.observer.returned(host)
             compute.start()
             self.cloud.wait_for_hosts(novas.GOLDEN)
-        observer.died('host2')
-        services['host2'].freeze()
-        self.wait_until_served(observer)
-        services['host2'].thaw()
-        observer.returned('host2')
+
+    def frozen_service_loses_its_free_nodes_only(self) -> None:
+        self.observer.died('host2')
+        self.services['host2'].freeze()
+        self.wait_until_served()
+        self.services['host2'].thaw()
+        self.observer.returned('host2')
         self.cloud.wait_for_hosts(novas.GOLDEN)
+
+    def moved_server_is_served_by_its_new_service(self) -> None:
+        uuid, node = self.uuid, self.node
+        source = novas.GOLDEN[node]
+        [target] = set(self.services) - {source}
+        process.wait_for(lambda: self.recorded() == {uuid: source}, 'record')
+        self.observer.died(source)
+        self.services[source].kill()
+        self.succeed('service', 'set', source, '--down', '--yes')
+        self.observer.expect([node])
+        self.succeed(
+            *('compute', 'node', 'move', node, '--service', target),
+            *('--yes', '--reason', 'test'),
+        )
+        [row] = self.instances()
+        self.assertEqual((node, target), (row['node'], row['host']))
+        self.assertEqual({uuid: target}, self.recorded())
+        self.assertEqual(target, self.cloud.compute_nodes()[node])
+        self.assertEqual([node], self.allocated(uuid))
+        self.api.reboot(uuid)
+        self.api.wait_for_server(uuid, 'ACTIVE')
+        # The service that did it writes its name into the action.
+        self.assertEqual(
+            [target], self.hosts_of_event(uuid, 'compute_reboot_instance')
+        )
+        self.assertEqual('power on', self.ironic_node(node)['power_state'])
+        self.delete_server(uuid, node)
+        self.assertEqual([], self.instances())
+        process.wait_for(lambda: self.recorded() == {}, 'end of the record')
+        self.wait_until_served()
+        self.assertEqual(
+            dict.fromkeys(novas.GOLDEN, target), self.cloud.compute_nodes()
+        )
+
+    def recorded(self) -> dict[str, str]:
+        """Return the service of each open instance on record."""
+        return {
+            row.instance_uuid: row.host
+            for row in self.records.compute_nodes()
+            if row.instance_uuid
+        }
+
+    def allocated(self, uuid: str) -> list[str]:
+        """Return the nodes that Placement allocates to a server."""
+        found = self.cloud.placement.request('GET', f'/allocations/{uuid}')
+        return list(found['allocations'])
+
+    def hosts_of_event(self, uuid: str, name: str) -> list[str]:
+        """Return where an action of a server was executed."""
+        rows = self.cloud.rows(
+            'e.host AS host',
+            'instance_actions_events AS e '
+            f'JOIN {novas.nova_schema.CELL1}.instance_actions AS a '
+            'ON a.id = e.action_id '
+            f"WHERE a.instance_uuid = '{uuid}' AND e.event = '{name}' "
+            "AND e.result = 'Success'",
+        )
+        return [row['host'] for row in rows]

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
+import sys
 import tempfile
 import tomllib
 from typing import Any
 
 from ironic_ownership.contracts import model
-from lab import process, venvs
+from lab import preloaded, process, venvs
 from tests.functional.support import (
     api_process,
     command_line,
     installations,
     ironics,
+    osc_imports,
 )
 
 _PROJECT = tomllib.loads(
@@ -26,6 +28,7 @@ _REQUIREMENTS = (
     *_PROJECT['optional-dependencies']['osc'],
     'python-ironicclient',
 )
+_ENVIRONMENT = {'PATH': '/usr/bin:/bin'}
 _WORDS = ('baremetal', 'ownership')
 _UNKNOWN = '00000000-0000-4000-8000-00000000dead'
 
@@ -35,6 +38,7 @@ class OpenStackClientTest(ironics.IronicTestCase):
 
     program: pathlib.Path
     site: pathlib.Path
+    forks: preloaded.Forks
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -47,11 +51,18 @@ class OpenStackClientTest(ironics.IronicTestCase):
         # The environment is kept, and has what we need; we are in none.
         cls.site = root / 'site'
         installations.run(
-            *(venv / 'bin' / 'python', '-m', 'pip', 'install', '--quiet'),
+            *(sys.executable, '-m', 'pip', 'install', '--quiet'),
             *('--no-deps', '--target', cls.site),
             installations.own_wheel(root),
             cwd=root,
         )
+        cls.forks = preloaded.Forks(
+            venv / 'bin' / 'python',
+            pathlib.Path(osc_imports.__file__),
+            root / 'forks.log',
+            {**_ENVIRONMENT, 'PYTHONPATH': str(cls.site)},
+        )
+        cls.addClassCleanup(cls.forks.stop)
 
     def setUp(self) -> None:
         super().setUp()
@@ -68,7 +79,25 @@ class OpenStackClientTest(ironics.IronicTestCase):
     def openstack(
         self, *words: str, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run the client, which knows of no cloud."""
+        """Run the client, which knows of no cloud.
+
+        :param env: variables to add; then it is no fork of a process with
+            all imports done.
+        """
+        environment = {
+            **_ENVIRONMENT,
+            'HOME': str(self.lab.directory),
+            'PYTHONPATH': str(self.site),
+            **(env or {}),
+        }
+        if env is None:
+            return self.forks.run(
+                'openstackclient.shell:main',
+                [str(self.program), *words],
+                environment,
+                pathlib.Path('/'),
+                timeout=300,
+            )
         return subprocess.run(
             [str(self.program), *words],
             capture_output=True,
@@ -76,12 +105,7 @@ class OpenStackClientTest(ironics.IronicTestCase):
             timeout=300,
             cwd='/',
             stdin=subprocess.DEVNULL,
-            env={
-                'PATH': '/usr/bin:/bin',
-                'HOME': str(self.lab.directory),
-                'PYTHONPATH': str(self.site),
-                **(env or {}),
-            },
+            env=environment,
         )
 
     def ours(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -108,14 +132,15 @@ class OpenStackClientTest(ironics.IronicTestCase):
         )
 
     def test_every_command_is_there_with_its_help(self) -> None:
-        listed = self.openstack('help', *_WORDS).stdout
+        # The name of the program is known when it is imported: no forks.
+        listed = self.openstack('help', *_WORDS, env={}).stdout
         commands = _PROJECT['entry-points']['ironic_ownership.cli']
         self.assertTrue(commands)
         for name in commands:
             self.assertIn(f'  baremetal ownership {name}\n', listed)
         # One of each kind in full: each is a process.
         for name in ('check', 'compute node move', 'service show'):
-            done = self.openstack('help', *_WORDS, *name.split())
+            done = self.openstack('help', *_WORDS, *name.split(), env={})
             self.assertEqual(0, done.returncode, done)
             self.assertIn(
                 f'usage: openstack baremetal ownership {name} ', done.stdout
@@ -215,11 +240,8 @@ class OpenStackClientTest(ironics.IronicTestCase):
     def test_http_service_answers_without_a_configuration(self) -> None:
         port = process.free_port()
         config = self.lab.configure('api', more=f'[api]\nport = {port}\n')
-        api = api_process.Api(
-            [*api_process.COMMAND, '--config-file', str(config)],
-            port,
-            self.lab.directory / 'api.log',
-        )
+        log = self.lab.directory / 'api.log'
+        api = api_process.Api(api_process.program(config, log), port)
         self.addCleanup(api.process.kill)
         api.start()
         cloud = ('--os-auth-type', 'none', '--os-endpoint', api.url)

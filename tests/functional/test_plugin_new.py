@@ -96,6 +96,19 @@ class FreshPluginTest(installations.InstalledCase):
             )
             self.assertRegex(said, r'Ran [2-9]\d tests in', name)
 
+    def test_next_steps_that_are_printed_work(self) -> None:
+        said = self.run_program(
+            *('ironic-ownership', 'plugin', 'new', 'policy', 'next_steps')
+        )
+        steps = said.partition('Next:\n')[2].splitlines()
+        script = self.root / 'next-steps'
+        script.write_text(
+            '\n'.join(['set -e', *(s for s in steps if s.startswith('  '))])
+        )
+        installations.run('bash', script, cwd=self.root)
+        (wheel,) = (self.root / 'ironic-ownership-next-steps').glob('*.whl')
+        self.assertIn('ironic_ownership_next_steps-0.1.0', wheel.name)
+
     def test_plugin_is_listed_with_its_distribution(self) -> None:
         for name, (role, *_) in _MADE.items():
             listed = json.loads(

@@ -22,8 +22,11 @@ _NAMES = sorted(path.parent.name for path in _SOURCES.glob('*/pyproject.toml'))
 _KINDS = {
     'bounded_ring': 'assigner',
     'kazoo_membership': 'backend',
+    'postgresql_membership': 'backend',
     'rack_affinity': 'filter',
     'resource_class': 'filter',
+    'weighted_ring': 'assigner',
+    'zone_spread': 'assigner',
 }
 _OPTIONS = {
     'bounded_ring': (),
@@ -62,6 +65,7 @@ class ContribTest(installations.InstalledCase, hosts.HostsTestCase):
     rings = frozenset({'bounded_ring'})
     zookeeper: ZooKeeper
     long_check: process.Process
+    postgresql: process.Process
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -81,6 +85,7 @@ class ContribTest(installations.InstalledCase, hosts.HostsTestCase):
         cls.addClassCleanup(cls.zookeeper.stop)
         cls.zookeeper.start()
         cls.begin_long_check()
+        cls.begin_postgresql()
 
     @classmethod
     def begin_long_check(cls) -> None:
@@ -98,9 +103,20 @@ class ContribTest(installations.InstalledCase, hosts.HostsTestCase):
         ).start()
         cls.addClassCleanup(cls.long_check.kill)
 
-    def only_tests(self, name: str) -> pathlib.Path:
+    @classmethod
+    def begin_postgresql(cls) -> None:
+        """Begin the tests of a backend, which mostly wait as well."""
+        cls.postgresql = process.Process(
+            [str(cls.bin / 'stestr'), 'run', '--concurrency', '2'],
+            cls.root / 'postgresql.log',
+            cwd=cls.only_tests('postgresql_membership'),
+        ).start()
+        cls.addClassCleanup(cls.postgresql.kill)
+
+    @classmethod
+    def only_tests(cls, name: str) -> pathlib.Path:
         """Return a directory with the tests of a package and nothing else."""
-        target = pathlib.Path(tempfile.mkdtemp(dir=self.root))
+        target = pathlib.Path(tempfile.mkdtemp(dir=cls.root))
         shutil.copytree(_SOURCES / name / 'tests', target / 'tests')
         shutil.copy(_SOURCES / name / 'pyproject.toml', target)
         return target
@@ -116,19 +132,32 @@ class ContribTest(installations.InstalledCase, hosts.HostsTestCase):
         return config
 
     def passes_under_stestr(self, name: str) -> None:
-        said = self.run_program(
-            *('stestr', 'run', '--concurrency', '2'), cwd=self.only_tests(name)
+        self.check_passed(
+            name,
+            self.run_program(
+                *('stestr', 'run', '--concurrency', '2'),
+                cwd=self.only_tests(name),
+            ),
         )
+
+    def check_passed(self, name: str, said: str) -> None:
         self.assertRegex(said, r'(?m)^ - Passed: [2-9]\d$', name)
         for other in ('Failed', 'Skipped', 'Unexpected Success'):
             self.assertRegex(said, rf'(?m)^ - {other}: 0$', name)
 
     def test_policies_pass_their_tests_under_stestr(self) -> None:
-        for name in _OPTIONS:
-            self.passes_under_stestr(name)
+        for name, kind in _KINDS.items():
+            if kind != 'backend':
+                self.passes_under_stestr(name)
 
     def test_backend_passes_its_tests_under_stestr(self) -> None:
         self.passes_under_stestr('kazoo_membership')
+
+    def test_backend_in_postgresql_passes_its_tests(self) -> None:
+        self.assertEqual(0, self.postgresql.wait(timeout=900))
+        self.check_passed(
+            'postgresql_membership', self.postgresql.log.read_text()
+        )
 
     def test_filters_pass_their_tests_under_pytest(self) -> None:
         for name in ('rack_affinity', 'resource_class'):

@@ -25,6 +25,10 @@ from tests.functional.support import databases
 
 NODES = 200
 WORKERS = 4
+
+# Forks of a process with these imports, and with nothing of this one.
+_PROCESSES = multiprocessing.get_context('forkserver')
+_PROCESSES.set_forkserver_preload([__name__])
 BATCH = 25
 
 
@@ -137,9 +141,7 @@ class _Races:
         self.addCleanup(self.database.close)
         schema.upgrade(self.database)
         self.records = records.SqlRecords(self.database)
-        self.pool = concurrent.futures.ProcessPoolExecutor(
-            WORKERS, multiprocessing.get_context('spawn')
-        )
+        self.pool = concurrent.futures.ProcessPoolExecutor(WORKERS, _PROCESSES)
         self.addCleanup(self.pool.shutdown)
 
     def run_all(self, work, *arguments):
@@ -359,7 +361,7 @@ class _SchemaRaces:
     def check_race(self, work, *revisions: str) -> None:
         """Have processes do the same together, repeatedly."""
         with concurrent.futures.ProcessPoolExecutor(
-            WORKERS, multiprocessing.get_context('spawn')
+            WORKERS, _PROCESSES
         ) as pool:
             for _ in range(3):
                 url = self.fresh_url()

@@ -15,6 +15,7 @@ from tests.contract.suites import (
     purge,
     record_absences,
     record_availability,
+    record_cache,
     record_changes,
     record_claims,
     record_conditions,
@@ -34,7 +35,7 @@ class _OnPostgreSQL(unittest.TestCase):
         return databases.POSTGRESQL.server
 
     def fresh_url(self) -> str:
-        return databases.POSTGRESQL.fresh()
+        return databases.POSTGRESQL.empty()
 
 
 class _OnMariaDB(unittest.TestCase):
@@ -43,29 +44,43 @@ class _OnMariaDB(unittest.TestCase):
         return databases.MARIADB.server
 
     def fresh_url(self) -> str:
+        return databases.MARIADB.empty()
+
+
+class _OnItsOwnPostgreSQL(_OnPostgreSQL):
+    """Other threads write, maybe after the end of their test."""
+
+    def fresh_url(self) -> str:
+        return databases.POSTGRESQL.fresh()
+
+
+class _OnItsOwnMariaDB(_OnMariaDB):
+    """The same on MariaDB."""
+
+    def fresh_url(self) -> str:
         return databases.MARIADB.fresh()
 
 
 class TestBackendOnPostgreSQL(
-    _OnPostgreSQL, database.BackendOnDatabase, backend.BackendContract
+    _OnItsOwnPostgreSQL, database.BackendOnDatabase, backend.BackendContract
 ):
     pass
 
 
 class TestBackendOnMariaDB(
-    _OnMariaDB, database.BackendOnDatabase, backend.BackendContract
+    _OnItsOwnMariaDB, database.BackendOnDatabase, backend.BackendContract
 ):
     pass
 
 
 class TestOutagesOnPostgreSQL(
-    _OnPostgreSQL, database.InterruptedDatabase, backend.OutageContract
+    _OnItsOwnPostgreSQL, database.InterruptedDatabase, backend.OutageContract
 ):
     pass
 
 
 class TestOutagesOnMariaDB(
-    _OnMariaDB, database.InterruptedDatabase, backend.OutageContract
+    _OnItsOwnMariaDB, database.InterruptedDatabase, backend.OutageContract
 ):
     pass
 
@@ -236,5 +251,17 @@ class TestMovesOnPostgreSQL(
 
 class TestMovesOnMariaDB(
     _OnMariaDB, database.MovesOnDatabase, moves.MoveContract
+):
+    pass
+
+
+class TestRecordCacheOnPostgreSQL(
+    _OnPostgreSQL, database.MovesOnDatabase, record_cache.RecordCacheContract
+):
+    pass
+
+
+class TestRecordCacheOnMariaDB(
+    _OnMariaDB, database.MovesOnDatabase, record_cache.RecordCacheContract
 ):
     pass

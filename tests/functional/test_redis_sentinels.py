@@ -7,14 +7,13 @@ import subprocess
 import time
 import unittest
 import uuid
-from collections.abc import Callable
-from typing import TypeVar
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.testing import backend_case
 from lab import process, redis
 from tests.functional.support import coordination, databases
+from tests.functional.support.coordination import until_answered
 
 SETTINGS = backend_case.SETTINGS
 PASSWORD, SENTINELS = 'p4ssw0rd', 's3ntinels'
@@ -24,7 +23,6 @@ RIGHTS = (
     '+@transaction +@connection +info'
 )
 
-T = TypeVar('T')
 _groups = itertools.count(1)
 
 
@@ -52,20 +50,8 @@ class TestSentinels(unittest.TestCase):
 
     def joined(self, host: str) -> ToozBackend:
         made = self.build()
-        self.until_answered(
-            lambda: made.join(host, uuid.uuid4().hex, SETTINGS)
-        )
+        until_answered(lambda: made.join(host, uuid.uuid4().hex, SETTINGS))
         return made
-
-    def until_answered(self, call: Callable[[], T]) -> T:
-        gives_up = time.monotonic() + PATIENCE
-        while True:
-            try:
-                return call()
-            except exceptions.BackendUnavailableError:
-                if time.monotonic() > gives_up:
-                    raise
-                time.sleep(0.1)
 
     def replaced(self, old: redis.Redis) -> None:
         """Wait until the sentinels have chosen another primary."""
@@ -84,10 +70,8 @@ class TestSentinels(unittest.TestCase):
             old = self.cluster.leader()
             lose(old)
             try:
-                self.until_answered(member.beat)
-                self.assertEqual(
-                    {'host1'}, self.until_answered(watcher.view).hosts
-                )
+                until_answered(member.beat)
+                self.assertEqual({'host1'}, until_answered(watcher.view).hosts)
             finally:
                 back(old)
 
@@ -98,10 +82,13 @@ class TestSentinels(unittest.TestCase):
         self.cluster.isolate(old)
         self.replaced(old)
         self.joined('host2')
-        self.until_answered(member.beat)
+        until_answered(member.beat)
         gives_up = time.monotonic() + PATIENCE
-        while self.until_answered(member.view).hosts != {'host1', 'host2'}:
-            self.until_answered(member.beat)
+        while until_answered(member.view).hosts != {
+            'host1',
+            'host2',
+        }:
+            until_answered(member.beat)
             self.assertLess(time.monotonic(), gives_up)
             time.sleep(0.1)
 
@@ -117,12 +104,10 @@ class TestSentinels(unittest.TestCase):
         self.replaced(old)
         with self.assertRaises(exceptions.NotMemberError):
             for _ in range(100):
-                self.until_answered(lost.beat)
+                until_answered(lost.beat)
                 time.sleep(0.1)
-        self.until_answered(lambda: lost.join('host2', 'one', SETTINGS))
-        self.assertEqual(
-            {'host1', 'host2'}, self.until_answered(lost.view).hosts
-        )
+        until_answered(lambda: lost.join('host2', 'one', SETTINGS))
+        self.assertEqual({'host1', 'host2'}, until_answered(lost.view).hosts)
 
     def test_frozen_sentinel_costs_no_call(self) -> None:
         for sentinel in self.cluster.sentinels:

@@ -21,7 +21,7 @@ class LateInstances(ironics.RecordingProxy):
 
     def _ask(self, handler: Any) -> Any:
         answer = super()._ask(handler)
-        if handler.path.startswith('/v1/nodes?'):
+        if handler.path.startswith(('/v1/nodes?', '/v1/nodes/detail?')):
             self.after_list('associated' in handler.path)
         return answer
 

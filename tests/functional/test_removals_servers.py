@@ -1,9 +1,9 @@
-"""Deletions by operators keep their contract on real database servers."""
+"""Deletions, imports and the outbox keep their contracts on servers."""
 
 from __future__ import annotations
 
-from tests.contract import test_removals
-from tests.contract.suites import removals
+from tests.contract import test_node_imports, test_outbox, test_removals
+from tests.contract.suites import node_imports, outbox, removals
 from tests.functional.support import databases
 
 
@@ -11,11 +11,37 @@ class TestRemovalsOnPostgreSQL(
     test_removals.RemovalsOnDatabase, removals.RemovalContract
 ):
     def fresh_url(self) -> str:
-        return databases.POSTGRESQL.fresh()
+        return databases.POSTGRESQL.empty()
 
 
 class TestRemovalsOnMariaDB(
     test_removals.RemovalsOnDatabase, removals.RemovalContract
 ):
     def fresh_url(self) -> str:
-        return databases.MARIADB.fresh()
+        return databases.MARIADB.empty()
+
+
+class TestImportsOnPostgreSQL(
+    test_node_imports.ImportsOnDatabase, node_imports.NodeImportContract
+):
+    def fresh_url(self) -> str:
+        return databases.POSTGRESQL.empty()
+
+
+class TestImportsOnMariaDB(
+    test_node_imports.ImportsOnDatabase, node_imports.NodeImportContract
+):
+    def fresh_url(self) -> str:
+        return databases.MARIADB.empty()
+
+
+class TestOutboxOnPostgreSQL(
+    test_outbox.OutboxOnDatabase, outbox.OutboxContract
+):
+    def fresh_url(self) -> str:
+        return databases.POSTGRESQL.empty()
+
+
+class TestOutboxOnMariaDB(test_outbox.OutboxOnDatabase, outbox.OutboxContract):
+    def fresh_url(self) -> str:
+        return databases.MARIADB.empty()

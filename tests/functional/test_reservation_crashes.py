@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import sqlalchemy as sa
 
 from ironic_ownership.cmd import cli
+from ironic_ownership.contracts import events
 from tests.functional.support import reservation_case, steps
 
 _FORK = multiprocessing.get_context('fork')
@@ -70,7 +71,7 @@ class CrashTest(reservation_case.ReservingTestCase):
         reserver = self.service.wired.reserver()
         for one in self.reservations.reservations():
             self.age()
-            reserver.delete(one.id, actor='another client')
+            reserver.delete(one.id, origin=events.Origin('another client'))
         self.assert_sound()
 
     def settle(self) -> None:

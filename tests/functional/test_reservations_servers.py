@@ -13,12 +13,12 @@ from tests.functional.support import databases
 
 class OnPostgreSQL(test_reservations.ReservationsOnDatabase):
     def fresh_url(self) -> str:
-        return databases.POSTGRESQL.fresh()
+        return databases.POSTGRESQL.empty()
 
 
 class OnMariaDB(test_reservations.ReservationsOnDatabase):
     def fresh_url(self) -> str:
-        return databases.MARIADB.fresh()
+        return databases.MARIADB.empty()
 
 
 class TestBeginningOnPostgreSQL(

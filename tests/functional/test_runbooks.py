@@ -39,6 +39,7 @@ class _Runbook(placements.PlacementTestCase, HostsTestCase):
             'placement': {
                 **self.placement.options(),
                 'report_inventory': 'false',
+                'disable_stopped': 'false',
             }
         }
         self.machines = machines.Machines(self.deployment, self.server)

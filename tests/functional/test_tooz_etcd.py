@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import threading
-import time
 import unittest
 import uuid
-from collections.abc import Callable
-from typing import TypeVar
 
 import etcd3gw
 from tooz import coordination as tooz
@@ -19,9 +16,9 @@ from ironic_ownership.testing import backend as suites
 from ironic_ownership.testing import backend_case
 from lab import etcd
 from tests.functional.support import coordination, databases
+from tests.functional.support.coordination import until_answered
 
 SETTINGS, OTHER = backend_case.SETTINGS, backend_case.OTHER
-T = TypeVar('T')
 
 
 class TestEtcd(coordination.Swept, suites.BackendContract):
@@ -239,23 +236,11 @@ class TestEtcdServers(unittest.TestCase):
         self.assertEqual({'host1', 'host2'}, one.view().hosts)
         victim = cluster.leader()
         victim.kill()
-        self.until_answered(one.beat)
-        self.until_answered(two.beat)
-        self.assertEqual(
-            {'host1', 'host2'}, self.until_answered(one.view).hosts
-        )
-        self.until_answered(two.leave)
-        self.assertEqual({'host1'}, self.until_answered(one.view).hosts)
-
-    def until_answered(self, call: Callable[[], T]) -> T:
-        gives_up = time.monotonic() + 60
-        while True:
-            try:
-                return call()
-            except exceptions.BackendUnavailableError:
-                if time.monotonic() > gives_up:
-                    raise
-                time.sleep(0.1)
+        until_answered(one.beat)
+        until_answered(two.beat)
+        self.assertEqual({'host1', 'host2'}, until_answered(one.view).hosts)
+        until_answered(two.leave)
+        self.assertEqual({'host1'}, until_answered(one.view).hosts)
 
     def test_tls_with_certificates_of_clients(self) -> None:
         directory = databases.temporary_directory('etcd')

@@ -82,7 +82,7 @@ class TestUpgrade(hosts.HostsTestCase):
         return self.deployment.start(name)
 
     def start_new(self, name: str) -> hosts.Host:
-        self.deployment.command = hosts.COMMAND
+        self.deployment.command = ()
         self.deployment.environment = None
         return self.deployment.start(name)
 

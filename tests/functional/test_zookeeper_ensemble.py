@@ -7,20 +7,19 @@ import time
 import unittest
 import uuid
 from collections.abc import Callable
-from typing import TypeVar
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.testing import backend_case
 from lab import zookeeper
 from tests.functional.support import coordination, databases
+from tests.functional.support.coordination import until_answered
 
 SETTINGS = backend_case.SETTINGS
 LONG = 120.0
 CALL_TIMEOUT = 4.0
 PATIENCE = 60.0
 
-T = TypeVar('T')
 _groups = itertools.count(1)
 
 
@@ -57,20 +56,8 @@ class TestEnsemble(unittest.TestCase):
 
     def joined(self, host: str, *numbers: int) -> ToozBackend:
         made = self.build(*(numbers or (0, 1, 2)))
-        self.until_answered(
-            lambda: made.join(host, uuid.uuid4().hex, SETTINGS)
-        )
+        until_answered(lambda: made.join(host, uuid.uuid4().hex, SETTINGS))
         return made
-
-    def until_answered(self, call: Callable[[], T]) -> T:
-        gives_up = time.monotonic() + PATIENCE
-        while True:
-            try:
-                return call()
-            except exceptions.BackendUnavailableError:
-                if time.monotonic() > gives_up:
-                    raise
-                time.sleep(0.05)
 
     def order(self, first: zookeeper.ZooKeeper) -> tuple[int, ...]:
         number = self.cluster.servers.index(first)
@@ -104,18 +91,18 @@ class TestEnsemble(unittest.TestCase):
         leader = self.cluster.leader()
         member = self.joined('host1', *self.order(leader))
         watcher = self.build(*self.order(leader))
-        self.until_answered(watcher.view)
+        until_answered(watcher.view)
         leader.kill()
-        self.until_answered(member.beat)
-        self.assertEqual({'host1'}, self.until_answered(watcher.view).hosts)
+        until_answered(member.beat)
+        self.assertEqual({'host1'}, until_answered(watcher.view).hosts)
         leader.start()
-        self.assertEqual({'host1'}, self.until_answered(watcher.view).hosts)
+        self.assertEqual({'host1'}, until_answered(watcher.view).hosts)
 
     def test_server_that_lost_its_leader_gives_no_old_answer(self) -> None:
         follower = self.cluster.followers()[0]
         own, *others = self.order(follower)
         watcher = self.build(own)
-        self.until_answered(watcher.view)
+        until_answered(watcher.view)
         member = self.joined('host1', own)
         self.assertEqual({'host1'}, watcher.view().hosts)
         self.cluster.isolate(follower)
@@ -125,27 +112,27 @@ class TestEnsemble(unittest.TestCase):
                 call()
         self.cluster.network.heal()
         self.assertEqual(
-            {'host1', 'host2'}, self.until_answered(watcher.view).hosts
+            {'host1', 'host2'}, until_answered(watcher.view).hosts
         )
-        self.until_answered(member.beat)
+        until_answered(member.beat)
 
     def test_watch_survives_the_loss_of_its_server(self) -> None:
         follower = self.cluster.followers()[0]
         own, *others = self.order(follower)
         watcher = self.build(own, *others)
-        self.until_answered(lambda: watcher.watch(5))
+        until_answered(lambda: watcher.watch(5))
         follower.kill()
         self.joined('host1', *others)
         gives_up = time.monotonic() + PATIENCE
-        while not self.until_answered(lambda: watcher.watch(5)):
+        while not until_answered(lambda: watcher.watch(5)):
             self.assertLess(time.monotonic(), gives_up)
-        self.assertEqual({'host1'}, self.until_answered(watcher.view).hosts)
+        self.assertEqual({'host1'}, until_answered(watcher.view).hosts)
         follower.start()
 
     def test_loss_of_the_majority_loses_no_member(self) -> None:
         member = self.joined('host1')
         watcher = self.build(0, 1, 2)
-        self.until_answered(watcher.view)
+        until_answered(watcher.view)
         lost = [self.cluster.leader(), self.cluster.followers()[0]]
         for server in lost:
             server.freeze()
@@ -157,5 +144,17 @@ class TestEnsemble(unittest.TestCase):
         finally:
             for server in lost:
                 server.thaw()
-        self.until_answered(member.beat)
-        self.assertEqual({'host1'}, self.until_answered(watcher.view).hosts)
+        until_answered(member.beat)
+        self.assertEqual({'host1'}, until_answered(watcher.view).hosts)
+
+    def test_rolling_restart_loses_no_member(self) -> None:
+        member = self.joined('host1')
+        watcher = self.build(0, 1, 2)
+        until_answered(watcher.view)
+        for server in (*self.cluster.followers(), self.cluster.leader()):
+            server.stop()
+            until_answered(member.beat)
+            self.assertEqual({'host1'}, until_answered(watcher.view).hosts)
+            server.start()
+        until_answered(member.beat)
+        self.assertEqual({'host1'}, until_answered(watcher.view).hosts)

@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 import pathlib
 import sys
+import tempfile
 import textwrap
 import unittest
 
@@ -16,8 +17,10 @@ _CHECKOUT = pathlib.Path(__file__).parents[2]
 sys.path.append(str(_CHECKOUT / 'doc' / 'source' / 'contributor' / 'examples'))
 
 import building  # noqa: E402 - from that directory
+import member_weights  # noqa: E402 - from that directory
 import racks  # noqa: E402 - from that directory
 import weights  # noqa: E402 - from that directory
+import zone_racks  # noqa: E402 - from that directory
 
 
 def _node(number: int, **values: object) -> contracts.Node:
@@ -81,6 +84,32 @@ class TestWeights(policy.AssignerPolicyContract):
         for text in ('host1', 'host1=0', '=1', 'host1=x', 'host1=101'):
             with self.assertRaises(contracts.PolicySettingsError):
                 self.build({'weights': (text,)})
+
+
+class TestMemberWeights(policy.AssignerPolicyContract):
+    """The assigner of contract version 2 of the guide."""
+
+    policy_class = member_weights.MemberWeightPolicy
+    timed_nodes = 1000
+    peer_values = ({'weight': 1}, {'weight': 3})
+
+
+class TestZoneRacks(policy.FilterPolicyContract):
+    """The filter with a source of the guide."""
+
+    policy_class = zone_racks.ZoneRacksPolicy
+    timed_nodes = 1000
+    settings = ({}, {'zone': 'zone2', 'racks': ('rack1', 'rack2')})
+
+    def test_racks_are_those_of_the_zone(self) -> None:
+        """In one order, regardless of the order of the lines."""
+        with tempfile.NamedTemporaryFile('w') as table:
+            table.write('r2 zone1\n\nr9 zone2\nr1 zone1\nr2 zone1\n')
+            table.flush()
+            racks = zone_racks.read_racks(
+                {'table': table.name, 'zone': 'zone1'}
+            )
+        self.assertEqual(('r1', 'r2'), racks)
 
 
 class RackTest(unittest.TestCase):

@@ -1,5 +1,14 @@
 from __future__ import annotations
 
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+from unittest import mock
+
+import stevedore
+
 from ironic_ownership import plugins
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.policies import shard_key
@@ -46,7 +55,7 @@ class TestThirdParties(third_party.ThirdPartyCase):
         found = {p.name: p for p in plugins.installed(plugins.POLICIES)}
         self.assertEqual(dist, found['theirs'].distribution)
 
-    def test_node_is_asked_for_what_an_installed_policy_needs(self) -> None:
+    def test_node_is_asked_for_what_a_loaded_policy_needs(self) -> None:
         self.assertEqual(frozenset(), plugins.node_fields())
         self.install('broken', 'import no_such_module_at_all')
         self.install(
@@ -56,6 +65,8 @@ class TestThirdParties(third_party.ThirdPartyCase):
                 body='contract_version = 1; node_fields = ("extra",)',
             ),
         )
+        self.assertEqual(frozenset(), plugins.node_fields())
+        plugins.policies(['theirs'])
         self.assertEqual({'extra'}, plugins.node_fields())
 
     def test_missing_one_is_refused_and_those_installed_are_named(
@@ -80,6 +91,16 @@ class TestThirdParties(third_party.ThirdPartyCase):
                 text = self.refused(name)
                 for part in (plugins.POLICIES, repr(name), dist, cause):
                     self.assertIn(part, text)
+
+    def test_import_that_interrupts_is_no_interrupt_of_an_operator(
+        self,
+    ) -> None:
+        for what in ('KeyboardInterrupt', 'SystemExit', 'GeneratorExit'):
+            name = f'raises_{what.lower()}'
+            self.install(name, f'raise {what}()')
+            self.assertIn(what, self.refused(name))
+            found = {p.name: p for p in plugins.installed(plugins.POLICIES)}
+            self.assertIn(what, str(found[name].error))
 
     def test_one_name_of_two_distributions_is_refused_and_both_named(
         self,
@@ -111,8 +132,8 @@ class TestThirdParties(third_party.ThirdPartyCase):
         plugins.policies(['theirs'])
 
     def test_one_for_another_contract_is_refused(self) -> None:
-        self.install('newer', third_party.POLICY.format(version=2))
-        self.assertIn('contract version 2', self.refused('newer'))
+        self.install('newer', third_party.POLICY.format(version=3))
+        self.assertIn('contract version 3', self.refused('newer'))
 
     def test_one_that_breaks_the_contract_is_refused_saying_how(self) -> None:
         for number, (source, cause) in enumerate(
@@ -192,6 +213,30 @@ class TestThirdParties(third_party.ThirdPartyCase):
                     ),
                     'node_fields',
                 ),
+                *(
+                    (
+                        ASSIGNER.format(
+                            base='FilterPolicy',
+                            body=f'contract_version = 2; node_fields = {f!r}',
+                        ),
+                        cause,
+                    )
+                    for f, cause in (
+                        (('no_such_field',), 'no_such_field'),
+                        (('driver_info',), 'driver_info.KEY'),
+                        (('driver_info.ipmi_password',), 'secret'),
+                        (('owner.name',), "request 'owner'"),
+                        ((5,), '5'),
+                    )
+                ),
+                (
+                    ASSIGNER.format(
+                        base='AssignerPolicy',
+                        body='contract_version = 1; reads_owners = True; '
+                        'assign = lambda self, nodes, hosts: []',
+                    ),
+                    'contract_version = 2',
+                ),
             )
         ):
             with self.subTest(source=source):
@@ -221,3 +266,73 @@ class TestThirdParties(third_party.ThirdPartyCase):
         self.assertIsNone(found['broken'].target)
         self.assertIn('cannot be loaded', str(found['broken'].error))
         plugins.policies(['all'])
+
+    def test_import_that_hangs_is_listed_and_tried_again_later(self) -> None:
+        dist = self.install(
+            'hangs',
+            'import sys, time\n'
+            'while "end of the test" not in sys.modules: time.sleep(0.01)\n'
+            + third_party.POLICY.format(version=1),
+        )
+        with mock.patch.object(plugins, 'LOAD_LIMIT', 0.05):
+            for _ in range(2):
+                found = plugins.find(plugins.POLICIES, 'hangs')
+                self.assertIn(dist, str(found.error))
+                self.assertIn('has not ended', str(found.error))
+            threads = threading.active_count()
+            plugins.find(plugins.POLICIES, 'hangs')
+            self.assertEqual(threads, threading.active_count())
+        with mock.patch.dict(sys.modules, {'end of the test': sys}):
+            for thread in threading.enumerate():
+                if "'hangs'" in thread.name:
+                    thread.join(60)
+            self.assertIsNone(plugins.find(plugins.POLICIES, 'hangs').error)
+
+
+class TestBrokenMetadata(third_party.ThirdPartyCase):
+    """Files of any installed package, a plugin or not."""
+
+    def test_other_plugins_are_found(self) -> None:
+        for name, file, content in (
+            ('a', 'entry_points.txt', b'[ironic_ownership.policies]\nodd\n'),
+            ('b', 'entry_points.txt', bytes(range(128, 256))),
+            ('c', 'METADATA', bytes(range(128, 256))),
+            ('d', 'METADATA', b''),
+        ):
+            with self.subTest(name=name):
+                self.install('theirs', distribution=f'whole-{name}')
+                self.install(f'odd-{name}', distribution=f'odd-{name}')
+                (info,) = pathlib.Path(sys.path[0]).glob('*.dist-info')
+                (info / file).write_bytes(content)
+                self.forget()
+                known = plugins.installed(plugins.POLICIES)
+                names = [p.name for p in known if p.error is None]
+                self.assertLessEqual({'all', 'theirs'}, {*names})
+                # Others look for their plugins in the same way.
+                loaded = stevedore.NamedExtensionManager(
+                    'keystoneauth1.plugin', ['none']
+                )
+                self.assertEqual(['none'], loaded.names())
+                self.assertEqual(
+                    [], stevedore.ExtensionManager(f'no.group.{name}').names()
+                )
+                self.doCleanups()
+
+    def test_command_runs_with_one_line_that_names_the_package(self) -> None:
+        self.install('odd', distribution='odd-metadata')
+        (info,) = pathlib.Path(sys.path[0]).glob('*.dist-info')
+        (info / 'entry_points.txt').write_bytes(b'[a.group]\nodd\n')
+        done = subprocess.run(
+            [
+                *(sys.executable, '-m', 'ironic_ownership.cmd.cli'),
+                *('policy', 'list', '-f', 'value', '-c', 'name'),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, 'PYTHONPATH': ':'.join(sys.path)},
+        )
+        self.assertEqual(0, done.returncode, done)
+        self.assertIn('shard_key', done.stdout.splitlines())
+        (line,) = done.stderr.splitlines()
+        self.assertIn(info.name, line)

@@ -15,7 +15,10 @@ _PACKAGES = sorted(
         pathlib.Path(__file__).resolve().parents[2] / 'plugins_contrib'
     ).glob('*/pyproject.toml')
 )
-_BORROWED = {'kazoo_membership': {'kazoo'}}
+_BORROWED = {
+    'kazoo_membership': {'kazoo'},
+    'postgresql_membership': {'psycopg2'},
+}
 _TESTING = {'hypothesis', 'tests'}
 _GROUPS = {'ironic_ownership.policies', 'ironic_ownership.backends'}
 
@@ -29,13 +32,16 @@ def _imported(source: pathlib.Path) -> Iterator[str]:
 
 
 class TestPackages(unittest.TestCase):
-    def test_there_are_four(self) -> None:
+    def test_there_are_seven(self) -> None:
         self.assertEqual(
             [
                 'bounded_ring',
                 'kazoo_membership',
+                'postgresql_membership',
                 'rack_affinity',
                 'resource_class',
+                'weighted_ring',
+                'zone_spread',
             ],
             [package.name for package in _PACKAGES],
         )

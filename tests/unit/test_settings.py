@@ -1,13 +1,28 @@
 from __future__ import annotations
 
+import sys
 import unittest
+from unittest import mock
 
 from oslo_config import cfg
 
 from ironic_ownership import plugins, settings
 from ironic_ownership.conf import new
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, model, options
+from ironic_ownership.settings import policy_building
 from tests.unit import configurations, third_party
+
+ODD_OPTION = """
+from ironic_ownership.contracts import options, policy
+
+class Policy(policy.FilterPolicy):
+    contract_version = 1
+    options = (
+        options.Option(
+            {name!r}, options.OptionType.{type}, 'Odd.', group='ironic'
+        ),
+    )
+"""
 
 
 class SettingsCase(configurations.ConfiguredCase):
@@ -248,13 +263,88 @@ class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
         )
         self.assert_fault(
             '[ownership]\nbackend = rival',
-            "backend 'rival'",
+            "'rival'",
+            'third-party-',
             'shard_key',
         )
 
     def test_broken_policy_that_is_not_selected_is_harmless(self) -> None:
         self.install('broken', 'import no_such_module_at_all')
         self.read('')
+
+    def test_policy_that_is_not_selected_is_not_imported(self) -> None:
+        for name, source in (
+            ('exits', 'raise SystemExit(0)'),
+            ('hangs', 'import time; time.sleep(3600)'),
+            ('collides', ODD_OPTION.format(name='page_size', type='STRING')),
+            ('invalid', ODD_OPTION.format(name='a b', type='FLOAT')),
+        ):
+            self.install(name, source, module=f'their_{name}')
+        self.read('')
+        self.assertEqual(
+            [], [name for name in sys.modules if name.startswith('their_')]
+        )
+
+    def test_option_of_such_a_policy_says_what_to_add(self) -> None:
+        self.install('theirs', 'raise SystemExit(0)')
+        self.read('[policy_theirs]\n# colour = red')
+        self.assert_fault(
+            '[policy_theirs]\ncolour = red',
+            '[policy_theirs] colour is set',
+            "add 'theirs' to [ownership] policies",
+        )
+
+    def test_option_with_the_name_of_ours_is_a_fault_of_the_plugin(
+        self,
+    ) -> None:
+        for name, option, kind in (
+            ('one', 'page_size', 'STRING'),  # registered later, by the client
+            ('two', 'shard_key', 'FLOAT'),
+            ('three', 'endpoint_override', 'BOOLEAN'),
+        ):
+            dist = self.install(
+                name, ODD_OPTION.format(name=option, type=kind)
+            )
+            self.assert_fault(
+                f'[ownership]\npolicies = {name}', repr(name), dist, option
+            )
+
+    def test_invalid_option_is_a_fault_of_the_plugin(self) -> None:
+        for number, (name, kind) in enumerate(
+            (('size', 'NONSENSE'), ('', 'STRING'), ('a b', 'STRING'))
+        ):
+            plugin = f'odd{number}'
+            source = ODD_OPTION.format(name=name, type='STRING')
+            if kind == 'NONSENSE':
+                source = source.replace(
+                    'options.OptionType.STRING', '"nonsense"'
+                )
+            dist = self.install(plugin, source)
+            self.assert_fault(
+                f'[ownership]\npolicies = {plugin}', repr(plugin), dist
+            )
+
+    def test_import_that_hangs_is_a_fault_of_the_plugin(self) -> None:
+        dist = self.install('hangs', 'import time; time.sleep(3600)')
+        with mock.patch.object(plugins, 'LOAD_LIMIT', 0.05):
+            for _ in range(2):
+                self.assert_fault(
+                    '[ownership]\npolicies = hangs', 'has not ended', dist
+                )
+
+    def test_constructor_that_hangs_is_a_fault_of_the_plugin(self) -> None:
+        dist = self.install(
+            'hangs',
+            'import time\n'
+            'from ironic_ownership.contracts import policy\n'
+            'class Policy(policy.FilterPolicy):\n'
+            '    contract_version = 1\n'
+            '    def __init__(self, settings): time.sleep(3600)\n',
+        )
+        with mock.patch.object(policy_building, 'BUILD_LIMIT', 0.05):
+            self.assert_fault(
+                '[ownership]\npolicies = hangs', 'not built', dist
+            )
 
 
 class TestCoreOptions(SettingsCase):
@@ -323,3 +413,64 @@ class TestFiles(unittest.TestCase):
     ) -> None:
         with self.assertRaises(cfg.Error):
             new(['--config-file', '/nonexistent/file.conf'], 'test')
+
+
+VERSION_TWO = """
+from ironic_ownership import contracts
+
+def _positive(value):
+    return None if value > 0 else f'{value} is not positive'
+
+class Policy(contracts.AssignerPolicy):
+    contract_version = 2
+    options = (
+        contracts.Option(
+            'weight', contracts.OptionType.INTEGER, 'Weight.', default=1,
+            per_member=True, check=_positive,
+        ),
+        contracts.Option('zones', contracts.OptionType.MAP, 'Zones.'),
+    )
+
+    def assign(self, nodes, hosts):
+        return [hosts[0] for _ in nodes]
+"""
+
+
+class TestContractTwo(SettingsCase, third_party.ThirdPartyCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.install('two', VERSION_TWO)
+
+    def advertised(self, text: str) -> model.MemberSettings:
+        read = self.read(
+            f'[ownership]\npolicies = all, two\n[policy_two]\n{text}'
+        )
+        return read.tuning.advertised
+
+    def test_values_of_the_service_are_advertised_apart(self) -> None:
+        one, other = self.advertised(''), self.advertised('weight = 5')
+        self.assertEqual(one.shared, other.shared)
+        self.assertEqual({'weight': 5}, other.own_values)
+        self.assertEqual(2, other.contract_version)
+        self.assertEqual(
+            [('all', ()), ('two', (('zones', None),))],
+            [(p.name, p.options) for p in other.policies],
+        )
+
+    def test_map_has_no_order(self) -> None:
+        one = self.advertised('zones = host2:b, host1:a')
+        other = self.advertised('zones = host1:a,host2:b')
+        self.assertEqual(one, other)
+        zones = dict(one.policies[1].options)['zones']
+        self.assertEqual({'host1': 'a', 'host2': 'b'}, options.as_map(zones))
+
+    def test_objection_of_the_plugin_names_the_option(self) -> None:
+        self.assert_fault(
+            '[ownership]\npolicies = two\n[policy_two]\nweight = -1',
+            '[policy_two] weight: -1 is not positive',
+        )
+
+    def test_version_one_is_what_older_releases_read(self) -> None:
+        self.install('theirs')
+        read = self.read('[ownership]\npolicies = theirs')
+        self.assertEqual(1, read.tuning.advertised.contract_version)

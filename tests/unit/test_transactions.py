@@ -11,6 +11,9 @@ from collections.abc import Iterator
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / 'doc/source/contributor/transactions.rst'
 CONNECTION = 'connection.py'
+OPENS = re.compile(r'engine\.(begin|connect|raw_connection)\(')
+SCHEMA_LOCK = 'schema_lock.py'
+"""Its row is a lock because it is committed by itself."""
 
 
 def transactions(module: pathlib.Path) -> Iterator[str]:
@@ -53,3 +56,11 @@ class TestTransactions(unittest.TestCase):
         named = re.findall(r'^   \* - ``([\w.]+)``', PAGE.read_text(), re.M)
         self.assertEqual(sorted(found), sorted(named))
         self.assertLess(15, len(found))
+
+    def test_no_other_module_opens_a_transaction(self) -> None:
+        found = {
+            module.name
+            for module in (ROOT / 'ironic_ownership').rglob('*.py')
+            if OPENS.search(module.read_text())
+        }
+        self.assertEqual({CONNECTION, SCHEMA_LOCK}, found)

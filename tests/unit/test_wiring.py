@@ -1,7 +1,10 @@
 from __future__ import annotations
 
-from ironic_ownership import wiring
+from unittest import mock
+
+from ironic_ownership import plugins, wiring
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.wiring import container
 from tests.unit import configurations, third_party
 from tests.unit.clients import recorded_http
 from tests.unit.engine import world
@@ -46,6 +49,32 @@ class TestInterpret(third_party.ThirdPartyCase):
             )
             self.assertIs(readable, wiring.interpret(advertised) is not None)
 
+    def test_import_that_hangs_or_exits_cannot_be_read(self) -> None:
+        for number, line in enumerate(
+            ('import time; time.sleep(3600)', 'raise SystemExit(0)')
+        ):
+            self.install(f'bad{number}', line)
+            with mock.patch.object(plugins, 'LOAD_LIMIT', 0.05):
+                runs = world.runs(**{f'bad{number}': None})
+                self.assertIsNone(wiring.interpret(runs))
+
+    def test_constructor_that_hangs_cannot_be_read(self) -> None:
+        self.install('slow', HANGS)
+        with mock.patch.object(container, 'BUILD_LIMIT', 0.05):
+            for _ in range(2):
+                self.assertIsNone(wiring.interpret(world.runs(slow=None)))
+
+
+HANGS = """
+import time
+from ironic_ownership import contracts
+
+class Policy(contracts.FilterPolicy):
+    contract_version = 1
+
+    def __init__(self, settings):
+        time.sleep(3600)
+"""
 
 NEEDS_EXTRA = """
 from ironic_ownership import contracts
@@ -68,11 +97,27 @@ class TestInventory(third_party.ThirdPartyCase, configurations.ConfiguredCase):
         _, query = ironic.requests[-1]
         return set(query['fields'][0].split(','))
 
-    def test_field_is_requested_if_an_installed_policy_needs_it(self) -> None:
-        # Installed, not selected: this process decides for all members.
-        self.assertNotIn('extra', self.fields())
+    def test_field_is_requested_if_the_policy_of_a_member_needs_it(
+        self,
+    ) -> None:
         self.install('theirs', NEEDS_EXTRA)
+        self.assertNotIn('extra', self.fields())
+        # Not selected here: this process decides for all members.
+        wiring.interpret(world.runs(theirs=None))
         self.assertIn('extra', self.fields())
+
+
+class TestReports(configurations.ConfiguredCase):
+    def test_nodes_are_not_reported_next_to_a_nova_cell(self) -> None:
+        placement = (
+            '[placement]\nauth_type = admin_token\ntoken = admin\n'
+            'endpoint = http://127.0.0.1:1\nreport_inventory = true\n'
+        )
+        for more, reports in (('', True), ('[nova]\ncell_schema = n', False)):
+            conf = self.configure(placement + more)
+            found = wiring.Wiring(conf).reports_inventory
+            self.assertIs(reports, found, more)
+            self.assertIs(reports, wiring.Wiring(conf).reports_status)
 
 
 class TestListOpts(third_party.ThirdPartyCase):

@@ -84,6 +84,7 @@ class ThirdPartyCase(unittest.TestCase):
     def forget(self) -> None:
         """Let the next look-up see what is installed now."""
         importlib.invalidate_caches()
-        stevedore.ExtensionManager.ENTRY_POINT_CACHE.clear()
+        stevedore.ExtensionManager.ENTRY_POINT_CACHE = {}
         plugins.entry_points.cache_clear()
         plugins._distributions.cache_clear()
+        plugins._loaded.clear()

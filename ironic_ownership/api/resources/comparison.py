@@ -68,7 +68,7 @@ def read(request: Request) -> deployment_snapshot.DeploymentSnapshot:
 
     :raises OwnershipError: if any of it can't be read.
     """
-    seen = request.context.overview(reservations=False)
+    seen = request.context.overview(complete=False)
     seen.require()
     return seen
 

@@ -30,6 +30,7 @@ _TYPES: schemas.Types = {
     'gate': schemas.codes(Gate),
     shown.OUTCOME: schemas.codes(Outcome),
     'evidence': schemas.TEXT_OR_NULL,
+    'hint': schemas.HINT,
     'result': schemas.codes(Result),
     'provider_deleted': schemas.FLAG,
     'failed_gates': schemas.TEXTS,
@@ -47,7 +48,8 @@ def _body(**more: Any) -> dict[str, Any]:
     return schemas.body({'uuids': uuids, **more}, ['uuids'])
 
 
-def _operation(request: Request) -> DeleteNodes:
+def operation_of(request: Request) -> DeleteNodes:
+    """Return the operation of one request, with its own clients."""
     context = request.context
     ports = context.ports_of(request.request_id)
     return DeleteNodes(
@@ -67,14 +69,14 @@ def _uuids(request: Request) -> Sequence[str]:
 
 
 def _check(request: Request) -> Answer:
-    deletion = _operation(request).propose(_uuids(request))
+    deletion = operation_of(request).propose(_uuids(request))
     return Answer({'gates': _gates(deletion.nodes)})
 
 
 def _delete(request: Request) -> Answer:
     options = request.query if 'uuid' in request.path else request.body
     dry_run = options.get('dry_run', False)
-    operation = _operation(request)
+    operation = operation_of(request)
     deletion = operation.propose(_uuids(request))
     if not dry_run:
         deletion = operation.execute(

@@ -83,7 +83,10 @@ _CHAIN: schemas.Types = {
 }
 
 NODE = Parameter(
-    'node', 'Uuid or name of the node.', schemas.KEY, example='rack1-node7'
+    'node',
+    'Uuid or name of the node, or uuid of the instance on it.',
+    schemas.KEY,
+    example='rack1-node7',
 )
 
 _FILTERS = (
@@ -185,14 +188,15 @@ def _explained(
 def _uuid_of(request: Request, ports: Ports) -> str:
     """Return the uuid of the node in the path.
 
-    A uuid is read without any filter. A name is searched in the records, and
-    then among the nodes of the configured scope.
+    A uuid is read without any filter. A name, or the uuid of an instance, is
+    searched in the records, and then among the nodes of the configured scope.
     """
     text = request.path['node']
-    with contextlib.suppress(ValueError):
-        return str(uuid_module.UUID(text))
     configured = request.context.scope
     scope = model.Scope() if configured.shard is None else configured
+    with contextlib.suppress(ValueError):
+        named = str(uuid_module.UUID(text))
+        return node_query.of_instance(ports, named, scope) or named
     uuid, known = node_query.find(ports, text, scope)
     if uuid is None:
         raise suggestions.unknown('node', text, known)

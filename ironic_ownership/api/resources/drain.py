@@ -71,7 +71,7 @@ def _done(
         'host': proposal.host,
         'moves': moved,
         'unplaceable': [
-            move_answers.node_cells(planned.node, None)
+            move_answers.node_cells(planned.node, None, planned.name)
             for planned in proposal.unplaceable
         ],
         'not_started': not_started or [],

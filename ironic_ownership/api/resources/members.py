@@ -17,10 +17,19 @@ _TYPES: schemas.Types = {
         'description': 'What the process is to its host; unknown if the '
         'records do not answer.',
     },
+    'machine': schemas.TEXT_OR_NULL,
+    'pid': {'type': ['integer', 'null']},
+    'version': schemas.TEXT_OR_NULL,
+    'last_heartbeat': schemas.described(
+        schemas.TEXT_OR_NULL,
+        'By the clock of the store. Where the store does not know it, as the '
+        'active process has stored it with its records.',
+    ),
     'incarnation': schemas.TEXT,
     'joined_at': schemas.TEXT_OR_NULL,
     'policies': schemas.TEXTS,
     'settings': schemas.THING,
+    'member_values': schemas.MEMBER_VALUES,
     'contract_version': {'type': 'integer'},
     'readable': schemas.described(
         schemas.FLAG, 'Whether the policies that it advertises are known here.'

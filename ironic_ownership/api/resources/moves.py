@@ -68,7 +68,12 @@ def operation_of(request: Request, request_id: str) -> MoveNodes:
         context.ports_of(request_id),
         placement=context.wired.placement_of(request_id),
     )
-    return MoveNodes(ports, context.moves, sharded=context.sharded)
+    return MoveNodes(
+        ports,
+        context.moves,
+        sharded=context.sharded,
+        permission=context.permission,
+    )
 
 
 def _create(request: Request) -> Answer:

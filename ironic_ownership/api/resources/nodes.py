@@ -58,7 +58,7 @@ def _surroundings(
     :raises OwnershipError: if Ironic does not show its nodes or conductors;
         the services are optional.
     """
-    seen = request.context.overview(reservations=False)
+    seen = request.context.overview(complete=False)
     nodes = seen.nodes
     if nodes is None:
         raise seen.unread[deployment_snapshot.Part.IRONIC]

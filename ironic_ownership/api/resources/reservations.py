@@ -9,6 +9,7 @@ from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import reservation_schemas
 from ironic_ownership.contracts import model, reservation_request
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     OPEN,
     Reservation,
@@ -51,7 +52,7 @@ def _create(request: Request) -> Answer:
         choice = reserver.preview(wanted)
         return Answer(cells(columns.CHOICE, choice))
     before = request.context.reservations.of_instance(wanted.instance_uuid)
-    made = reserver.create(wanted, actor=request.actor)
+    made = reserver.create(wanted, origin=_origin(request))
     answer = _shown(made)
     if before is not None and before.state is ReservationState.ACTIVE:
         return answer
@@ -68,7 +69,11 @@ def _confirm(request: Request) -> Answer:
 
 def _delete(request: Request) -> Answer:
     reserver = request.context.reserver
-    return _shown(reserver.delete(request.path['id'], actor=request.actor))
+    return _shown(reserver.delete(request.path['id'], origin=_origin(request)))
+
+
+def _origin(request: Request) -> Origin:
+    return Origin(request.actor, request.request_id)
 
 
 def _shown(one: Reservation) -> Answer:

@@ -26,7 +26,7 @@ _PEER: schemas.Types = {
     'assigner': schemas.TEXT_OR_NULL,
     'nodes': schemas.NUMBER,
     'share': _RATIO,
-    'of_mean': _RATIO,
+    'of_mean': schemas.OF_MEAN,
     'peers': schemas.TEXTS,
     'policies': schemas.TEXTS,
     'settings': schemas.THING,
@@ -56,7 +56,7 @@ def _peers(
 ) -> Iterator[ring.Peer]:
     for number, group in enumerate(found.groups, start=1):
         hosts = sorted(group.peers)
-        spread = balance.Spread({h: owned.get(h, 0) for h in group.hosts})
+        spread = balance.spread(group, owned)
         total = sum(owned.get(host, 0) for host in hosts)
         for host in hosts:
             nodes = owned.get(host, 0)

@@ -40,6 +40,7 @@ _TYPES: schemas.Types = {
     'left': schemas.NUMBER,
     'examples': schemas.TEXTS,
     'detail': schemas.TEXT,
+    'hint': schemas.HINT,
 }
 _TAIL: schemas.Types = {
     'dry_run': schemas.FLAG,
@@ -59,8 +60,10 @@ def _settings(
         'disabled': {'enum': list(disabled)},
         'disabled_reason': schemas.WORDS,
         'forced_down': schemas.FLAG,
+        'reason': schemas.described(schemas.WORDS, 'Why; in the event.'),
         'dry_run': schemas.DRY_RUN,
     }
+    names = (*names, 'reason', 'dry_run')
     return schemas.body({n: properties[n] for n in names}, [required])
 
 
@@ -71,12 +74,10 @@ _SET = {
         _settings(
             'disabled',
             [True],
-            *('disabled', 'disabled_reason', 'forced_down', 'dry_run'),
+            *('disabled', 'disabled_reason', 'forced_down'),
         ),
-        _settings(
-            'disabled', [False], *('disabled', 'forced_down', 'dry_run')
-        ),
-        _settings('forced_down', (), 'forced_down', 'dry_run'),
+        _settings('disabled', [False], *('disabled', 'forced_down')),
+        _settings('forced_down', (), 'forced_down'),
     ],
 }
 
@@ -95,7 +96,10 @@ def _set(request: Request) -> Answer:
     )
     if not dry_run:
         change = operation.execute(
-            change, actor=request.actor, request_id=request.request_id
+            change,
+            actor=request.actor,
+            reason=body.get('reason'),
+            request_id=request.request_id,
         )
     return Answer(
         cells(shown.CHANGE, change)

@@ -46,13 +46,14 @@ _TYPES: schemas.Types = {
         'description': 'Nodes that could not be given to a client now; null '
         'if that is not known.',
     },
-    'of_mean': {'type': ['number', 'null']},
+    'of_mean': schemas.OF_MEAN,
     'fenced': schemas.FLAG,
     'standbys': {'type': ['integer', 'null']},
     'disabled_reason': schemas.TEXT_OR_NULL,
     'registered_at': schemas.TEXT_OR_NULL,
     'policies': schemas.TEXTS,
     'settings': schemas.THING,
+    'member_values': schemas.MEMBER_VALUES,
     'incarnation': schemas.TEXT_OR_NULL,
     'joined_at': schemas.TEXT_OR_NULL,
     'contract_version': {'type': 'integer'},
@@ -80,7 +81,7 @@ def _list(request: Request) -> Answer:
     found = service_status.read(context.records, context.backend)
     shown: Sequence[columns.Column[Any]] = service.SHORT
     if request.query.get('long'):
-        seen = context.overview(reservations=False)
+        seen = context.overview(complete=False)
         found = service_status.add_load(found, seen, context.interpret)
         shown = service.LONG
     return request.page(

@@ -31,7 +31,7 @@ def open_allocations(
     :raises IronicError: naming the line that is missing or wrong.
     """
     client.register_opts(conf)
-    connection = session.connect(
+    adapter = session.connect(
         conf, client.GROUP, service_type=client.SERVICE_TYPE
     )
-    return _CLIENTS[method](connection, request_id=request_id)
+    return _CLIENTS[method](adapter, request_id=request_id)

@@ -16,7 +16,7 @@ from ironic_ownership.clients.ironic import api, errors, nodes, pagination
 from ironic_ownership.contracts import allocations, exceptions
 
 if TYPE_CHECKING:
-    from openstack import connection as sdk
+    from keystoneauth1 import adapter as ksa_adapter
 
 LOG = log.getLogger(__name__)
 
@@ -46,12 +46,12 @@ class IronicAllocations(allocations.Allocations):
 
     def __init__(
         self,
-        connection: sdk.Connection,
+        adapter: ksa_adapter.Adapter,
         *,
         request_id: str | None = None,
         settling: float = SETTLING,
     ) -> None:
-        self._api = api.IronicAPI(connection, request_id)
+        self._api = api.IronicAPI(adapter, request_id)
         self._settling = settling
 
     @property

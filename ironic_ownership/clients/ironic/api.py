@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
@@ -14,7 +15,7 @@ from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
     import requests
-    from openstack import connection as sdk
+    from keystoneauth1 import adapter as ksa_adapter
 
 LOG = log.getLogger(__name__)
 
@@ -36,12 +37,10 @@ class IronicAPI:
     """
 
     def __init__(
-        self, connection: sdk.Connection, request_id: str | None = None
+        self, adapter: ksa_adapter.Adapter, request_id: str | None = None
     ) -> None:
         self._request_id = request_id
-        # Not connection.baremetal, which begins with discovery.
-        self._adapter = connection.config.get_session_client('baremetal')
-        self._adapter._connection = connection
+        self._adapter = adapter
         self._prefix: str | None = None
         self._minor = 0
         self._server_maximum = 0
@@ -100,6 +99,23 @@ class IronicAPI:
         )
         errors.check_found(answer, about)
         return self._json(answer)
+
+    def get_dated(
+        self, path: str, params: Params = ()
+    ) -> tuple[dict[str, Any], float | None]:
+        """Send one GET, and return the time of the server as well.
+
+        :returns: the JSON, and a time before the server began to answer, in
+            seconds since the epoch by its clock; ``None`` if it sends none.
+        :raises IronicError: as :meth:`get`.
+        """
+        path = self._ready() + path
+        began = time.monotonic()
+        answer = self._send('GET', path, self._minor, params)
+        date = _date(answer.headers)
+        if date is not None:
+            date -= time.monotonic() - began
+        return self._json(answer), date
 
     def write(
         self,
@@ -206,6 +222,13 @@ def _read_versions(
             hint=errors.IRONIC.endpoint_hint,
         )
     return prefix, low, high
+
+
+def _date(headers: Mapping[str, str]) -> float | None:
+    try:
+        return parsedate_to_datetime(headers['Date']).timestamp()
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
 
 
 def _minor(version: object) -> int | None:

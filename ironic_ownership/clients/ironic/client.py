@@ -1,32 +1,45 @@
-"""The inventory port on a real Ironic, over openstacksdk.
+"""The inventory port on a real Ironic, over keystoneauth.
 
-It sends raw requests, because the SDK's objects cost fifty times as much. It
-must never turn a failure into a missing node: a scan is the whole list or an
+It reads plain JSON: objects of openstacksdk cost fifty times as much. It must
+never turn a failure into a missing node: a scan is the whole list or an
 error, and a node is only gone when Ironic itself reports that.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership.clients import session
-from ironic_ownership.clients.ironic import api, errors, filters, pagination
+from ironic_ownership.clients.ironic import (
+    api,
+    changes,
+    errors,
+    filters,
+    pagination,
+)
 from ironic_ownership.clients.ironic.conductors import read_all
 from ironic_ownership.clients.ironic.nodes import (
+    FIELDS,
     NodeReader,
     is_uuid,
-    known_fields,
+    query,
 )
-from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts import (
+    compact,
+    compact_forms,
+    exceptions,
+    inventory,
+    model,
+)
 
 if TYPE_CHECKING:
-    from openstack import connection as sdk
+    from keystoneauth1 import adapter as ksa_adapter
 
 LOG = log.getLogger(__name__)
 
@@ -56,6 +69,20 @@ _CHILDREN = 83
 _CONDUCTOR_GROUP = 46
 
 
+class _Plain(dict[str, model.Node]):
+    """The nodes of a list as they are."""
+
+    def put(self, node: model.Node) -> None:
+        self[node.uuid] = node
+
+
+def _compact() -> compact.Builder[model.Node]:
+    return compact.Builder(compact_forms.NodeForm())
+
+
+_Found = TypeVar('_Found', _Plain, compact.Builder[model.Node])
+
+
 class IronicInventory(inventory.Inventory):
     """The nodes of one Ironic.
 
@@ -64,21 +91,28 @@ class IronicInventory(inventory.Inventory):
 
     :param page_size: nodes on one page, 1 to 1000.
     :param request_id: without it, each scan has one of its own.
-    :param on_request: fields of :data:`nodes.ON_REQUEST` to read as well.
+    :param on_request: returns the fields of policies that
+        the next request reads as well.
+    :param on_read: receives the number of nodes that a list has so far, after
+        each of its pages.
     """
 
     def __init__(
         self,
-        connection: sdk.Connection,
+        adapter: ksa_adapter.Adapter,
         *,
         page_size: int = MAX_PAGE_SIZE,
         request_id: str | None = None,
-        on_request: Iterable[str] = (),
+        on_request: Callable[[], Iterable[str]] = tuple,
+        on_read: Callable[[int], object] = int,
     ) -> None:
-        self._api = api.IronicAPI(connection, request_id)
+        self._api = api.IronicAPI(adapter, request_id)
         self._page_size = page_size
         self._request_id = request_id
-        self._on_request = tuple(on_request)
+        self._on_request = on_request
+        self._on_read = on_read
+        self._requested: tuple[str, ...] = ()
+        self._scanned_with: tuple[str, ...] | None = None
 
     def check(self, scope: model.Scope) -> None:
         """Refuse a server that cannot filter by the scope.
@@ -89,13 +123,49 @@ class IronicInventory(inventory.Inventory):
         self._api.negotiate()
         self._require(scope)
 
-    def scan(self, scope: model.Scope) -> Sequence[model.Node]:
+    def scan(
+        self, scope: model.Scope, *, summary: bool = False
+    ) -> Sequence[model.Node]:
         """List every node in the scope, exact in the shard.
 
         Begins again when the last node of a page was deleted, or when a node
         comes twice.
         """
-        return self._scan(scope, ())
+        if summary:
+            minor = self._api.minor
+            fields = [f for f in inventory.SUMMARY if FIELDS[f] <= minor]
+            return [*self._scan(_Plain, scope, (), fields).values()]
+        found = self._scan(_Plain, scope)
+        self._scanned_with = self._requested
+        return [*found.values()]
+
+    def fleet(self, scope: model.Scope) -> compact.CompactMap[model.Node]:
+        found = self._scan(_compact, scope).built()
+        self._scanned_with = self._requested
+        return found
+
+    def latest_changes(
+        self, scope: model.Scope, limit: int
+    ) -> inventory.LatestChanges | None:
+        if self._api.minor < _SHARD or scope.nothing:
+            return None
+        return changes.read(self._api, scope, limit, self._same_fields())
+
+    def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
+        if scope.nothing:
+            return []
+        return changes.newest(self._api, scope, limit, self._same_fields())
+
+    def _same_fields(self) -> Sequence[str]:
+        """Return the fields of the last scan.
+
+        :raises IronicError: if others are requested by now: nodes that have
+            not changed lack them.
+        """
+        requested = (*sorted(self._on_request()),)
+        if self._scanned_with not in (None, requested):
+            raise exceptions.IronicError('a policy requests other fields')
+        return requested
 
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
         fields = ['uuid', 'instance_uuid']
@@ -103,8 +173,12 @@ class IronicInventory(inventory.Inventory):
             fields.append('shard')
         if scope.conductor_group is not None:
             fields.append('conductor_group')
-        nodes = self._scan(scope, (('associated', 'true'),), fields)
-        return {n.uuid: n.instance_uuid for n in nodes if n.instance_uuid}
+        found = self._scan(_Plain, scope, (('associated', 'true'),), fields)
+        return {
+            uuid: node.instance_uuid
+            for uuid, node in found.items()
+            if node.instance_uuid
+        }
 
     def free(
         self,
@@ -114,23 +188,24 @@ class IronicInventory(inventory.Inventory):
         enough: int | None = None,
     ) -> Sequence[model.Node]:
         more = filters.free(self._api.minor, resource_class)
-        return self._scan(scope, more, enough=enough)
+        return [*self._scan(_Plain, scope, more, enough=enough).values()]
 
     def count(self, scope: model.Scope) -> int:
         children = (('include_children', 'true'),)
         more = children if self._api.minor >= _CHILDREN else ()
-        return len(self._scan(scope, more))
+        return len(self._scan(_Plain, scope, more))
 
     def _scan(
         self,
+        collection: Callable[[], _Found],
         scope: model.Scope,
-        more: api.Params,
+        more: api.Params = (),
         fields: Sequence[str] = (),
         *,
         enough: int | None = None,
-    ) -> Sequence[model.Node]:
+    ) -> _Found:
         if scope.nothing:
-            return []
+            return collection()
         if scope.conductor_group is not None:
             scope = dataclasses.replace(
                 scope, conductor_group=scope.conductor_group.lower()
@@ -138,13 +213,15 @@ class IronicInventory(inventory.Inventory):
         self._require(scope)
         request_id = self._request_id or f'req-{uuid4()}'
         params = [
-            ('fields', ','.join(fields) or self._known_fields()),
+            ('fields', ','.join(fields)) if fields else self._all_fields(),
             *more,
             *filters.in_scope(scope),
         ]
         for number in range(1, SCAN_ATTEMPTS + 1):
             try:
-                return self._walk(scope, request_id, params, enough)
+                found = collection()
+                self._walk(found, scope, request_id, params, enough)
+                return found
             except pagination.ListChangedError as exc:
                 LOG.info(
                     'The list of nodes changed while it was read (%s): '
@@ -165,12 +242,12 @@ class IronicInventory(inventory.Inventory):
         try:
             data = self._api.get(
                 f'/nodes/{uuid}',
-                [('fields', self._known_fields())],
+                [one for one in [self._all_fields()] if one[0] == 'fields'],
                 about=uuid,
             )
         except errors.NotFoundError:
             return None
-        node = NodeReader().read(data)
+        node = NodeReader(self._requested).read(data)
         if node is None or node.uuid.lower() != uuid.lower():
             raise exceptions.IronicError(
                 f'The answer of Ironic is not the node {uuid}'
@@ -202,13 +279,14 @@ class IronicInventory(inventory.Inventory):
 
     def _walk(
         self,
+        found: _Plain | compact.Builder[model.Node],
         scope: model.Scope,
         request_id: str,
         params: api.Params,
         enough: int | None,
-    ) -> Sequence[model.Node]:
-        reader = NodeReader()
-        nodes: dict[str, model.Node] = {}
+    ) -> None:
+        reader = NodeReader(self._requested)
+        outside = 0
         for page in pagination.pages(
             self._api,
             'nodes',
@@ -216,29 +294,26 @@ class IronicInventory(inventory.Inventory):
             page_size=min(self._page_size, enough or self._page_size),
             request_id=request_id,
         ):
-            for data in page:
-                node = reader.read(data)
-                if node is None:
-                    continue
-                if node.uuid in nodes:
+            for node in filter(None, map(reader.read, page)):
+                if not scope.matches(node.shard, node.conductor_group):
+                    outside += 1
+                elif node.uuid in found:
                     raise pagination.ListChangedError(
                         f'{node.uuid} came twice'
                     )
-                nodes[node.uuid] = node
-            if enough is not None and len(nodes) >= enough:
+                else:
+                    found.put(node)
+            del page  # before the next one is read
+            self._on_read(len(found) + outside)
+            if enough is not None and len(found) + outside >= enough:
                 break
-        inside = [
-            node
-            for node in nodes.values()
-            if scope.matches(node.shard, node.conductor_group)
-        ]
-        outside = len(nodes) - len(inside)
         if outside:
             LOG.debug('Ironic listed %s nodes outside %s', outside, scope)
-        return inside
 
-    def _known_fields(self) -> str:
-        return known_fields(self._api.minor, self._on_request)
+    def _all_fields(self) -> tuple[str, str]:
+        # The same for all pages of a list, and for the reader of them.
+        self._requested = (*sorted(self._on_request()),)
+        return query(self._api.minor, self._requested)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
@@ -255,7 +330,8 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 def open_inventory(
     conf: cfg.ConfigOpts,
     request_id: str | None = None,
-    on_request: Iterable[str] = (),
+    on_request: Callable[[], Iterable[str]] = tuple,
+    on_read: Callable[[int], object] = int,
 ) -> IronicInventory:
     """Build the inventory from ``[ironic]``; nothing is sent yet.
 
@@ -268,4 +344,5 @@ def open_inventory(
         page_size=session.value(conf, GROUP, 'page_size'),
         request_id=request_id,
         on_request=on_request,
+        on_read=on_read,
     )

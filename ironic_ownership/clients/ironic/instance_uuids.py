@@ -18,7 +18,7 @@ from ironic_ownership.clients.ironic import api, errors, nodes, pagination
 from ironic_ownership.contracts import allocations, exceptions, model
 
 if TYPE_CHECKING:
-    from openstack import connection as sdk
+    from keystoneauth1 import adapter as ksa_adapter
 
 LOG = log.getLogger(__name__)
 
@@ -33,9 +33,9 @@ class IronicInstanceUUIDs(allocations.Allocations):
     """The nodes of one Ironic, reserved by their instance."""
 
     def __init__(
-        self, connection: sdk.Connection, *, request_id: str | None = None
+        self, adapter: ksa_adapter.Adapter, *, request_id: str | None = None
     ) -> None:
-        self._api = api.IronicAPI(connection, request_id)
+        self._api = api.IronicAPI(adapter, request_id)
 
     @property
     def method(self) -> allocations.Method:
@@ -106,7 +106,7 @@ class IronicInstanceUUIDs(allocations.Allocations):
         try:
             data = self._api.get(
                 f'/nodes/{nodes.checked_uuid(uuid)}',
-                [('fields', nodes.known_fields(self._api.minor))],
+                [nodes.query(self._api.minor)],
                 about=uuid,
             )
         except errors.NotFoundError:

@@ -16,7 +16,7 @@ from typing import Any
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, model, node_fields
 
 LOG = log.getLogger(__name__)
 
@@ -43,9 +43,7 @@ FIELDS: Mapping[str, int] = {
 More would cost the server two to five times the work, or a 500.
 """
 
-ON_REQUEST: Mapping[str, int] = {'extra': 1}
-"""Further fields, read if a policy needs them."""
-
+_NOTHING: Mapping[str, Any] = {}
 _UUID = re.compile(r'[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}')
 _FALSE = frozenset(('', '0', 'f', 'false', 'n', 'no', 'off', 'none'))
 
@@ -62,16 +60,33 @@ def checked_uuid(text: str) -> str:
     return text
 
 
-def known_fields(minor: int, on_request: Collection[str] = ()) -> str:
-    """Return the value of the query's ``fields`` for a minor version."""
-    fields = {**FIELDS, **{f: ON_REQUEST[f] for f in sorted(on_request)}}
-    return ','.join(f for f, since in fields.items() if since <= minor)
+def names(minor: int, on_request: Collection[str] = ()) -> list[str]:
+    """Return the fields of nodes that are read.
+
+    :param minor: the version of the API; newer fields are left out.
+    :param on_request: further fields, as in a policy's ``node_fields``.
+    """
+    wanted = sorted({name.partition('.')[0] for name in on_request})
+    known = {**FIELDS, **{name: node_fields.since(name) for name in wanted}}
+    return [field for field, since in known.items() if since <= minor]
+
+
+def query(minor: int, on_request: Collection[str] = ()) -> tuple[str, str]:
+    """Return the parameter of a query that names these fields."""
+    fields = names(minor, on_request)
+    if node_fields.DETAIL.intersection(fields):
+        return 'detail', 'true'
+    return 'fields', ','.join(fields)
 
 
 class NodeReader:
-    """Reads the nodes of one scan; equal parts of them are shared."""
+    """Reads the nodes of one scan; equal parts of them are shared.
 
-    def __init__(self) -> None:
+    :param on_request: further fields, as in a policy's ``node_fields``.
+    """
+
+    def __init__(self, on_request: Collection[str] = ()) -> None:
+        self._fields = sorted(set(on_request) - {'extra'})
         self._texts: dict[str, str] = {}
         self._mappings: dict[str, Mapping[str, Any]] = {}
         self._traits: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -105,7 +120,18 @@ class NodeReader:
             properties=self._mapping_of(get('properties')),
             traits=self._traits_of(get('traits')),
             extra=self._mapping_of(get('extra')),
+            fields=self._requested(data) if self._fields else _NOTHING,
         )
+
+    def _requested(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        found = {}
+        for name in self._fields:
+            field, _, key = name.partition('.')
+            value = data.get(field)
+            if key:
+                value = value.get(key) if isinstance(value, dict) else None
+            found[name] = value
+        return self._mapping_of(found)
 
     def _shared(self, value: object) -> str | None:
         if value is None:

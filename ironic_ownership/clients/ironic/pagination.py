@@ -64,6 +64,8 @@ def pages(
         if 'next' not in body and len(page) < size:
             return
         marker = _last(page, key, marker, collection)
+        # Before the next one is read: they are large.
+        del body, page
 
 
 def walk(api: IronicAPI, collection: str, params: Params) -> Iterator[Any]:

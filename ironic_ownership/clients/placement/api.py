@@ -12,7 +12,7 @@ from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
     import requests
-    from openstack import connection as sdk
+    from keystoneauth1 import adapter as ksa_adapter
 
 LOG = log.getLogger(__name__)
 
@@ -53,12 +53,10 @@ class PlacementAPI:
     """
 
     def __init__(
-        self, connection: sdk.Connection, request_id: str | None = None
+        self, adapter: ksa_adapter.Adapter, request_id: str | None = None
     ) -> None:
         self._request_id = request_id
-        # Not connection.placement, which begins with discovery.
-        self._adapter = connection.config.get_session_client('placement')
-        self._adapter._connection = connection
+        self._adapter = adapter
 
     def send(
         self,

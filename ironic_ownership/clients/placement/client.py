@@ -1,4 +1,4 @@
-"""The placement port on a real Placement, over openstacksdk.
+"""The placement port on a real Placement, over keystoneauth.
 
 It must never turn a failure into a missing provider or missing allocations:
 those lead to the deletion of a record.
@@ -14,10 +14,12 @@ from ironic_ownership.clients.placement import api
 from ironic_ownership.contracts import exceptions, placement
 
 if TYPE_CHECKING:
-    from openstack import connection as sdk
+    from keystoneauth1 import adapter as ksa_adapter
 
 ATTEMPTS = 4
 """Attempts of one write while other clients change the provider."""
+
+_STATUS = frozenset((placement.DISABLED,))
 
 S = TypeVar('S', placement.Inventory, placement.Traits)
 
@@ -26,9 +28,9 @@ class PlacementClient(placement.Placement):
     """The providers of one Placement."""
 
     def __init__(
-        self, connection: sdk.Connection, request_id: str | None = None
+        self, adapter: ksa_adapter.Adapter, request_id: str | None = None
     ) -> None:
-        self._api = api.PlacementAPI(connection, request_id)
+        self._api = api.PlacementAPI(adapter, request_id)
         self._created: set[str] = set()
 
     def has_provider(self, uuid: str) -> bool:
@@ -118,20 +120,73 @@ class PlacementClient(placement.Placement):
         confirm: placement.Confirm | None = None,
     ) -> placement.Traits:
         wanted = frozenset(names)
+        # A provider whose generation is known has no status yet.
+        status: frozenset[str] = frozenset()
+
+        def read() -> placement.Traits | None:
+            nonlocal status
+            seen = self.traits(uuid)
+            status = seen.names & _STATUS if seen else frozenset()
+            return seen
 
         def put(generation: int) -> placement.Traits:
             self._create('/traits', wanted, confirm)
+            every = sorted(wanted | status)
             return _traits(
-                self._put(uuid, generation, 'traits', sorted(wanted), confirm)
+                self._put(uuid, generation, 'traits', every, confirm)
             )
 
         return _replace(
-            lambda: self.traits(uuid),
-            lambda seen: seen.names == wanted,
+            read,
+            lambda seen: seen.names == wanted | status,
             put,
             uuid,
             generation,
         )
+
+    def disabled(self) -> frozenset[str]:
+        data = self._api.send(
+            'GET', f'/resource_providers?required={placement.DISABLED}'
+        )
+        try:
+            return frozenset(
+                str(p['uuid']) for p in data['resource_providers']
+            )
+        except (KeyError, TypeError) as exc:
+            raise _unexpected('list of providers') from exc
+
+    def put_disabled(
+        self,
+        uuid: str,
+        disabled: bool,
+        *,
+        confirm: placement.Confirm | None = None,
+    ) -> bool:
+        names: frozenset[str] = frozenset()
+        changed = False
+
+        def read() -> placement.Traits | None:
+            nonlocal names
+            seen = self.traits(uuid)
+            names = seen.names - _STATUS if seen else frozenset()
+            return seen
+
+        def put(generation: int) -> placement.Traits:
+            nonlocal changed
+            changed = True
+            every = sorted(names | _STATUS if disabled else names)
+            return _traits(
+                self._put(uuid, generation, 'traits', every, confirm)
+            )
+
+        _replace(
+            read,
+            lambda seen: (placement.DISABLED in seen.names) is disabled,
+            put,
+            uuid,
+            None,
+        )
+        return changed
 
     def _create(
         self,

@@ -30,12 +30,24 @@ OPTS = (
     ),
     cfg.BoolOpt(
         'report_inventory',
-        default=True,
+        default=False,
         help='Whether this service reports its nodes to Placement: a '
         'provider for each, with its resource class, its traits, and all of '
         'it reserved while nothing can be scheduled to it; or, with the '
-        'policy "reservation", one provider with the sums. Set it to false '
-        'where nova-compute serves the same nodes: it reports them itself. '
+        'policy "reservation", one provider with the sums. It replaces what '
+        'others have written there, so set it to true only where nova-compute '
+        'does not serve the same nodes: it reports them itself. '
+        'With [nova] cell_schema it is false. '
+        'All services of a deployment should have the same value.',
+    ),
+    cfg.BoolOpt(
+        'disable_stopped',
+        default=True,
+        help='Whether nodes are not offered to the scheduler while their '
+        'service is dead, disabled or forced down: a living service sets the '
+        'trait COMPUTE_STATUS_DISABLED on their resource providers, and their '
+        'owner removes it. With [nova] cell_schema it is false, because the '
+        'scheduler of Nova follows its own services. '
         'All services of a deployment should have the same value.',
     ),
     cfg.FloatOpt(
@@ -78,10 +90,10 @@ def is_configured(conf: cfg.ConfigOpts) -> bool:
     register_opts(conf)
     enabled: bool | None = session.value(conf, GROUP, 'enabled')
     if enabled is None:
-        written = _written(conf)
-        enabled = bool(written.get(GROUP)) or _is_named(conf)
+        lines = written(conf)
+        enabled = bool(lines.get(GROUP)) or _is_named(conf)
         if not enabled:
-            _check_groups(written)
+            _check_groups(lines)
     return enabled
 
 
@@ -89,6 +101,13 @@ def reports(conf: cfg.ConfigOpts) -> bool:
     """Tell whether inventories are reported to Placement."""
     return is_configured(conf) and bool(
         session.value(conf, GROUP, 'report_inventory')
+    )
+
+
+def reports_status(conf: cfg.ConfigOpts) -> bool:
+    """Tell whether the scheduler follows the state of services."""
+    return is_configured(conf) and bool(
+        session.value(conf, GROUP, 'disable_stopped')
     )
 
 
@@ -118,7 +137,11 @@ def open_placement(
         raise exceptions.PlacementError(str(exc.args[0]), hint=_HINT) from exc
 
 
-def _written(conf: cfg.ConfigOpts) -> dict[str, dict[str, list[str]]]:
+def written(conf: cfg.ConfigOpts) -> dict[str, dict[str, list[str]]]:
+    """Return what the configuration files say, known or not, by group.
+
+    :raises ConfigurationError: if a file can't be read.
+    """
     paths = [pathlib.Path(path) for path in conf.config_file or ()]
     for directory in conf.config_dir or ():
         paths.extend(sorted(pathlib.Path(directory).glob('*.conf')))

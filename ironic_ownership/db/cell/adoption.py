@@ -60,7 +60,11 @@ class _Locked:
 
 
 def adopt(
-    conn: sa.Connection, companion: Cell, nodes: Nodes, actor: str
+    conn: sa.Connection,
+    companion: Cell,
+    nodes: Nodes,
+    actor: str,
+    request_id: str | None = None,
 ) -> Sequence[AdoptedNode]:
     """Adopt some nodes; one that does not agree keeps the others not."""
     if not nodes:
@@ -70,6 +74,9 @@ def adopt(
     found = [
         _adopt(uuid, nodes[uuid], locked, writes, actor)
         for uuid in sorted(nodes)
+    ]
+    writes.events = [
+        {**event, 'request_id': request_id} for event in writes.events
     ]
     _write(conn, locked, writes)
     return found
@@ -219,7 +226,7 @@ def _owner(uuid: str, locked: _Locked) -> str | None:
 
 def _may_follow(owner: str | None, locked: _Locked) -> bool:
     service = locked.services.get(owner or '')
-    return service is None or service.epoch == 0
+    return service is None or not service.registered
 
 
 def _refused(uuid: str, host: str | None, detail: str) -> AdoptedNode:

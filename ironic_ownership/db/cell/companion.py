@@ -149,6 +149,25 @@ class Cell(companion.Companion):
             .values(dataclasses.asdict(flags))
         )
 
+    def unfollowed(self) -> sa.Select[Any]:
+        """Select the hosts whose settings in the cell are not on record."""
+        ours, theirs = tables.services.c, self.tables.services.c
+
+        def differs(name: str) -> sa.ColumnElement[bool]:
+            known = sa.func.coalesce(theirs[name], sa.false())
+            return ours[name] != known
+
+        return (
+            sa.select(ours.host)
+            .join(
+                self.tables.services,
+                self.tables.is_compute
+                & (sa.func.lower(theirs.host) == ours.host),
+            )
+            .where(differs('disabled') | differs('forced_down'))
+            .order_by(ours.host)
+        )
+
     def usage(self, conn: sa.Connection, host: str) -> tuple[int, int]:
         node, instance = self.tables.compute_nodes.c, self.tables.instances.c
 

@@ -8,12 +8,30 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import cell, model
-from ironic_ownership.db import connection, queries, tables, transaction
+from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.db import (
+    connection,
+    queries,
+    service_admin,
+    tables,
+    transaction,
+)
 from ironic_ownership.db.cell import adoption, grants
 from ironic_ownership.db.cell.companion import Cell
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
+
+
+def _node(row: sa.Row[Any]) -> cell.CellNode:
+    return cell.CellNode(
+        row.id,
+        row.uuid,
+        row.hypervisor_hostname,
+        row.host,
+        row.service_id,
+        bool(row.replaced),
+    )
 
 
 class SqlCell(connection.Port, cell.Cell):
@@ -29,28 +47,17 @@ class SqlCell(connection.Port, cell.Cell):
 
     def read(self) -> cell.CellSnapshot:
         found = self._cell.tables
-        service, node = found.services.c, found.compute_nodes.c
-        instance = found.instances.c
+        service, instance = found.services.c, found.instances.c
         services = sa.select(
             service.id, service.host, service.disabled, service.forced_down
         ).where(found.is_compute)
-        nodes = sa.select(
-            node.id,
-            node.uuid,
-            node.hypervisor_hostname,
-            node.host,
-            node.service_id,
-        ).where(found.is_of_ironic, node.deleted == 0)
         # Without a join: Nova has no index by node.
         running = sa.select(instance.uuid, instance.node, instance.host).where(
             instance.deleted == 0, instance.host.is_not(None)
         )
 
         def work(conn: sa.Connection) -> cell.CellSnapshot:
-            of_ironic = [
-                cell.CellNode(*row)
-                for row in conn.execute(nodes.order_by(node.id))
-            ]
+            of_ironic = [_node(row) for row in conn.execute(self._rows())]
             names = {one.name for one in of_ironic}
             return cell.CellSnapshot(
                 [
@@ -78,8 +85,9 @@ class SqlCell(connection.Port, cell.Cell):
         conn: sa.Connection,
         nodes: Mapping[str, model.Node | None],
         actor: str,
+        request_id: str | None = None,
     ) -> Sequence[cell.AdoptedNode]:
-        return adoption.adopt(conn, self._cell, nodes, actor)
+        return adoption.adopt(conn, self._cell, nodes, actor, request_id)
 
     def drift(self, host: str | None = None) -> Sequence[cell.Drift]:
         found = self._cell.tables
@@ -110,6 +118,82 @@ class SqlCell(connection.Port, cell.Cell):
         return self._database.select(
             statement, lambda row: cell.Drift(*tuple[Any, ...](row))
         )
+
+    def stray_rows(self) -> Sequence[cell.CellNode]:
+        node = self._cell.tables.compute_nodes.c
+        strays = node.uuid != node.hypervisor_hostname
+        return self._database.select(self._rows().where(strays), _node)
+
+    def _rows(self) -> sa.Select[Any]:
+        """Select the nodes of Ironic that are not deleted."""
+        found = self._cell.tables
+        node, other = found.compute_nodes.c, found.compute_nodes.alias().c
+        return (
+            sa.select(
+                node.id,
+                node.uuid,
+                node.hypervisor_hostname,
+                node.host,
+                node.service_id,
+                sa.exists()
+                .where(
+                    other.uuid == node.hypervisor_hostname,
+                    other.id != node.id,
+                )
+                .label('replaced'),
+            )
+            .where(found.is_of_ironic, node.deleted == 0)
+            .order_by(node.id)
+        )
+
+    @connection.writes
+    def return_service(
+        self,
+        conn: sa.Connection,
+        host: str,
+        actor: str,
+        request_id: str | None = None,
+    ) -> bool:
+        before = service_admin.lock_known(conn, host)
+        if before.never_registered:
+            return False
+        service_admin.update(
+            conn,
+            host,
+            epoch=before.epoch + 1,
+            fenced=True,
+            settings='',
+            registered_at=None,
+            incarnation=None,
+            away_until=None,
+        )
+        transaction.add_event(
+            conn,
+            transaction.now_of(conn),
+            actor,
+            EventKind.SERVICE_CHANGED,
+            from_host=host,
+            reason='returned to Nova',
+            request_id=request_id,
+        )
+        return True
+
+    def follow_settings(self, actor: str) -> Sequence[str]:
+        return [
+            host
+            for host in self._database.select(
+                self._cell.unfollowed(), lambda row: str(row.host)
+            )
+            if self._follow(host, actor)
+        ]
+
+    @connection.writes
+    def _follow(self, conn: sa.Connection, host: str, actor: str) -> bool:
+        before = service_admin.lock(conn, host)
+        if before is None:
+            return False
+        service_admin.change(conn, self._cell, host, actor=actor)
+        return service_admin.lock(conn, host) != before
 
     @connection.writes
     def repair(

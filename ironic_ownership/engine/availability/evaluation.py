@@ -80,14 +80,20 @@ class Fleet:
 
 
 def evaluate(
-    node: model.Node, fleet: Fleet | None = None
+    node: model.Node,
+    fleet: Fleet | None = None,
+    *,
+    outage_counts: bool = False,
 ) -> availability.Evaluation:
     """Evaluate one node by its state in Ironic and its conductors.
 
     :param fleet: ignored if ``None``, or if none of its conductors is alive:
         that is no fault of the node.
+    :param outage_counts: without a live conductor every node is out of
+        service.
     """
-    if fleet is not None and is_out_of_service(node, fleet):
+    gone = fleet is not None and fleet.all_gone and outage_counts
+    if fleet is not None and (gone or is_out_of_service(node, fleet)):
         return _out_of_service(node, fleet)
     return _evaluate_state(node)
 
@@ -188,13 +194,19 @@ class FlapDamper:
     Threading: one thread.
 
     :ivar recovery_delay: in seconds.
+    :param outage_counts: whether nodes go out of service while no conductor
+        is alive.
     """
 
-    def __init__(self, recovery_delay: float) -> None:
+    def __init__(
+        self, recovery_delay: float, *, outage_counts: bool = False
+    ) -> None:
         self.recovery_delay = recovery_delay
+        self.outage_counts = outage_counts
         self._since: dict[Place, float] = {}
         self._fleet: Fleet | None = None
         self._now = 0.0
+        self._last_step = 0.0
         self._outage_at: float | None = None
 
     def observe(self, fleet: Fleet | None, now: float) -> None:
@@ -204,11 +216,12 @@ class FlapDamper:
             alive, every driver counts as interrupted.
         :param now: seconds on a monotonic clock.
         """
-        if fleet is not None and fleet.all_gone:
+        if fleet is not None and fleet.all_gone and not self.outage_counts:
             fleet = None
             self._outage_at = now
         places = fleet.living if fleet else frozenset()
         self._fleet = fleet
+        self._last_step = now - self._now
         self._now = now
         self._since = {p: self._since.get(p, now) for p in places}
 
@@ -220,7 +233,11 @@ class FlapDamper:
         :param before: the code on record: a node that is out of service
             stays so until that is certainly over.
         """
-        found = evaluate(node, None if self._is_restart else self._fleet)
+        found = evaluate(
+            node,
+            None if self._is_restart else self._fleet,
+            outage_counts=self.outage_counts,
+        )
         if before != Code.OUT_OF_SERVICE or found.code == before:
             return found
         if self._fleet is None:
@@ -236,6 +253,16 @@ class FlapDamper:
                 f'{self.recovery_delay:g} s',
             )
         return found
+
+    @property
+    def is_settled(self) -> bool:
+        """True if time changed no evaluation since the last observation."""
+        settled_at = self._now - self._last_step - self.recovery_delay
+        return self._fleet is not None and all(
+            since <= settled_at
+            for since in (*self._since.values(), self._outage_at)
+            if since is not None
+        )
 
     @property
     def _is_restart(self) -> bool:

@@ -33,6 +33,25 @@ class AvailabilityTracker:
     clock: fence.Clock = fence.monotonic
     fleet: evaluation.Fleet | None = None
 
+    def __post_init__(self) -> None:
+        self._evaluated_with: evaluation.Fleet | None = None
+
+    def observe(self, *, any_nodes: bool) -> bool:
+        """Read the conductors, if there are any nodes.
+
+        :returns: whether only nodes that are described differently, or have
+            another record, since the last observation can be evaluated
+            differently.
+        """
+        self.fleet = self._fleet() if any_nodes else None
+        self.damper.observe(self.fleet, self.clock())
+        last, self._evaluated_with = self._evaluated_with, self.fleet
+        return (
+            self.fleet is not None
+            and self.fleet == last
+            and self.damper.is_settled
+        )
+
     def complete(
         self,
         host: str,
@@ -40,16 +59,14 @@ class AvailabilityTracker:
         nodes: Sequence[model.Node],
         records: Mapping[str, model.ComputeNode],
     ) -> list[Change]:
-        """Add availability to planned changes.
+        """Add availability to planned changes, by the last observation.
 
         :param changes: the planned changes; a node that is claimed or
             updated anyway costs no further write.
-        :param nodes: all nodes that the plan was made for.
+        :param nodes: those of the changes, and others to evaluate.
         :returns: these changes, and an update of every other own node whose
             availability differs from the record.
         """
-        self.fleet = self._fleet() if nodes else None
-        self.damper.observe(self.fleet, self.clock())
         planned = {change.uuid: change for change in changes}
         completed: list[Change] = [
             change
@@ -86,7 +103,11 @@ class AvailabilityTracker:
             self.conditions.report(
                 'no conductor',
                 'none of the conductors of Ironic is alive: no node can be '
-                'managed. No node goes out of service because of that',
+                + (
+                    'managed. All nodes go out of service'
+                    if self.damper.outage_counts
+                    else 'managed. No node goes out of service because of that'
+                ),
             )
         else:
             self.conditions.clear('no conductor', 'a conductor is alive again')

@@ -21,7 +21,7 @@ from ironic_ownership.engine.queries.node_status import NodeStatus
 
 
 def no_conductor(facts: Facts) -> Iterator[Problem]:
-    """Report that no conductor is alive; it takes no node out of service."""
+    """Report that no conductor is alive."""
     fleet = facts.fleet
     if fleet is None or not fleet.all_gone:
         return

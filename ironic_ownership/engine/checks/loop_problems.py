@@ -24,6 +24,7 @@ from ironic_ownership.engine.checks.problem import (
 )
 from ironic_ownership.engine.conditions import MASS_LOSS
 from ironic_ownership.engine.host import status_report
+from ironic_ownership.engine.host.credential_probe import BLIND
 from ironic_ownership.engine.host.supervision import LOOP_ENDED
 
 _CODES: Mapping[str, tuple[str, Severity]] = {
@@ -35,8 +36,19 @@ _CODES: Mapping[str, tuple[str, Severity]] = {
     Loop.PLACEMENT: ('placement_stalled', Severity.WARNING),
     Loop.RESERVATIONS: ('reservations_stalled', Severity.WARNING),
     Loop.CREDENTIAL: ('credential_limited', Severity.WARNING),
+    Loop.SOURCES: ('sources_stalled', Severity.WARNING),
+    Loop.NOTIFICATIONS: ('notifications_stalled', Severity.WARNING),
 }
 """Code and severity of a loop that fails; no code is ever removed."""
+
+_BY_CONDITION: Mapping[str | None, tuple[str, Severity]] = {
+    BLIND: (BLIND, Severity.ERROR),
+}
+"""Those that have a code of their own, instead of that of their loop."""
+
+CODES = frozenset(
+    code for code, _ in (*_CODES.values(), *_BY_CONDITION.values())
+)
 
 _RETRIES = (
     'Remove the cause that the message names: the service retries by itself, '
@@ -48,8 +60,23 @@ _ENDED = (
 )
 _CREDENTIAL = (
     'Give the user of [ironic] the role that the message names, and restart '
-    'the service: it checks this when it starts'
+    'the service: it checks this when it starts. If the user sees all nodes '
+    'and may not count them, set [ownership] trust_credential = true'
 )
+_SOURCES = (
+    'Make the source readable, or repair the package that the message names: '
+    'the service retries by itself, and goes on with the last snapshot'
+)
+_NOTIFICATIONS = (
+    'Start the message broker, or correct [notifications] transport_url and '
+    'restart the service. It retries by itself, and the events wait in the '
+    'history'
+)
+_HINTS: Mapping[str, str] = {
+    Loop.CREDENTIAL: _CREDENTIAL,
+    Loop.SOURCES: _SOURCES,
+    Loop.NOTIFICATIONS: _NOTIFICATIONS,
+}
 _LOSS = (
     'If these nodes were deleted on purpose, set [ownership] '
     'mass_loss_share = 1 for {host} and send SIGHUP: the records are deleted '
@@ -60,8 +87,8 @@ _LOSS = (
 
 def stalled(facts: Facts) -> Iterator[Problem]:
     """Find loops that fail for a refresh interval, or whose thread ended."""
-    found: dict[tuple[str, str, bool], list[str]] = collections.defaultdict(
-        list
+    found: dict[tuple[str, str, str, bool], list[str]] = (
+        collections.defaultdict(list)
     )
     for host, report, one in _failing(facts):
         if one.code == MASS_LOSS or _is_known(facts, host, one):
@@ -70,10 +97,13 @@ def stalled(facts: Facts) -> Iterator[Problem]:
             report.now - one.since < report.interval
         )
         if not waits or _has_ended(one):
-            found[one.loop, one.error, _has_ended(one)].append(host)
-    for (loop, error, ended), hosts in sorted(found.items()):
-        code, severity = _CODES.get(loop, (f'{loop}_stalled', Severity.ERROR))
-        hint = _CREDENTIAL if loop == Loop.CREDENTIAL else _RETRIES
+            key = one.loop, one.error, one.code or '', _has_ended(one)
+            found[key].append(host)
+    for (loop, error, cause, ended), hosts in sorted(found.items()):
+        code, severity = _BY_CONDITION.get(cause) or _CODES.get(
+            loop, (f'{loop}_stalled', Severity.ERROR)
+        )
+        hint = _HINTS.get(loop, _RETRIES)
         yield Problem(
             code,
             Severity.ERROR if ended else severity,

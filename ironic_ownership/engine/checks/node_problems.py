@@ -70,7 +70,8 @@ def unreturned(facts: Facts) -> Iterator[Problem]:
         'released_with_instance',
         Severity.ERROR,
         '{nodes} with an instance released by {0}, which does not serve',
-        f'Bring {{0}} back: it claims them; or move the nodes: {_MOVE} HOST',
+        f'Start {{0}} again: it claims them. Or move them: {_MOVE} HOST '
+        '--override instance_agrees --reason TEXT',
     )
 
 
@@ -129,7 +130,8 @@ def kept_from(facts: Facts) -> Iterator[Problem]:
         'record_keeps',
         Severity.WARNING,
         '{nodes} on record with {0}; the policies give them to {1}',
-        f'Only a move changes the owner: {_MOVE} {{1}}',
+        'Only an operator changes the owner: '
+        + suggestions.release('UUID', '{1}'),
     )
 
 
@@ -146,8 +148,8 @@ def filtered(facts: Facts) -> Iterator[Problem]:
         'filtered',
         Severity.WARNING,
         '{nodes} kept by {0}, whose policies no longer admit them',
-        f'Move them ({_MOVE} HOST), or restore their shard and conductor '
-        'group in Ironic',
+        'Restore their shard and conductor group in Ironic; or move them: '
+        + suggestions.hand_over('{0}', 'UUID', 'HOST'),
     )
 
 
@@ -168,7 +170,20 @@ def unlisted(facts: Facts) -> Iterator[Problem]:
 def orphans(facts: Facts) -> Iterator[Problem]:
     """Find records of nodes that Ironic no longer has."""
     owners = {r.uuid: r.host for r in facts.records}
-    gone, unverified = facts.nodes.gone, facts.nodes.unverified
+    deployed = {r.uuid for r in facts.records if r.instance_uuid is not None}
+    unverified = facts.nodes.unverified
+    gone = sorted(set(facts.nodes.gone) - deployed)
+    if lost := sorted(set(facts.nodes.gone) & deployed):
+        yield _nodes(
+            'orphan_with_instance',
+            Severity.ERROR,
+            f'{_count(lost)} with an instance on record for which Ironic '
+            'answers 404',
+            lost,
+            _hosts(owners[uuid] for uuid in lost),
+            'Their records are kept. If the instances no longer exist: '
+            'ironic-ownership instance forget UUID --reason TEXT',
+        )
     if gone:
         yield _nodes(
             'orphan',
@@ -197,8 +212,8 @@ def orphans(facts: Facts) -> Iterator[Problem]:
 def left_behind(facts: Facts) -> Iterator[Problem]:
     """Find records whose owner does not serve: dead, gone, away, disabled."""
     for host, records in _owned(facts):
-        code, state = _owner_state(facts, host)
-        if not code:
+        code = _owner_code(facts, host)
+        if code is None:
             continue
         for deployed in (True, False):
             uuids = [
@@ -207,7 +222,7 @@ def left_behind(facts: Facts) -> Iterator[Problem]:
                 if (r.instance_uuid is not None) is deployed
             ]
             if uuids:
-                yield _left(host, code, state, deployed, uuids)
+                yield _left(host, code, deployed, uuids)
 
 
 def _owned(facts: Facts) -> Iterable[tuple[str, list[model.ComputeNode]]]:
@@ -218,45 +233,63 @@ def _owned(facts: Facts) -> Iterable[tuple[str, list[model.ComputeNode]]]:
     return sorted(owned.items())
 
 
-def _owner_state(facts: Facts, host: str) -> tuple[str, str]:
+_GONE = 'owner_gone'
+_STATES = {
+    _GONE: 'which is no longer a service',
+    'owner_forced_down': 'which is forced down',
+    'owner_unregistered': 'which has never registered',
+    'owner_away': 'which was stopped and is expected back',
+    'owner_dead': 'which is not alive',
+    'owner_disabled': 'which is disabled',
+}
+_SET = 'ironic-ownership service set {host}'
+_STOPPED_HINT = (
+    f'Start {{host}} again; or, if it has stopped for good: {_SET} --down, '
+    f'and {_MOVE} HOST'
+)
+_LEFT_HINTS = {
+    _GONE: f'Move the nodes: {_MOVE} HOST; or start {{host}} again',
+    'owner_forced_down': f'{_SET} --up; or move the nodes: {_MOVE} HOST',
+    'owner_disabled': (
+        f'{_SET} --enable; or, to empty it, stop it, then: {_SET} --down, '
+        f'and {_MOVE} HOST'
+    ),
+}
+OWNER_CODES = frozenset(
+    code for state in _STATES for code in (state, f'{state}_with_instance')
+)
+"""The codes of :func:`left_behind`."""
+
+
+def _owner_code(facts: Facts, host: str) -> str | None:
     row, alive = facts.services.get(host), host in facts.view.hosts
-    if row is None and not alive:
-        return 'owner_gone', 'which is no longer a service'
-    if row is not None and row.forced_down:
-        return 'owner_forced_down', 'which is forced down'
-    if not alive and row is not None and row.never_registered:
-        return 'owner_unregistered', 'which has never registered'
-    if not alive and row is not None and row.away:
-        return 'owner_away', 'which was stopped and is expected back'
-    if not alive:
-        return 'owner_dead', 'which is not alive'
-    if row is not None and row.disabled:
-        return 'owner_disabled', 'which is disabled'
-    return '', ''
+    if row is None:
+        return None if alive else _GONE
+    for code, applies in (
+        ('owner_forced_down', row.forced_down),
+        ('owner_unregistered', not alive and row.never_registered),
+        ('owner_away', not alive and row.away),
+        ('owner_dead', not alive),
+        ('owner_disabled', row.disabled),
+    ):
+        if applies:
+            return code
+    return None
 
 
 _PASSING = frozenset(('owner_disabled', 'owner_away', 'owner_unregistered'))
 
 
-def _left(
-    host: str, code: str, state: str, deployed: bool, uuids: list[str]
-) -> Problem:
-    passing = code in _PASSING or not (deployed or code == 'owner_gone')
-    hint = f'Bring {host} back, or move the nodes: {_MOVE} HOST'
-    if code == 'owner_unregistered':
-        hint = (
-            f'No service takes them. Start {host} with ironic-ownership; if '
-            'it is gone for good, run "ironic-ownership service set '
-            f'{host} --down", and move the nodes: {_MOVE} HOST'
-        )
+def _left(host: str, code: str, deployed: bool, uuids: list[str]) -> Problem:
+    passing = code in _PASSING or not (deployed or code == _GONE)
     return _nodes(
         f'{code}_with_instance' if deployed else code,
         Severity.WARNING if passing else Severity.ERROR,
         f'{_count(uuids)} {"with" if deployed else "without"} an instance '
-        f'owned by {host}, {state}',
+        f'owned by {host}, {_STATES[code]}',
         uuids,
         (host,),
-        hint,
+        _LEFT_HINTS.get(code, _STOPPED_HINT).format(host=host),
     )
 
 

@@ -116,9 +116,27 @@ class Facts:
             self.view, self.snapshot.services or (), self.interpret
         )
 
+    @functools.cached_property
+    def unreadable(self) -> Sequence[policy_set.PolicySet]:
+        """Filters of live, enabled services that can be built in part only.
+
+        A node that they may admit may be well served.
+        """
+        groups = self.peer_groups
+        rows = {row.host: row for row in self.snapshot.services or ()}
+        return [
+            policy_set.readable_part(member.settings, self.interpret)
+            for member in self.view.members
+            if groups.policies.get(member.host) is None
+            and member.host in groups.alive
+            and not (member.host in rows and rows[member.host].disabled)
+        ]
+
     @property
     def statuses(self) -> Sequence[node_status.NodeStatus]:
-        """The status of every node that Ironic has.
+        """The status of every node that Ironic has, as far as it is known.
+
+        Nodes of services whose settings cannot be read are left out.
 
         :raises PluginFaultError: if a policy fails; it is called only once.
         """
@@ -136,4 +154,14 @@ class Facts:
             )
         except exceptions.PluginFaultError as exc:
             return exc
-        return [f for f in found if f.node is not None]
+        return [
+            f
+            for f in found
+            if f.node is not None and not self._may_be_unreadable(f.node)
+        ]
+
+    def _may_be_unreadable(self, node: model.Node) -> bool:
+        return any(
+            policies.may_admit(node.shard, node.conductor_group, node)
+            for policies in self.unreadable
+        )

@@ -6,10 +6,11 @@ names the skipped checks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.checks import cell_problems as cells
 from ironic_ownership.engine.checks import conductor_problems as conductors
 from ironic_ownership.engine.checks import loop_problems as loops
 from ironic_ownership.engine.checks import node_problems as nodes
@@ -25,10 +26,11 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.queries import deployment_snapshot
 from ironic_ownership.engine.queries.deployment_snapshot import Part
 
-_ALL = frozenset(Part)
+_ALL = frozenset((Part.RECORDS, Part.IRONIC, Part.MEMBERSHIP))
 _RECORDED = frozenset((Part.RECORDS, Part.MEMBERSHIP))
 _PLACES = frozenset((Part.IRONIC, Part.MEMBERSHIP))
 _MEMBERS = frozenset((Part.MEMBERSHIP,))
+_CELL = frozenset((Part.RECORDS, Part.MEMBERSHIP, Part.CELL))
 _NODES = frozenset((Part.RECORDS, Part.IRONIC))
 _IRONIC = frozenset((Part.IRONIC,))
 _ORDER = tuple(Severity)
@@ -38,47 +40,159 @@ class _Check(NamedTuple):
     title: str
     needs: frozenset[Part]
     find: Callable[[Facts], Iterable[Problem]]
+    codes: Collection[str]
 
 
 _CHECKS = (
-    _Check('loops of services', _RECORDED, loops.stalled),
-    _Check('mass loss', _RECORDED, loops.mass_loss),
-    _Check('conditions of services', _RECORDED, loops.outdated),
-    _Check('unowned nodes', _ALL, nodes.unowned),
-    _Check('contested nodes', _ALL, nodes.contested),
-    _Check('conflicts', _ALL, nodes.conflict),
-    _Check('conductors', _IRONIC, conductors.no_conductor),
-    _Check('unlisted conductors', _IRONIC, conductors.unknown_conductors),
-    _Check('nodes out of service', _ALL, conductors.out_of_service),
-    _Check('owners that are gone', _RECORDED, nodes.left_behind),
-    _Check('settings of peers', _MEMBERS, services.settings_differ),
-    _Check('shared filters', _MEMBERS, services.shared_filters),
-    _Check('shards without a service', _PLACES, scopes.unserved_shards),
+    _Check('loops of services', _RECORDED, loops.stalled, loops.CODES),
+    _Check('mass loss', _RECORDED, loops.mass_loss, ('mass_loss',)),
     _Check(
-        'conductor groups without a service', _PLACES, scopes.unserved_groups
+        'conditions of services',
+        _RECORDED,
+        loops.outdated,
+        ('conditions_outdated',),
     ),
-    _Check('case of shards', _PLACES, scopes.shard_case),
-    _Check('unclaimed nodes', _ALL, nodes.unclaimed),
-    _Check('released nodes', _ALL, nodes.unreturned),
-    _Check('misplaced nodes', _ALL, nodes.misplaced),
-    _Check('nodes kept by a record', _ALL, nodes.kept_from),
-    _Check('filtered nodes', _ALL, nodes.filtered),
-    _Check('orphans', _NODES, nodes.orphans),
-    _Check('unlisted nodes', _IRONIC, nodes.unlisted),
-    _Check('shard keys without nodes', _PLACES, scopes.empty_shards),
-    _Check('case of settings', _MEMBERS, services.settings_case),
-    _Check('names of peers', _RECORDED, services.unknown_peers),
-    _Check('views', _RECORDED, services.views_differ),
-    _Check('unreadable settings', _MEMBERS, services.unreadable),
-    _Check('failing policies', _RECORDED, services.plugin_faults),
-    _Check('lost commits', _RECORDED, services.records_rewound),
-    _Check('clocks of the database', _RECORDED, services.clock_skew),
-    _Check('rejected configurations', _RECORDED, services.config_errors),
-    _Check('reservations of dead services', _RECORDED, services.unsettled),
-    _Check('reports to Placement', _ALL, nodes.placement_behind),
-    _Check('resource classes', _ALL, nodes.without_class),
-    _Check('balance', _RECORDED, services.imbalance),
+    _Check('unowned nodes', _ALL, nodes.unowned, ('unowned',)),
+    _Check('contested nodes', _ALL, nodes.contested, ('contested',)),
+    _Check('conflicts', _ALL, nodes.conflict, ('conflict',)),
+    _Check('conductors', _IRONIC, conductors.no_conductor, ('no_conductor',)),
+    _Check(
+        'unlisted conductors',
+        _IRONIC,
+        conductors.unknown_conductors,
+        ('conductors_unknown',),
+    ),
+    _Check(
+        'nodes out of service',
+        _ALL,
+        conductors.out_of_service,
+        (
+            'out_of_service',
+            'out_of_service_unowned',
+        ),
+    ),
+    _Check(
+        'owners that are gone', _RECORDED, nodes.left_behind, nodes.OWNER_CODES
+    ),
+    _Check(
+        'settings of peers',
+        _MEMBERS,
+        services.settings_differ,
+        ('settings_differ',),
+    ),
+    _Check(
+        'shared filters',
+        _MEMBERS,
+        services.shared_filters,
+        (
+            'filter_shared',
+            'shard_shared',
+        ),
+    ),
+    _Check(
+        'shards without a service',
+        _PLACES,
+        scopes.unserved_shards,
+        ('shard_without_service',),
+    ),
+    _Check(
+        'conductor groups without a service',
+        _PLACES,
+        scopes.unserved_groups,
+        ('conductor_group_without_service',),
+    ),
+    _Check('case of shards', _PLACES, scopes.shard_case, ('shard_case',)),
+    _Check(
+        'rows of the Nova cell',
+        _CELL,
+        cells.rows,
+        cells.CODES,
+    ),
+    _Check('unclaimed nodes', _ALL, nodes.unclaimed, ('unclaimed',)),
+    _Check(
+        'released nodes', _ALL, nodes.unreturned, ('released_with_instance',)
+    ),
+    _Check('misplaced nodes', _ALL, nodes.misplaced, ('misplaced',)),
+    _Check('nodes kept by a record', _ALL, nodes.kept_from, ('record_keeps',)),
+    _Check('filtered nodes', _ALL, nodes.filtered, ('filtered',)),
+    _Check(
+        'orphans',
+        _NODES,
+        nodes.orphans,
+        (
+            'orphan',
+            'orphan_with_instance',
+            'orphan_not_verified',
+        ),
+    ),
+    _Check('unlisted nodes', _IRONIC, nodes.unlisted, ('not_listed',)),
+    _Check(
+        'shard keys without nodes',
+        _PLACES,
+        scopes.empty_shards,
+        ('shard_without_nodes',),
+    ),
+    _Check(
+        'case of settings',
+        _MEMBERS,
+        services.settings_case,
+        ('settings_case',),
+    ),
+    _Check(
+        'names of peers', _RECORDED, services.unknown_peers, ('peer_unknown',)
+    ),
+    _Check('views', _RECORDED, services.views_differ, ('view_differs',)),
+    _Check(
+        'unreadable settings',
+        _MEMBERS,
+        services.unreadable,
+        ('settings_unreadable',),
+    ),
+    _Check(
+        'failing policies',
+        _RECORDED,
+        services.plugin_faults,
+        ('plugin_fault',),
+    ),
+    _Check(
+        'lost commits',
+        _RECORDED,
+        services.records_rewound,
+        ('records_rewound',),
+    ),
+    _Check(
+        'clocks of the database',
+        _RECORDED,
+        services.clock_skew,
+        ('clock_skew',),
+    ),
+    _Check(
+        'rejected configurations',
+        _RECORDED,
+        services.config_errors,
+        ('config_error',),
+    ),
+    _Check(
+        'reservations of dead services',
+        _RECORDED,
+        services.unsettled,
+        ('reservation_left',),
+    ),
+    _Check(
+        'reports to Placement',
+        _ALL,
+        nodes.placement_behind,
+        ('placement_behind',),
+    ),
+    _Check(
+        'resource classes', _ALL, nodes.without_class, ('no_resource_class',)
+    ),
+    _Check('balance', _RECORDED, services.imbalance, ('imbalance',)),
 )
+
+CODES = frozenset(code for one in _CHECKS for code in one.codes)
+"""The codes of all findings; none is ever removed. What does not answer has
+the code of its error instead."""
 
 
 def check(

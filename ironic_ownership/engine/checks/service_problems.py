@@ -48,8 +48,8 @@ def settings_differ(facts: Facts) -> Iterator[Problem]:
             'peers with different settings: '
             + settings_diff.differences({g.hosts: g.settings for g in groups}),
             _hosts(groups),
-            'Give all of them the same policies and options, and apply them '
-            'with SIGHUP or a restart',
+            'Give all of them the same policies and options. A change of '
+            '[ownership] policies needs a restart, one of options SIGHUP',
         )
 
 
@@ -57,12 +57,12 @@ def settings_case(facts: Facts) -> Iterator[Problem]:
     """Find members whose settings differ only in case."""
     folded: dict[str, list[model.Member]] = collections.defaultdict(list)
     for member in facts.view.members:
-        folded[member.settings.to_json().casefold()].append(member)
+        folded[member.settings.shared.to_json().casefold()].append(member)
     for members in folded.values():
         by_settings: dict[model.MemberSettings, tuple[str, ...]] = {}
         for member in members:
-            same = by_settings.get(member.settings, ())
-            by_settings[member.settings] = (*same, member.host)
+            same = by_settings.get(member.settings.shared, ())
+            by_settings[member.settings.shared] = (*same, member.host)
         if len(by_settings) > 1:
             yield _services(
                 'settings_case',
@@ -168,7 +168,8 @@ def unreadable(facts: Facts) -> Iterator[Problem]:
                 f'{member.host} advertises settings that cannot be read '
                 f'here: {why}',
                 [member.host],
-                'It has no peers. Install the same release and policies '
+                'It has no peers, and nodes that may be its own are not '
+                'checked here. Install the same release and policies '
                 'everywhere',
             )
 
@@ -254,7 +255,7 @@ def _reported(
 
 
 def imbalance(facts: Facts) -> Iterator[Problem]:
-    """Find rings whose largest share exceeds 1.5 times the mean."""
+    """Find rings whose largest share exceeds 1.5 times the expected one."""
     owned = collections.Counter(record.host for record in facts.records)
     for group, spread in balance.rings(facts.peer_groups, owned):
         if spread.uneven:
@@ -263,8 +264,12 @@ def imbalance(facts: Facts) -> Iterator[Problem]:
                 'imbalance',
                 Severity.WARNING,
                 f'{most} owns {spread.nodes[most]} nodes, '
-                f'{spread.nodes[most] / spread.mean:.2f} times the mean of '
-                f'its ring of {len(group.hosts)}',
+                + (
+                    f'{spread.nodes[most] / spread.mean:.2f} times the mean'
+                    if spread.shares is None
+                    else f'and should own {spread.expected(most):.0f}'
+                )
+                + f' of its ring of {len(group.hosts)}',
                 [most],
                 '"ironic-ownership ring show" shows all shares; use shards to '
                 'control how nodes are spread',

@@ -11,10 +11,11 @@ import collections
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.decision import Contest, Decision
+from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.decision.policy_set import PolicySet
 
@@ -31,17 +32,35 @@ def decide(
     nodes: Iterable[model.Node],
     records: Mapping[str, model.ComputeNode],
     peer_groups: PeerGroups,
+    owners: Mapping[str, str | None] | None = None,
 ) -> Decisions:
     """Decide the owner of each node.
 
     :param nodes: nodes of Ironic, each once, in any order.
     :param records: compute nodes by uuid, at least those of ``nodes``.
+    :param owners: on record, by uuid, for assigners that read them; by
+        default those of ``records``.
     :returns: one decision for each node.
-    :raises PluginFaultError: if a policy breaks its contract, unless the
-        peer groups tolerate it; see :class:`PeerGroups`.
+    :raises PluginFaultError: if a policy breaks its contract or does not
+        answer, unless the peer groups tolerate it; see :class:`PeerGroups`.
     """
+    found = tuple(nodes)
+    return plugin_guard.bounded(
+        lambda: _decide(found, records, peer_groups, owners),
+        (group.policies for group in peer_groups.groups),
+    )
+
+
+def _decide(
+    nodes: Iterable[model.Node],
+    records: Mapping[str, model.ComputeNode],
+    peer_groups: PeerGroups,
+    owners: Mapping[str, str | None] | None,
+) -> Decisions:
+    if owners is None:
+        owners = _Owners(records)
     decided: dict[str, Decision] = {}
-    for group_nodes, decisions in _desired(nodes, peer_groups):
+    for group_nodes, decisions in _desired(nodes, peer_groups, owners):
         decided.update(zip(map(_UUID, group_nodes), decisions, strict=True))
         for node in group_nodes:
             record = records.get(node.uuid) if records else None
@@ -54,8 +73,26 @@ def decide(
     return decided
 
 
+class _Owners(Mapping[str, str | None]):
+    """The owners on record, by uuid; made only for what is asked."""
+
+    def __init__(self, records: Mapping[str, model.ComputeNode]) -> None:
+        self._records = records
+
+    def __getitem__(self, uuid: str) -> str | None:
+        return self._records[uuid].host
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+
 def _desired(
-    nodes: Iterable[model.Node], peer_groups: PeerGroups
+    nodes: Iterable[model.Node],
+    peer_groups: PeerGroups,
+    owners: Mapping[str, str | None],
 ) -> Iterable[tuple[Sequence[model.Node], Sequence[Decision]]]:
     by_groups: dict[_Candidates, list[model.Node]] = {}
     for candidates, admitted in _admitted(nodes, peer_groups):
@@ -68,7 +105,7 @@ def _desired(
             yield admitted, [_undecided(groups)] * len(admitted)
         elif len(groups) == 1 and groups[0].policies.assigner is not None:
             try:
-                yield admitted, _assigned(groups[0], admitted)
+                yield admitted, _assigned(groups[0], admitted, owners)
             except exceptions.PluginFaultError as exc:
                 peer_groups.on_fault(groups[0].hosts, exc)
                 yield admitted, [_undecided(groups)] * len(admitted)
@@ -90,10 +127,11 @@ def _admitted(
             range(len(peer_groups.groups)),
             peer_groups,
             functools.partial(_matches, place),
+            operator.methodcaller('may_admit', *place),
         )
         if not any(
             peer_groups.groups[number].policies.beyond_scope
-            for number in matching
+            for number in matching + failing
         ):
             yield (matching, failing), located
             continue
@@ -102,8 +140,14 @@ def _admitted(
                 matching,
                 peer_groups,
                 operator.methodcaller('admits', node),
+                operator.methodcaller('may_admit', *place, node),
             )
-            yield (admitting, failing + also_failing), (node,)
+            still = tuple(
+                number
+                for number in failing
+                if peer_groups.groups[number].policies.may_admit(*place, node)
+            )
+            yield (admitting, still + also_failing), (node,)
 
 
 def _matches(place: tuple[str | None, str], policies: PolicySet) -> bool:
@@ -114,6 +158,7 @@ def _sorted_out(
     numbers: Iterable[int],
     peer_groups: PeerGroups,
     admits: Callable[[PolicySet], bool],
+    may_admit: Callable[[PolicySet], bool],
 ) -> _Candidates:
     """Return the groups that admit, and those that may, because they fail."""
     admitting: list[int] = []
@@ -125,21 +170,30 @@ def _sorted_out(
                 continue
         except exceptions.PluginFaultError as exc:
             peer_groups.on_fault(group.hosts, exc)
-            failing.append(number)
+            if may_admit(group.policies):
+                failing.append(number)
             continue
         (failing if group.fails else admitting).append(number)
     return tuple(admitting), tuple(failing)
 
 
 def _assigned(
-    group: PeerGroup, nodes: Sequence[model.Node]
+    group: PeerGroup,
+    nodes: Sequence[model.Node],
+    owners: Mapping[str, str | None],
 ) -> Sequence[Decision]:
-    by_owner: dict[str | None, Decision] = {
-        host: Decision(host, reasons.Reason.ASSIGNED) for host in group.hosts
+    chosen = group.policies.choose(nodes, group.live_peers, owners)
+    decisions = {
+        one: Decision(
+            one[0],
+            reasons.Reason.UNASSIGNED
+            if one[0] is None
+            else reasons.Reason.ASSIGNED,
+            note=one[1],
+        )
+        for one in set(chosen)
     }
-    by_owner[None] = Decision(None, reasons.Reason.UNASSIGNED)
-    owners = group.policies.assign(nodes, group.hosts)
-    return [by_owner[owner] for owner in owners]
+    return [decisions[one] for one in chosen]
 
 
 def _undecided(groups: Sequence[PeerGroup]) -> Decision:
@@ -205,6 +259,7 @@ def _with_record(
         desired.contest,
         filtered=peer_groups.admits(owner, node) is False,
         wanted_by=desired.owner,
+        note=desired.note,
     )
 
 
@@ -220,6 +275,7 @@ def _returned(
         desired.contenders,
         desired.contest,
         wanted_by=desired.owner,
+        note=desired.note,
     )
 
 

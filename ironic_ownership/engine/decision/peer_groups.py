@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.contracts import assignment, exceptions, model
+from ironic_ownership.engine.decision import plugin_guard, policy_set
 
 OnFault = Callable[[Collection[str], exceptions.PluginFaultError], None]
 """Receives the hosts whose policies fail, and the error; may raise it."""
@@ -26,12 +27,13 @@ class PeerGroup:
 
     Services that are temporarily away count as alive.
 
-    :param settings: advertised by all of them.
+    :param settings: advertised by all of them, without their own values.
     :param policies: built from these settings.
     :param peers: hosts of the group, alive or not.
     :param hosts: peers that are alive or away, and enabled, sorted.
     :param first_joined: time on the store's clock, and host.
     :param fails: whether its peers are not known, because a policy fails.
+    :param live_peers: the hosts, with what each advertises for itself.
     """
 
     settings: model.MemberSettings
@@ -40,6 +42,7 @@ class PeerGroup:
     hosts: tuple[str, ...]
     first_joined: tuple[float, str]
     fails: bool = False
+    live_peers: tuple[assignment.Peer, ...] = ()
 
     @property
     def rebalancing(self) -> bool:
@@ -86,8 +89,8 @@ class PeerGroups:
         """
         rows = {service.host: service for service in services}
         view = view.serving(rows.values())
-        settings = {host: row.settings for host, row in rows.items()}
-        settings |= {m.host: m.settings for m in view.members}
+        settings = {host: row.settings.shared for host, row in rows.items()}
+        settings |= {m.host: m.settings.shared for m in view.members}
         known = {text: interpret(text) for text in set(settings.values())}
         away = _away(rows.values(), view)
         return cls(
@@ -120,7 +123,9 @@ class PeerGroups:
         if policies is None:
             return None
         try:
-            return policies.admits(node)
+            return plugin_guard.bounded(
+                functools.partial(policies.admits, node), (policies,)
+            )
         except exceptions.PluginFaultError as exc:
             self.on_fault((host,), exc)
             return None
@@ -158,19 +163,22 @@ def _groups(
     ] = {}
     failing: set[frozenset[str]] = set()
     for member in present:
-        policies = known[member.settings]
+        shared = member.settings.shared
+        policies = known[shared]
         row = rows.get(member.host, model.Service(member.host))
         if policies is None or row.disabled or row.forced_down:
             continue
+        candidates = hosts_by_settings[shared]
         try:
-            peers = policies.peers(
-                member.host, hosts_by_settings[member.settings]
+            peers = plugin_guard.bounded(
+                functools.partial(policies.peers, member.host, candidates),
+                (policies,),
             )
         except exceptions.PluginFaultError as exc:
             on_fault((member.host,), exc)
             peers = frozenset((member.host,))
             failing.add(peers)
-        group = member.settings, policies, peers
+        group = shared, policies, peers
         members.setdefault(group, []).append(member)
     for (text, policies, peers), of_group in members.items():
         yield PeerGroup(
@@ -180,4 +188,9 @@ def _groups(
             hosts=tuple(sorted(m.host for m in of_group if m.host in peers)),
             first_joined=min((m.joined_at, m.host) for m in of_group),
             fails=peers in failing,
+            live_peers=tuple(
+                assignment.Peer(m.host, m.settings.own_values)
+                for m in sorted(of_group, key=operator.attrgetter('host'))
+                if m.host in peers
+            ),
         )

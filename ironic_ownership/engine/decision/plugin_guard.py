@@ -1,7 +1,8 @@
 """Guard of plugin calls: name the plugin that fails, or that is slow.
 
-Cannot interrupt a call: one that never returns is reported, and ends with the
-process.
+Cannot interrupt a call. One that does not return is reported, and after
+:data:`LONGEST` seconds the caller goes on without it: until it returns, every
+call of that policy is a fault.
 """
 
 from __future__ import annotations
@@ -10,9 +11,23 @@ import contextlib
 import contextvars
 import dataclasses
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
 
-from ironic_ownership.contracts import exceptions, foreign_errors, policy
+from ironic_ownership.contracts import (
+    bounded_call,
+    exceptions,
+    foreign_errors,
+    policy,
+)
+
+T = TypeVar('T')
+
+LONGEST = 60.0
+"""Seconds that a policy may take for one evaluation of all nodes."""
+
+_POLL = 0.5
 
 Origin = Callable[[type[policy.Policy]], str]
 """Returns name and distribution of a policy; empty if unknown."""
@@ -25,14 +40,54 @@ def unknown_origin(target: type[policy.Policy]) -> str:
     return ''
 
 
+_Calling = tuple[policy.Policy, str, Origin]
+
+
+class _Abandoned(foreign_errors.Interruption):
+    """The caller no longer waits for the work of this thread."""
+
+
 @dataclasses.dataclass
 class Watch:
-    """The plugin call in progress in one thread."""
+    """The plugin call in progress in one thread.
 
-    calling: tuple[policy.Policy, str, Origin] | None = None
+    :ivar inner: the watch of the thread that works for this one.
+    :ivar since: when the call in progress began, on the monotonic clock.
+    :ivar spent: seconds of ended calls, by the class of the policy.
+    """
+
+    calling: _Calling | None = None
+    inner: Watch | None = None
+    since: float = 0.0
+    spent: dict[type, float] = dataclasses.field(default_factory=dict)
+    abandoned: bool = False
+
+    def begin(self, calling: _Calling) -> None:
+        """Note a call."""
+        self.since = time.monotonic()
+        self.calling = calling
+
+    def end(self) -> None:
+        """Note the end of the call."""
+        if self.calling is not None:
+            target = type(self.calling[0])
+            took = time.monotonic() - self.since
+            self.spent[target] = self.spent.get(target, 0.0) + took
+        self.calling = None
+
+    def overdue(self) -> _Calling | None:
+        """Return the call in progress if its policy takes too long."""
+        calling = self.calling
+        if calling is None:
+            return None
+        took = self.spent.get(type(calling[0]), 0.0)
+        took += time.monotonic() - self.since
+        return calling if took > LONGEST else None
 
     def words(self) -> str:
         """Return the call in progress, in words."""
+        if self.inner is not None:
+            return self.inner.words()
         calling = self.calling
         return named(*calling) if calling else 'between two policies'
 
@@ -70,6 +125,61 @@ def watched(
         timer.cancel()
 
 
+class _Foreign(Protocol):
+    @property
+    def is_foreign(self) -> bool: ...
+
+
+_stuck: dict[type, bounded_call.Call[Any]] = {}
+"""Policies that did not answer in time, until their threads end."""
+
+
+def bounded(work: Callable[[], T], policies: Iterable[_Foreign]) -> T:
+    """Return the result of work that calls policies, with a bound.
+
+    A policy that takes longer than :data:`LONGEST` fails from then on, and
+    the work is done again: its fault is that of any policy.
+
+    :param work: pure, so it can be repeated.
+    :param policies: those of this package alone have no bound, and no
+        thread.
+    """
+    if not any(one.is_foreign for one in policies):
+        return work()
+    outer = _WATCH.get() or Watch()
+    while True:
+        watch = outer.inner = Watch()
+        token = _WATCH.set(watch)
+        try:
+            call = bounded_call.Call(work, 'policies')
+        finally:
+            _WATCH.reset(token)
+        try:
+            # The usual case without delay; then look who is overdue.
+            while not call.ended(_POLL):
+                calling = watch.overdue()
+                if calling is not None:
+                    watch.abandoned = True
+                    _stuck[type(calling[0])] = call
+                    break
+            else:
+                return call.result()
+        finally:
+            outer.inner = None
+
+
+def _check_answers(plugin: policy.Policy, method: str, origin: Origin) -> None:
+    stuck = _stuck.get(type(plugin))
+    if stuck is None:
+        return
+    if stuck.ended(0):
+        _stuck.pop(type(plugin), None)
+        return
+    raise fault(
+        plugin, method, f'has not answered within {LONGEST:g} s', origin
+    )
+
+
 @contextlib.contextmanager
 def faults_of(
     plugin: policy.Policy, method: str, origin: Origin = unknown_origin
@@ -79,8 +189,9 @@ def faults_of(
     :raises PluginFaultError: instead of any error of the plugin.
     """
     watch = _WATCH.get()
+    _check_answers(plugin, method, origin)
     if watch is not None:
-        watch.calling = plugin, method, origin
+        watch.begin((plugin, method, origin))
     try:
         yield
     except exceptions.PluginFaultError:
@@ -94,7 +205,9 @@ def faults_of(
         ) from exc
     finally:
         if watch is not None:
-            watch.calling = None
+            watch.end()
+            if watch.abandoned:
+                raise _Abandoned
 
 
 def fault(

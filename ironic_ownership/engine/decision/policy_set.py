@@ -10,15 +10,23 @@ and recorded from values that no such policy can reach.
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import functools
+import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
-from ironic_ownership.contracts import model, policy
+from ironic_ownership.contracts import assignment, exceptions, model, policy
 from ironic_ownership.engine.decision import plugin_guard
+from ironic_ownership.engine.decision.known_scope import KnownScope
 
 _OWN = f'{__name__.partition(".")[0]}.'
+MAX_REASON = 100
+"""Longest reason of a policy's own, in characters."""
+
+_MAPPINGS = ('properties', 'extra', 'fields')
 _values = operator.attrgetter(
     *(f.name for f in dataclasses.fields(model.Node))
 )
@@ -32,11 +40,13 @@ class PolicySet:
     :param assigner: chooses among several eligible members; without one
         ownership is exclusive.
     :param origin: names a policy that breaks its contract.
+    :param known_scope: of earlier policies with the same settings.
     """
 
     filters: tuple[policy.FilterPolicy, ...] = ()
     assigner: policy.AssignerPolicy | None = None
     origin: plugin_guard.Origin = plugin_guard.unknown_origin
+    known_scope: KnownScope = dataclasses.field(default_factory=KnownScope)
 
     @classmethod
     def of(
@@ -66,17 +76,68 @@ class PolicySet:
         scope = model.Scope()
         for filter_ in self.filters:
             with self._faults_of(filter_, 'scope'):
-                its = filter_.scope()
-                if not isinstance(its, model.Scope):
-                    raise TypeError(f'{its!r} is not a Scope')
-                scope = scope.intersect(its)
+                scope = scope.intersect(_plain_scope(filter_.scope()))
+        self.known_scope.keep(scope)
         return scope
+
+    def may_admit(
+        self, shard: str | None, group: str, node: model.Node | None = None
+    ) -> bool:
+        """Tell whether a node could be admitted, as far as policies answer.
+
+        A policy that fails refuses nothing, and the others still count.
+
+        :param node: without it only the scopes count.
+        """
+        with contextlib.suppress(exceptions.PluginFaultError):
+            return (
+                self.scope.matches(shard, group)
+                if node is None
+                else self.admits(node)
+            )
+        return not (
+            self.known_scope.excludes(shard, group)
+            or any(
+                self._refuses(one, shard, group, node) for one in self.filters
+            )
+        )
+
+    def _refuses(
+        self,
+        one: policy.FilterPolicy,
+        shard: str | None,
+        group: str,
+        node: model.Node | None,
+    ) -> bool:
+        """Tell whether one filter, on its own, refuses a node or a place."""
+        with contextlib.suppress(exceptions.PluginFaultError):
+            alone = PolicySet((one,), origin=self.origin)
+            if not alone.scope.matches(shard, group):
+                return True
+        with contextlib.suppress(exceptions.PluginFaultError):
+            if node is not None and any(f is one for f in self.beyond_scope):
+                return not self._asked(one, node)
+        return False
 
     @functools.cached_property
     def beyond_scope(self) -> tuple[policy.FilterPolicy, ...]:
         """The filters that check more than the scope."""
         plain = policy.FilterPolicy.admits
         return tuple(f for f in self.filters if type(f).admits is not plain)
+
+    @functools.cached_property
+    def is_foreign(self) -> bool:
+        """True if a policy of another package is among them."""
+        policies = (*self.filters, self.assigner)
+        return any(p is not None and not _is_own(p) for p in policies)
+
+    def origins_in(self, text: str) -> str:
+        """Return the origin of each policy that a text names."""
+        policies = (*self.filters, self.assigner)
+        found = (self.origin(type(p)) for p in policies if p is not None)
+        return ', '.join(
+            one for one in found if one and one.partition(' from ')[0] in text
+        )
 
     @property
     def rebalancing(self) -> bool:
@@ -95,17 +156,21 @@ class PolicySet:
         """
         if not self.scope.matches(node.shard, node.conductor_group):
             return False
-        for filter_ in self.beyond_scope:
-            with self._faults_of(filter_, 'admits'):
-                answer = filter_.admits(self._given(filter_, (node,))[0])
-                if answer is not True and answer is not False:
-                    raise TypeError(
-                        f'{answer!r} is neither True nor False, for the node '
-                        f'{node.uuid}'
-                    )
-            if not answer:
-                return False
-        return True
+        return all(self._asked(one, node) for one in self.beyond_scope)
+
+    def _asked(self, one: policy.FilterPolicy, node: model.Node) -> bool:
+        """Ask one filter.
+
+        :raises PluginFaultError: if it fails.
+        """
+        with self._faults_of(one, 'admits'):
+            answer = one.admits(self._given(one, (node,))[0])
+            if answer is not True and answer is not False:
+                raise TypeError(
+                    f'{answer!r} is neither True nor False, for the node '
+                    f'{node.uuid}'
+                )
+        return answer
 
     def peers(self, host: str, candidates: Sequence[str]) -> frozenset[str]:
         """Return the services among which a host shares its nodes.
@@ -120,43 +185,134 @@ class PolicySet:
         with self._faults_of(self.assigner, 'peers'):
             found = self.assigner.peers(host, tuple(candidates), self.scope)
             if not isinstance(found, frozenset | set) or not all(
-                isinstance(peer, str) for peer in found
+                type(peer) is str for peer in found
             ):
                 raise TypeError(f'{found!r} is not a set of hosts')
+            found = frozenset([*found])
         return alone | found
 
-    def assign(
-        self, nodes: Sequence[model.Node], hosts: Sequence[str]
-    ) -> Sequence[str | None]:
-        """Return the owner that the assigner chooses for each node.
+    def choose(
+        self,
+        nodes: Sequence[model.Node],
+        peers: Sequence[assignment.Peer],
+        owners: Mapping[str, str | None],
+    ) -> Sequence[tuple[str | None, str]]:
+        """Return owner and reason that the assigner chooses for each node.
 
+        :param peers: by host.
+        :param owners: on record, by uuid; passed on to a policy that reads
+            them only.
         :raises PluginFaultError: if it fails, or names another host.
         """
         assert self.assigner is not None
-        with self._faults_of(self.assigner, 'assign'):
+        hosts = tuple(peer.host for peer in peers)
+        with self._faults_of(self.assigner, self._method):
             # Tuples that it cannot change: owners are matched by position.
             given = self._given(self.assigner, nodes)
-            owners = tuple(self.assigner.assign(given, tuple(hosts)))
-        if len(owners) != len(nodes):
-            raise self._fault(
-                f'returned {len(owners)} owners for {len(nodes)} nodes'
-            )
-        for owner in _distinct(owners):
-            if owner is not None and owner not in hosts:
-                raise self._fault(
-                    f'named {owner!r}, which is none of its live peers '
-                    f'{", ".join(hosts)}'
+            chosen: Sequence[object]
+            if self._method == 'assign':
+                chosen = tuple(self.assigner.assign(given, hosts))
+            else:
+                chosen = tuple(
+                    self.assigner.choose(
+                        assignment.AssignmentRequest(
+                            given, tuple(peers), self._known(nodes, owners)
+                        )
+                    )
                 )
-        return owners
+        if len(chosen) != len(nodes):
+            raise self._fault(
+                f'returned {len(chosen)} owners for {len(nodes)} nodes'
+            )
+        with self._faults_of(self.assigner, self._method):
+            # Types first: to compare a value may be the plugin's code.
+            known: dict[tuple[object, ...], tuple[str | None, str]] = {}
+            found = []
+            for one in chosen:
+                key = self._plain(one)
+                if key not in known:
+                    known[key] = self._checked(*key, hosts)
+                found.append(known[key])
+        return found
+
+    @property
+    def _method(self) -> str:
+        plain = policy.AssignerPolicy.choose
+        assert self.assigner is not None
+        return 'assign' if type(self.assigner).choose is plain else 'choose'
+
+    def _known(
+        self, nodes: Sequence[model.Node], owners: Mapping[str, str | None]
+    ) -> dict[str, str]:
+        if self.assigner is None or not self.assigner.reads_owners:
+            return {}
+        found = ((node.uuid, owners.get(node.uuid)) for node in nodes)
+        return {uuid: owner for uuid, owner in found if owner is not None}
+
+    def _plain(self, chosen: object) -> tuple[str | None, str]:
+        """Return owner and reason of an answer, as values without code.
+
+        :raises PluginFaultError: if they are none.
+        """
+        owner, reason = chosen, ''
+        if isinstance(chosen, assignment.Choice):
+            owner, reason = chosen.host, chosen.reason
+            if type(reason) is not str or len(reason) > MAX_REASON:
+                raise self._fault(
+                    f'gave {_short(reason)} as a reason, which is no text of '
+                    f'at most {MAX_REASON} characters'
+                )
+        if owner is None or type(owner) is str:
+            return owner, reason
+        raise self._fault(f'named {_short(owner)}, which is no host')
+
+    def _checked(
+        self, owner: str | None, reason: str, hosts: Collection[str]
+    ) -> tuple[str | None, str]:
+        """Return owner and reason.
+
+        :raises PluginFaultError: if it is none of the hosts.
+        """
+        if owner is None or owner in hosts:
+            return owner, ' '.join(reason.split())
+        raise self._fault(
+            f'named {_short(owner)}, which is none of its live peers '
+            f'{", ".join(hosts)}'
+        )
+
+    def shares(
+        self, peers: Sequence[assignment.Peer]
+    ) -> Mapping[str, float] | None:
+        """Return the share of all nodes that each peer should have.
+
+        :returns: by host, 1.0 in all; ``None`` for equal shares, and empty
+            if none are expected.
+        :raises PluginFaultError: if the assigner fails.
+        """
+        if self.assigner is None:
+            return None
+        with self._faults_of(self.assigner, 'shares'):
+            found = self.assigner.shares(tuple(peers))
+            if found is None:
+                return None
+            if not isinstance(found, Mapping):
+                raise TypeError(f'{found!r} is not a mapping')
+            if not found:
+                return {}
+            shares = {peer.host: float(found[peer.host]) for peer in peers}
+            total = sum(shares.values())
+            if not 0 < total < math.inf or min(shares.values()) < 0:
+                raise ValueError(f'{found!r} are no shares')
+        return {host: share / total for host, share in shares.items()}
 
     @staticmethod
     def _given(
         plugin: policy.Policy, nodes: Sequence[model.Node]
     ) -> tuple[model.Node, ...]:
         # The contract suite holds our own policies to leaving nodes alone.
-        if type(plugin).__module__.startswith(_OWN):
+        if _is_own(plugin):
             return tuple(nodes)
-        return tuple(model.Node(*_values(node)) for node in nodes)
+        return tuple(_copied(node) for node in nodes)
 
     def _faults_of(
         self, plugin: policy.Policy, method: str
@@ -165,15 +321,74 @@ class PolicySet:
 
     def _fault(self, what: str) -> Exception:
         assert self.assigner is not None
-        return plugin_guard.fault(self.assigner, 'assign', what, self.origin)
+        return plugin_guard.fault(
+            self.assigner, self._method, what, self.origin
+        )
 
 
-def _distinct(owners: Sequence[object]) -> Iterable[object]:
-    try:
-        return set(owners)
-    except TypeError:  # an unhashable value, no host
-        return owners
+def _plain_scope(found: object) -> model.Scope:
+    """Return a scope of plain values: it is compared with those of others.
+
+    :raises TypeError: if it is no scope.
+    """
+    if not isinstance(found, model.Scope):
+        raise TypeError(f'{found!r} is not a Scope')
+    shard, group, nothing = found.shard, found.conductor_group, found.nothing
+    for text in (shard, group):
+        if text is not None and type(text) is not str:
+            raise TypeError(f'a {type(text).__name__} in a Scope is no text')
+    if type(nothing) is not bool:
+        raise TypeError(f'a {type(nothing).__name__} in a Scope is no flag')
+    return model.Scope(shard, group, nothing)
+
+
+def _is_own(plugin: policy.Policy) -> bool:
+    return type(plugin).__module__.startswith(_OWN)
+
+
+def _copied(node: model.Node) -> model.Node:
+    found = model.Node(*_values(node))
+    for name in _MAPPINGS:
+        original = getattr(node, name)
+        if original:
+            object.__setattr__(found, name, _copied_mapping(original))
+    return found
+
+
+def _copied_mapping(original: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: copy.deepcopy(value) if isinstance(value, dict | list) else value
+        for key, value in original.items()
+    }
+
+
+def _short(value: object) -> str:
+    return f'{value!r}'[:200]
 
 
 Interpreter = Callable[[model.MemberSettings], PolicySet | None]
 """Builds policies from advertised settings; ``None`` if it can't."""
+
+
+def prepare(services: Iterable[model.Service], interpret: Interpreter) -> None:
+    """Build the policies of all services, before nodes are read.
+
+    Policies may need fields that Ironic only gives on request.
+    """
+    for settings in {service.settings for service in services}:
+        interpret(settings)
+
+
+def readable_part(
+    settings: model.MemberSettings, interpret: Interpreter
+) -> PolicySet:
+    """Return the filters of settings of which only a part can be built.
+
+    What they refuse is not admitted; more is not known.
+    """
+    found = (
+        interpret(model.MemberSettings((one,))) for one in settings.policies
+    )
+    return PolicySet(
+        tuple(f for part in found if part is not None for f in part.filters)
+    )

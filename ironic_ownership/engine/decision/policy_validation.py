@@ -25,12 +25,16 @@ class ValidatedPolicy:
     """A valid policy.
 
     :param options: its advertised options.
+    :param values: what it advertises for this service alone.
     :param remarks: for the operator.
+    :param given: the options that it was built from, secret ones included.
     """
 
     policy: Policy
     options: Mapping[str, model.Value]
     remarks: tuple[str, ...]
+    values: Mapping[str, model.Value] = dataclasses.field(default_factory=dict)
+    given: Mapping[str, model.Value] = dataclasses.field(default_factory=dict)
 
 
 def validate(
@@ -47,16 +51,28 @@ def validate(
     :raises PolicySettingsError: if the options are too large.
     """
     with plugin_guard.faults_of(candidate, 'settings', origin):
-        options = _advertised(candidate, secrets)
-    advertised = model.PolicySettings.of(type(candidate).__name__, options)
-    too_large = size_fault(model.MemberSettings((advertised,)))
+        options = _advertised(candidate, candidate.settings(), secrets)
+        apart = {o.name for o in candidate.options if o.per_member}
+        apart |= {s.name for s in candidate.sources if s.per_member}
+        for name in apart & options.keys():
+            raise ValueError(f'{name!r} is per_member')
+    with plugin_guard.faults_of(candidate, 'member_values', origin):
+        values = _advertised(candidate, candidate.member_values(), secrets)
+    name = type(candidate).__name__
+    too_large = size_fault(
+        model.MemberSettings(
+            (model.PolicySettings.of(name, options),),
+            values=(model.PolicySettings.of(name, values),) if values else (),
+        )
+    )
     if too_large:
         where = origin(type(candidate))
         raise exceptions.PolicySettingsError(
             f'{where}: {too_large}' if where else too_large
         )
     with plugin_guard.faults_of(candidate, 'settings', origin):
-        again = _advertised(type(candidate)(options), secrets)
+        rebuilt = type(candidate)(options).settings()
+        again = _advertised(candidate, rebuilt, secrets)
         if again != options:
             raise ValueError(f'built from {options!r} it advertises {again!r}')
     with plugin_guard.faults_of(candidate, 'remarks', origin):
@@ -70,7 +86,7 @@ def validate(
             scope = candidate.scope()
             if not isinstance(scope, model.Scope):
                 raise TypeError(f'{scope!r} is not a Scope')
-    return ValidatedPolicy(candidate, options, tuple(remarks))
+    return ValidatedPolicy(candidate, options, tuple(remarks), values)
 
 
 def size_fault(settings: model.MemberSettings) -> str | None:
@@ -90,9 +106,8 @@ def size_fault(settings: model.MemberSettings) -> str | None:
 
 
 def _advertised(
-    candidate: Policy, secrets: Mapping[str, model.Value]
+    candidate: Policy, settings: object, secrets: Mapping[str, model.Value]
 ) -> Mapping[str, model.Value]:
-    settings = candidate.settings()
     if not isinstance(settings, Mapping):
         raise TypeError(f'{settings!r} is not a mapping')
     options = dict(settings)
@@ -109,6 +124,29 @@ def _advertised(
                     f'advertised as {name!r}'
                 )
     return options
+
+
+def check_snapshot(value: object) -> None:
+    """Validate what a source of a policy has returned.
+
+    :raises TypeError: if it cannot be advertised.
+    :raises ValueError: if it is too large.
+    """
+    if not _is_value(value):
+        raise TypeError(
+            f'it returned a {type(value).__name__}, which is no text, number, '
+            'tuple of texts or None'
+        )
+    too_large = size_fault(
+        model.MemberSettings(
+            (model.PolicySettings.of('it', {'snapshot': value}),)  # type: ignore[dict-item]
+        )
+    )
+    if too_large:
+        raise ValueError(
+            f'it returned more than the {model.MAX_SETTINGS_BYTES} bytes that '
+            'can be advertised'
+        )
 
 
 def _texts(values: Mapping[str, model.Value]) -> Iterator[tuple[str, str]]:

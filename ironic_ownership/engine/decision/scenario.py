@@ -120,14 +120,18 @@ def _with_peer(value: model.Value, like: str, host: str) -> model.Value:
 def _reconfigured(
     situation: Situation, old: model.MemberSettings, new: model.MemberSettings
 ) -> Situation:
-    members, rows = situation.view.members, situation.services
+    def changed(settings: model.MemberSettings) -> model.MemberSettings:
+        if settings.shared != old.shared:
+            return settings
+        return dataclasses.replace(new, values=settings.values)
+
     return Situation(
         model.View.of(
-            dataclasses.replace(m, settings=new) if m.settings == old else m
-            for m in members
+            dataclasses.replace(m, settings=changed(m.settings))
+            for m in situation.view.members
         ),
         [
-            dataclasses.replace(r, settings=new) if r.settings == old else r
-            for r in rows
+            dataclasses.replace(r, settings=changed(r.settings))
+            for r in situation.services
         ],
     )

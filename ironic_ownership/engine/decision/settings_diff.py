@@ -20,10 +20,11 @@ def unreadable(
     """Return why this process can't read settings; empty if it can."""
     if interpret(settings) is not None:
         return ''
-    if settings.contract_version != model.CONTRACT_VERSION:
+    if settings.contract_version not in model.SUPPORTED_VERSIONS:
+        supported = ' and '.join(map(str, model.SUPPORTED_VERSIONS))
         return (
             f'contract version {settings.contract_version}, while this '
-            f'release supports {model.CONTRACT_VERSION}'
+            f'release supports {supported}'
         )
     # Read each alone to find the unknown ones.
     unknown = [

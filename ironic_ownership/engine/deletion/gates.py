@@ -10,7 +10,7 @@ import enum
 from collections.abc import Mapping
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.gates import GateResult, Outcome
+from ironic_ownership.engine.gates import UNKNOWN_HINT, GateResult, Outcome
 
 
 class Gate(enum.StrEnum):
@@ -39,10 +39,12 @@ class Gate(enum.StrEnum):
 class Evidence:
     """The evidence about a missing node; ``None`` is "unknown".
 
+    :param uuid: of the node, for the hints.
     :param consumers: holders of allocations; empty without a provider.
     :param details: texts for the operator that replace the standard ones.
     """
 
+    uuid: str = 'UUID'
     node_is_gone: bool | None = None
     instance_uuid: str | None = None
     uses_placement: bool = True
@@ -69,9 +71,22 @@ def evaluate(evidence: Evidence) -> tuple[GateResult, ...]:
         Gate.SEES_ALL_NODES: _outcome(evidence.sees_all_nodes),
     }
     return tuple(
-        GateResult(gate, outcome, _detail(gate, outcome, evidence))
+        GateResult(
+            gate,
+            outcome,
+            _detail(gate, outcome, evidence),
+            hint=_hint(gate, outcome, evidence),
+        )
         for gate, outcome in outcomes.items()
     )
+
+
+def _hint(gate: Gate, outcome: Outcome, evidence: Evidence) -> str:
+    if outcome.passed:
+        return ''
+    if outcome is Outcome.UNKNOWN:
+        return _NOT_COUNTED if gate is Gate.SEES_ALL_NODES else UNKNOWN_HINT
+    return HINTS[gate].format(uuid=evidence.uuid)
 
 
 def _outcome(passed: bool | None) -> Outcome:
@@ -87,6 +102,40 @@ def _no_allocation(evidence: Evidence) -> Outcome:
         return Outcome.UNKNOWN
     return _outcome(not evidence.consumers)
 
+
+HINTS: Mapping[Gate, str] = {
+    Gate.NODE_IS_GONE: (
+        'Keep the record: it is deleted after the node, with "openstack '
+        'baremetal node delete {uuid}"'
+    ),
+    Gate.NO_INSTANCE: (
+        'If the instance no longer exists: ironic-ownership instance forget '
+        '{uuid} --reason TEXT'
+    ),
+    Gate.NO_ALLOCATION: (
+        'Delete the servers that hold the allocations; if they no longer '
+        'exist: openstack resource provider allocation delete CONSUMER'
+    ),
+    Gate.STILL_OWNER: (
+        'See "ironic-ownership compute node show {uuid}", and repeat this '
+        'if there is still a record'
+    ),
+    Gate.NO_MASS_LOSS: (
+        'If the nodes were deleted on purpose, set [ownership] '
+        'mass_loss_share = 1 in a copy of the configuration, and repeat this '
+        'with --config-file; over HTTP, for the HTTP service'
+    ),
+    Gate.SEES_ALL_NODES: (
+        'Give the user of [ironic] a role that sees all nodes, and repeat this'
+    ),
+}
+"""The action for every gate that failed."""
+
+_NOT_COUNTED = (
+    'Repeat this when Ironic answers. Where it cannot count (API before 1.82, '
+    'or /v1/shards is refused): if the user of [ironic] sees all nodes, set '
+    '[ownership] trust_credential = true'
+)
 
 _DETAILS = {
     (Gate.NODE_IS_GONE, Outcome.PASSED): 'Ironic answers 404 for its uuid',

@@ -13,6 +13,8 @@ from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.deletion.gates import Gate, expected, sees_all
 
+TRUST_OPTION = '[ownership] trust_credential'
+
 
 @dataclasses.dataclass
 class Batch:
@@ -47,7 +49,9 @@ def evaluate(
     """
     batch = Batch()
     try:
-        listed = _list(source, scope, owned, batch)
+        listed = _list(
+            source, scope, owned, batch, trusted=limits.trusts_credential
+        )
         missing = {record.uuid for record in owned} - listed
         gone, batch.mass_loss = _look_up(source, limits, missing, len(owned))
     except exceptions.IronicError as exc:
@@ -72,9 +76,13 @@ def compare_counts(
     shard: str | None,
     listed: int,
     batch: Batch,
+    *,
+    trusted: bool = False,
 ) -> None:
     """Evaluate whether the credential sees every node.
 
+    :param trusted: whether it counts as seen where Ironic cannot count: it is
+        too old, or refuses this user. An outage stays unknown.
     :param listed: number of nodes listed there, without parts of other
         nodes; those are counted only if the number is too small.
     """
@@ -83,8 +91,13 @@ def compare_counts(
         if not sees_all(counts, shard, listed):
             listed = source.count(model.Scope(shard=shard))
     except exceptions.IronicError as exc:
-        batch.sees_all_nodes = None
-        batch.details[Gate.SEES_ALL_NODES] = str(exc)
+        outage = isinstance(exc, exceptions.IronicUnavailableError)
+        batch.sees_all_nodes = True if trusted and not outage else None
+        batch.details[Gate.SEES_ALL_NODES] = (
+            f'not counted: {exc}; {TRUST_OPTION} is set'
+            if batch.sees_all_nodes
+            else str(exc)
+        )
         return
     where = 'in all' if shard is None else f'in shard {shard}'
     batch.sees_all_nodes = sees_all(counts, shard, listed)
@@ -98,6 +111,8 @@ def _list(
     scope: model.Scope,
     owned: Sequence[model.ComputeNode],
     batch: Batch,
+    *,
+    trusted: bool,
 ) -> set[str]:
     shards: set[str | None] = {scope.shard}
     if scope.shard is not None:
@@ -107,7 +122,7 @@ def _list(
         nodes = source.scan(model.Scope(shard=shard))
         listed.update(node.uuid for node in nodes)
         if batch.sees_all_nodes is None or batch.sees_all_nodes:
-            compare_counts(source, shard, len(nodes), batch)
+            compare_counts(source, shard, len(nodes), batch, trusted=trusted)
             if batch.sees_all_nodes is None:
                 break  # the counts are not available
     return listed

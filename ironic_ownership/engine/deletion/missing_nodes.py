@@ -19,11 +19,16 @@ LOOKUPS_A_ROUND = 200
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """The lifetime of an answer, in seconds, and the limits of a loss."""
+    """The lifetime of an answer, in seconds, and the limits of a loss.
+
+    :param trusts_credential: whether the credential counts as seeing all nodes
+        where Ironic cannot count them.
+    """
 
     recheck_interval: float
     mass_loss_share: float
     mass_loss_minimum: int
+    trusts_credential: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

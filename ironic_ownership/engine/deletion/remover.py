@@ -68,6 +68,7 @@ class Remover:
                 f'the owner on record is now {owner or "no service"}'
             )
         return gates.Evidence(
+            uuid=seen.uuid,
             node_is_gone=self._is_gone(seen.uuid, batch, details),
             instance_uuid=(now[0] if now else seen).instance_uuid,
             uses_placement=self.placement is not None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.gates import GateResult, Outcome
@@ -22,6 +22,22 @@ class Gate(enum.StrEnum):
     """The membership backend answers, and does not see the service."""
 
 
+HINTS: Mapping[Gate, str] = {
+    Gate.NO_COMPUTE_NODES: (
+        'Stop it, then: ironic-ownership service set {host} --down, and '
+        'ironic-ownership service drain {host}'
+    ),
+    Gate.NO_INSTANCES: (
+        'They move with their nodes: ironic-ownership service drain {host}'
+    ),
+    Gate.NOT_ALIVE: (
+        'Stop ironic-ownership-host of {host}; if the membership does not '
+        'answer, repair that first'
+    ),
+}
+"""The action for every gate that does not pass."""
+
+
 def evaluate(
     host: str, owned: Iterable[model.ComputeNode], view: model.View | None
 ) -> list[GateResult]:
@@ -37,14 +53,24 @@ def evaluate(
     instances = [n.instance_uuid for n in nodes if n.instance_uuid]
     alive = [host] if view is not None and host in view.hosts else []
     return [
-        _empty(Gate.NO_COMPUTE_NODES, [node.uuid for node in nodes]),
-        _empty(Gate.NO_INSTANCES, instances),
-        GateResult(Gate.NOT_ALIVE, Outcome.UNKNOWN)
+        _empty(Gate.NO_COMPUTE_NODES, host, [node.uuid for node in nodes]),
+        _empty(Gate.NO_INSTANCES, host, instances),
+        GateResult(
+            Gate.NOT_ALIVE,
+            Outcome.UNKNOWN,
+            hint=HINTS[Gate.NOT_ALIVE].format(host=host),
+        )
         if view is None
-        else _empty(Gate.NOT_ALIVE, alive),
+        else _empty(Gate.NOT_ALIVE, host, alive),
     ]
 
 
-def _empty(gate: Gate, remaining: Sequence[str]) -> GateResult:
-    outcome = Outcome.FAILED if remaining else Outcome.PASSED
-    return GateResult(gate, outcome, remaining=tuple(remaining))
+def _empty(gate: Gate, host: str, remaining: Sequence[str]) -> GateResult:
+    if not remaining:
+        return GateResult(gate, Outcome.PASSED)
+    return GateResult(
+        gate,
+        Outcome.FAILED,
+        remaining=tuple(remaining),
+        hint=HINTS[gate].format(host=host),
+    )

@@ -73,6 +73,7 @@ class ConditionMonitor:
         self._wanted = threading.Event()
         self._stored: object = None
         self._stored_at = float('-inf')
+        self._checked_at = self.context.conditions.clock()
         self.context.conditions.changed = self._wanted.set
 
     def stop(self) -> None:
@@ -90,9 +91,20 @@ class ConditionMonitor:
         if self._stored is not None:
             self._store((), self.context.conditions.clock(), 0.0)
 
+    @property
+    def idle_for(self) -> float:
+        """Seconds since the last check of the loops. Any thread."""
+        return self.context.conditions.clock() - self._checked_at
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """Return the condition of each loop. Any thread."""
+        dead = self.supervisor.dead if self.supervisor else ()
+        return self.context.conditions.of_loops(self.loops, dead)
+
     def check(self) -> None:
         """Report loops that stand still, and those that go on again."""
         found = self.context.conditions
+        self._checked_at = found.clock()
         for one in self.watched:
             busy = one.busy()
             if busy is not None and busy[1] > one.limit():
@@ -117,8 +129,7 @@ class ConditionMonitor:
         if not self.may_store:
             return
         now = self.context.conditions.clock()
-        dead = self.supervisor.dead if self.supervisor else ()
-        found = self.context.conditions.of_loops(self.loops, dead)
+        found = self.conditions()
         essence = tuple(_essence(one) for one in found)
         due = now - self._stored_at >= self.interval()
         if (essence == self._stored and not due) or self.is_standby():

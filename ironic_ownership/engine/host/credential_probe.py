@@ -6,6 +6,7 @@ service would be idle in silence. Ironic refuses these requests to it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions
@@ -16,29 +17,56 @@ from ironic_ownership.engine.conditions import Conditions
 LIMITED = 'credential_limited'
 """Code of the condition of a credential that may not read enough."""
 
+BLIND = 'credential_blind'
+"""Code of the condition of a credential that may not see all nodes."""
+
 ROLES = (
     'the role "reader" with system scope, or the role "service" where Ironic '
     'gives that one access to all nodes'
 )
+_SHARDS, _CONDUCTORS = '/v1/shards', '/v1/conductors'
+_EFFECTS = {
+    _SHARDS: 'it may not see all nodes, and no record is ever deleted',
+    _CONDUCTORS: 'nodes that are out of service are not found',
+}
 
 
-def probe(source: Inventory, conditions: Conditions) -> None:
+def probe(
+    source: Inventory, conditions: Conditions, *, trusted: bool = False
+) -> None:
     """Report what the credential may not read, in one condition.
 
     A release of Ironic that lacks a request is no fault of the credential.
 
+    :param trusted: whether the operator states that it sees all nodes.
     :raises IronicUnavailableError: if Ironic does not answer.
     """
-    requests: tuple[tuple[str, str, Callable[[], object]], ...] = (
-        ('/v1/shards', 'no record is ever deleted', source.shard_counts),
-        (
-            '/v1/conductors',
-            'nodes that are out of service are not found',
-            source.conductors,
-        ),
+    refused = _refused(source, trusted)
+    if not refused:
+        conditions.clear('credential', 'the credential in [ironic] is enough')
+        conditions.succeeded(Loop.CREDENTIAL)
+        return
+    blind = _SHARDS in refused
+    effects = '; '.join(_EFFECTS[path] for path in refused)
+    conditions.report(
+        'credential',
+        f'the credential in [ironic] may not read {", ".join(refused)}: '
+        f'{effects}. It needs {ROLES}: {next(iter(refused.values()))}',
+        code=BLIND if blind else LIMITED,
+        level=logging.ERROR if blind else logging.WARNING,
     )
-    refused, effects, reason = [], [], ''
-    for path, effect, request in requests:
+
+
+def _refused(source: Inventory, trusted: bool) -> dict[str, str]:
+    """Return the paths that Ironic refuses, with its answers."""
+    requests: dict[str, Callable[[], object]] = {
+        _SHARDS: source.shard_counts,
+        _CONDUCTORS: source.conductors,
+    }
+    if trusted:
+        del requests[_SHARDS]
+    refused = {}
+    for path, request in requests.items():
         try:
             request()
         except exceptions.IronicTooOldError:
@@ -46,17 +74,5 @@ def probe(source: Inventory, conditions: Conditions) -> None:
         except exceptions.IronicUnavailableError:
             raise
         except exceptions.IronicError as exc:
-            refused.append(path)
-            effects.append(effect)
-            reason = reason or str(exc)
-    if refused:
-        conditions.report(
-            'credential',
-            f'the credential in [ironic] may not read {", ".join(refused)}, '
-            f'and may not see all nodes: {"; ".join(effects)}. It needs '
-            f'{ROLES}: {reason}',
-            code=LIMITED,
-        )
-        return
-    conditions.clear('credential', 'the credential in [ironic] reads enough')
-    conditions.succeeded(Loop.CREDENTIAL)
+            refused[path] = str(exc)
+    return refused

@@ -10,8 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import (
@@ -21,22 +26,16 @@ from ironic_ownership.contracts.records import (
     Release,
     Update,
 )
+from ironic_ownership.engine.host.feed_entries import (
+    Entries,
+    Entry,
+    NodeView,
+    Views,
+)
 from ironic_ownership.engine.membership import fence
 
 KEPT_LOSSES = 10_000
 """Lost nodes that are remembered at least, for :meth:`Feed.changes_since`."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class NodeView:
-    """One owned node.
-
-    :param node: as Ironic had it when it was last listed.
-    :param epoch: of the service, under which it owns the node.
-    """
-
-    node: model.Node
-    epoch: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,26 +76,25 @@ class Mark:
     order: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Entry:
-    view: NodeView
-    gained_at: int
-    changed_at: int
-
-
 class Feed:
     """The nodes that this service owns and may act on.
 
     Threading: any thread.
 
     :param write_lease: the right of the service to act.
+    :param has_readers: without any, nothing is kept, and it stays empty.
     """
 
-    def __init__(self, write_lease: fence.Fence) -> None:
+    def __init__(
+        self, write_lease: fence.Fence, *, has_readers: bool = True
+    ) -> None:
         self._fence = write_lease
+        self._has_readers = has_readers
         self._lock = threading.Lock()
         self._generation = 0
-        self._entries: dict[str, _Entry] = {}
+        self._entries = Entries()
+        # Nodes that may differ here from the last list.
+        self._unlisted: set[str] = set()
         self._lost: dict[str, int] = {}
         self._forgotten = 0
         self._has_changed = False
@@ -131,9 +129,7 @@ class Feed:
             self._follow_fence()
             generation, owned = self._owned
             if generation != self._generation:
-                owned = MappingProxyType(
-                    {uuid: e.view for uuid, e in self._entries.items()}
-                )
+                owned = Views(self._entries.kept())
                 self._owned = self._generation, owned
             return owned
 
@@ -150,7 +146,7 @@ class Feed:
             reset = not self._forgotten <= generation < now
             since = -1 if reset else generation
             gained, updated = {}, {}
-            for uuid, entry in self._entries.items():
+            for uuid, entry in self._entries.kept().items():
                 if entry.gained_at > since:
                     gained[uuid] = entry.view
                 elif entry.changed_at > since:
@@ -184,7 +180,11 @@ class Feed:
             return Mark(self._stint, self._generation, self._marks)
 
     def listed(
-        self, mark: Mark, own: Collection[str], nodes: Iterable[model.Node]
+        self,
+        mark: Mark,
+        own: Collection[str],
+        nodes: Mapping[str, model.Node],
+        among: Collection[str] | None = None,
     ) -> None:
         """Take all own records as a refresh read them.
 
@@ -192,22 +192,29 @@ class Feed:
 
         :param mark: from before the records were read.
         :param own: uuids of all own records.
-        :param nodes: as Ironic listed them, of any owner.
+        :param nodes: as Ironic listed them, of any owner, by uuid.
+        :param among: uuids of all nodes and records that may differ from
+            those that were listed last; any by default.
         """
         with self._lock:
             lease = self._lease(mark)
             if lease is None:
                 return
             order, retained = self._retained
-            if mark.order < order:
-                own = {uuid for uuid in own if uuid in retained}
-            self._keep_only(own, mark)
-            for node in nodes:
-                if (
-                    node.uuid in own
-                    and self._changed_at(node.uuid) <= mark.generation
-                ):
+            for uuid, node in self._to_compare(own, nodes, among):
+                is_own = uuid in own and (
+                    mark.order >= order or uuid in retained
+                )
+                if is_own and node is None:
+                    continue
+                if self._changed_at(uuid) > mark.generation:
+                    self._unlisted.add(uuid)
+                    continue
+                if is_own and node is not None:
                     self._put(node, lease.epoch)
+                else:
+                    self._lose(uuid)
+                self._unlisted.discard(uuid)
             changed = self._advance()
         if changed:
             self._fence.changes.notify()
@@ -250,8 +257,11 @@ class Feed:
             self._retained = mark.order, own
             self._keep_only(own, mark)
             changed = self._advance()
-            known = self._entries.keys() | self._withheld
-            missing = any(uuid not in known for uuid in own)
+            known = self._entries.kept()
+            missing = any(
+                uuid not in known and uuid not in self._withheld
+                for uuid in own
+            )
         if changed:
             self._fence.changes.notify()
         return missing
@@ -303,21 +313,43 @@ class Feed:
             self._term = term
             self._stint += 1
             self._is_complete = False
-            for uuid in list(self._entries):
+            for uuid in self._entries.kept():
                 self._lose(uuid)
+            self._unlisted.clear()
             self._advance()
         return lease
 
     def _lease(self, mark: Mark) -> fence.Lease | None:
         lease = self._follow_fence()
-        return lease if mark.stint == self._stint else None
+        is_current = self._has_readers and mark.stint == self._stint
+        return lease if is_current else None
 
     def _changed_at(self, uuid: str) -> int:
         entry = self._entries.get(uuid)
         return entry.changed_at if entry else self._lost.get(uuid, -1)
 
+    def _to_compare(
+        self,
+        own: Collection[str],
+        nodes: Mapping[str, model.Node],
+        among: Collection[str] | None,
+    ) -> Iterator[tuple[str, model.Node | None]]:
+        """Yield nodes with what is listed of them, if it is."""
+        if among is not None:
+            for uuid in {*among, *self._unlisted}:
+                yield uuid, nodes.get(uuid)
+            return
+        self._unlisted.clear()
+        self._entries.pack()
+        for uuid in self._entries.kept():
+            if uuid not in own:
+                yield uuid, None
+        for uuid, node in nodes.items():
+            if uuid in own:
+                yield uuid, node
+
     def _keep_only(self, own: Collection[str], mark: Mark) -> None:
-        for uuid, entry in list(self._entries.items()):
+        for uuid, entry in self._entries.kept().items():
             if uuid not in own and entry.changed_at <= mark.generation:
                 self._lose(uuid)
 
@@ -330,10 +362,11 @@ class Feed:
         at = self._next()
         self._lost.pop(node.uuid, None)
         gained_at = entry.gained_at if entry else at
-        self._entries[node.uuid] = _Entry(view, gained_at, at)
+        self._entries.put(Entry(view, gained_at, at))
 
     def _lose(self, uuid: str) -> None:
-        if self._entries.pop(uuid, None) is not None:
+        if self._entries.pop(uuid) is not None:
+            self._unlisted.add(uuid)
             # At its end: the oldest come first.
             self._lost.pop(uuid, None)
             self._lost[uuid] = self._next()
@@ -347,7 +380,7 @@ class Feed:
         changed, self._has_changed = self._has_changed, False
         if changed:
             self._generation += 1
-            limit = max(KEPT_LOSSES, 2 * len(self._entries))
+            limit = max(KEPT_LOSSES, 2 * len(self._entries.kept()))
             for uuid in list(self._lost)[: max(0, len(self._lost) - limit)]:
                 self._forgotten = self._lost.pop(uuid)
         return changed

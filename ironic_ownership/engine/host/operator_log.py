@@ -26,6 +26,7 @@ from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.engine.host import reconcile_plan
+from ironic_ownership.engine.host.activity import Activity
 from ironic_ownership.engine.suggestions import counted
 
 LOG = log.getLogger(__name__)
@@ -38,9 +39,12 @@ class OperatorLog:
     """The log of one service.
 
     Threading: the refresh thread only, but :meth:`changed` in any.
+
+    :ivar activity: counts what was logged.
     """
 
     def __init__(self, host: str, conditions: Conditions) -> None:
+        self.activity = Activity()
         self._host = host
         self._conditions = conditions
         self._withholding: set[str] = set()
@@ -49,6 +53,7 @@ class OperatorLog:
 
     def applied(self, outcome: Outcome) -> None:
         """Log the changes of one transaction, fences and take-overs first."""
+        self.activity.applied(outcome)
         taken: dict[str, list[Claim]] = {}
         for change in outcome.applied:
             if isinstance(change, Claim) and change.seen_host is not None:
@@ -69,6 +74,7 @@ class OperatorLog:
 
     def changed(self, change: Change) -> None:
         """Log one change that was written."""
+        self.activity.changed(change)
         if isinstance(change, Update):
             LOG.info(
                 'node %s: record updated, instance %s, %s',
@@ -123,9 +129,10 @@ class OperatorLog:
             self._conditions.report(
                 f'withheld {owner}',
                 f'on record with {owner}: {counted(len(uuids), "node")} that '
-                f'{self._host} should own, for example {uuids[0]}. Stop '
-                f'{owner}, then run "ironic-ownership compute node move '
-                f'{uuids[0]} --service {self._host}"',
+                f'{self._host} should own, for example {uuids[0]}. '
+                'Run "ironic-ownership compute node move '
+                f'{uuids[0]} --service {self._host}"; before that stop '
+                f'{owner} if they have an instance',
             )
         for owner in self._withholding - plan.withheld.keys():
             self._conditions.clear(

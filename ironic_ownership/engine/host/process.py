@@ -12,8 +12,10 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.host.action_guard import Guard
+from ironic_ownership.engine.host.activity import Activity
 from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
 from ironic_ownership.engine.host.feed import Feed
+from ironic_ownership.engine.host.health import HealthReader
 from ironic_ownership.engine.host.permission import Permission
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop, back_off
 from ironic_ownership.engine.host.supervision import Supervisor
@@ -28,6 +30,7 @@ LOG = log.getLogger(__name__)
 _TEMPORARY = (
     exceptions.RecordsUnavailableError,
     exceptions.IronicUnavailableError,
+    exceptions.SourceError,
 )
 
 STOP_TIMEOUT = 3.0
@@ -58,6 +61,7 @@ class Host:
         raises; called again while they do not answer.
     :param workers: further workers by the name of their thread.
     :param monitor: stores the conditions of all of them.
+    :param activity: counts the changes of all of them.
     """
 
     context: ServiceContext
@@ -69,8 +73,9 @@ class Host:
     action_guard: Guard
     _: dataclasses.KW_ONLY
     prepare: Callable[[], None]
-    workers: Mapping[str, Worker] = dataclasses.field(default_factory=dict)
-    monitor: ConditionMonitor | None = None
+    workers: Mapping[str, Worker]
+    monitor: ConditionMonitor
+    activity: Activity
 
     def __post_init__(self) -> None:
         self.workers = {
@@ -84,6 +89,17 @@ class Host:
             self.context.conditions, self._stopping, self.context.clock
         )
 
+    @property
+    def health(self) -> HealthReader:
+        """The health of this process, as it knows it. Any thread."""
+        return HealthReader(
+            self.context,
+            self.member,
+            self.refresh_loop,
+            self.activity,
+            self.monitor,
+        )
+
     def run(self) -> None:
         """Serve, or stand by, until :meth:`stop` is called from any thread.
 
@@ -92,12 +108,11 @@ class Host:
         """
         heartbeat: threading.Thread | None = None
         try:
-            if self.monitor is not None:
-                # First: what follows may take for ever.
-                self.monitor.supervisor = self._supervisor
-                self._threads.append(
-                    self._supervisor.start('conditions', self.monitor.run)
-                )
+            # First: what follows may take for ever.
+            self.monitor.supervisor = self._supervisor
+            self._threads.append(
+                self._supervisor.start('conditions', self.monitor.run)
+            )
             self._wait_for_dependencies()
             if self._stopping.is_set():
                 return
@@ -166,8 +181,7 @@ class Host:
         self.heartbeat.stop()
         for worker in self.workers.values():
             worker.stop()
-        if self.monitor is not None:
-            self.monitor.stop()
+        self.monitor.stop()
         clock = self.context.clock
         until = clock() + STOP_TIMEOUT
         for thread in self._threads:

@@ -43,6 +43,16 @@ class Plan:
     contested: list[str] = dataclasses.field(default_factory=list)
     filtered: list[str] = dataclasses.field(default_factory=list)
 
+    def add(self, other: Plan) -> None:
+        """Add what another plan says of other nodes, but not its changes."""
+        self.waiting += other.waiting
+        self.deferred += other.deferred
+        self.suspects |= other.suspects
+        for host, uuids in other.withheld.items():
+            self.withheld.setdefault(host, []).extend(uuids)
+        self.contested += other.contested
+        self.filtered += other.filtered
+
 
 def build(
     host: str,
@@ -137,7 +147,7 @@ def _plan_free(
     elif plan.suspects:
         plan.deferred += 1
     else:
-        plan.changes.append(Claim(node, decision.reason))
+        plan.changes.append(Claim(node, decision.reason, note=decision.note))
 
 
 def _plan_inheritance(
@@ -158,6 +168,7 @@ def _plan_inheritance(
             seen_host=owner,
             seen_epoch=row.epoch if row else None,
             cause=_cause(owner, row, liveness),
+            note=decision.note,
         )
     )
 

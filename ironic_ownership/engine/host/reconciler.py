@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Change
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.host import reconcile_plan
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.host.snapshot import Snapshot
+from ironic_ownership.engine.host.snapshot import Part
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
@@ -31,11 +31,13 @@ class Written:
     """The result of writing changes.
 
     :param applied: number of changes.
+    :param handed_over: number of nodes that may change owner by them.
     :param refused: changes that lost a race.
     :param limited: whether the handover limit left changes for later.
     """
 
     applied: int = 0
+    handed_over: int = 0
     refused: list[Change] = dataclasses.field(default_factory=list)
     limited: bool = False
 
@@ -48,21 +50,25 @@ class Reconciler:
 
     :ivar handover_limit: nodes that may change owner in one round.
     :param feed: receives what was written.
+    :ivar tolerated: number of faults of other services' policies so far.
     """
 
     context: ServiceContext
     operator_log: OperatorLog
     handover_limit: int
     feed: Feed
+    tolerated: int = 0
 
-    def peer_groups(self, seen: Snapshot) -> PeerGroups:
+    def peer_groups(
+        self, services: Mapping[str, model.Service], view: model.View
+    ) -> PeerGroups:
         """Group the services of a snapshot.
 
         :raises PluginFaultError: if a policy of this service fails.
         """
         return PeerGroups.of(
-            seen.view,
-            seen.services.values(),
+            view,
+            services.values(),
             self.context.ports.interpret,
             self._tolerate,
         )
@@ -76,24 +82,26 @@ class Reconciler:
         """
         if self.context.host in hosts:
             raise error
+        self.tolerated += 1
         self.operator_log.fails_for_others(hosts, error)
 
     def plan(
         self,
-        seen: Snapshot,
+        seen: Part,
         peer_groups: PeerGroups,
         liveness: Liveness,
         only: Container[str] | None = None,
     ) -> reconcile_plan.Plan:
-        """Decide all nodes of a snapshot, and plan the changes.
+        """Decide nodes of a snapshot, and plan the changes.
 
         :param only: uuids of the nodes to plan for; all by default.
         :raises PluginFaultError: if a policy of this service fails.
         """
+        nodes = seen.nodes
         return reconcile_plan.build(
             self.context.host,
-            [n for n in seen.nodes if only is None or n.uuid in only],
-            decide(seen.nodes, seen.records, peer_groups),
+            [n for n in nodes if n.uuid in only] if only else nodes,
+            decide(nodes, seen.records, peer_groups),
             seen.records,
             seen.services,
             peer_groups,
@@ -101,17 +109,25 @@ class Reconciler:
         )
 
     def write(
-        self, changes: Sequence[Change], last: Collection[str] = ()
+        self,
+        changes: Sequence[Change],
+        last: Collection[str] = (),
+        written: Written | None = None,
     ) -> Written:
         """Write as many changes as the handover limit allows, in batches.
 
         :param last: uuids of nodes to hand over after all others.
+        :param written: by earlier calls of the round, to which this is
+            added.
         :raises FencedError: if this service lost its write lease; earlier
             batches stay written.
         :raises RecordsError: if the records do not answer.
         """
-        allowed = reconcile_plan.limited(changes, self.handover_limit, last)
-        written = Written(limited=len(allowed) < len(changes))
+        written = written or Written()
+        limit = self.handover_limit - written.handed_over
+        allowed = reconcile_plan.limited(changes, limit, last)
+        written.limited |= len(allowed) < len(changes)
+        written.handed_over += sum(map(reconcile_plan.hands_over, allowed))
         fence = self.context.fence
         remaining = iter(allowed)
         while batch := list(itertools.islice(remaining, BATCH)):

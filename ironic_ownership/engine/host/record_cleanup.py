@@ -36,6 +36,7 @@ class RecordCleanup:
     :param missing_nodes: answers for own nodes.
     :param feed: receives what was written.
     :param reporter: informed of each provider before it is deleted.
+    :ivar is_unfinished: whether records were left to the next refresh.
     """
 
     context: ServiceContext
@@ -52,6 +53,7 @@ class RecordCleanup:
             ports.source, self.missing_nodes.limits, self.context.clock
         )
         self._kept: dict[str, list[GateResult]] = {}
+        self.is_unfinished = False
 
     def reconfigure(self, limits: Limits) -> None:
         """Use other limits from the next refresh on."""
@@ -74,6 +76,7 @@ class RecordCleanup:
         :raises FencedError: if this service lost its write lease.
         :raises OwnershipError: if the records do not answer.
         """
+        self.is_unfinished = False
         return self._delete(scope, seen, found, self.missing_nodes)
 
     def delete_unowned(
@@ -101,9 +104,10 @@ class RecordCleanup:
             if record.host not in owners
             and _chosen(record.uuid, hosts) == self.context.host
         }
-        missing = unowned.difference(node.uuid for node in seen.nodes)
+        missing = {uuid for uuid in unowned if uuid not in seen.nodes}
         nodes = self._unowned_nodes
         found = nodes.examine(missing, len(unowned))
+        self.is_unfinished |= bool(found.pending)
         if found.mass_loss and found.pending:
             nodes.ask_again(found.looked_up)
             return 0
@@ -137,14 +141,15 @@ class RecordCleanup:
             if Outcome.UNKNOWN in refused.values():
                 # A service that did not answer may do so next time.
                 missing_nodes.ask_again([uuid])
+                self.is_unfinished = True
         self.operator_log.kept_records(self._kept)
         return deleted
 
     def _drop_kept(self, seen: snapshot.Snapshot, found: Findings) -> None:
         """Drop kept records that another deleted, and nodes that returned."""
-        back = {node.uuid for node in (*seen.nodes, *found.elsewhere)}
+        back = {node.uuid for node in found.elsewhere}
         for uuid in list(self._kept):
-            if uuid in back or uuid not in seen.records:
+            if uuid in back or uuid in seen.nodes or uuid not in seen.records:
                 del self._kept[uuid]
 
     def _remove(self, record: model.ComputeNode, batch: Batch) -> Removal:
@@ -190,7 +195,13 @@ class RecordCleanup:
             except exceptions.IronicError as exc:
                 batch.details[gates.Gate.SEES_ALL_NODES] = str(exc)
                 return batch
-        compare_counts(self.context.ports.source, counted.shard, listed, batch)
+        compare_counts(
+            self.context.ports.source,
+            counted.shard,
+            listed,
+            batch,
+            trusted=self.missing_nodes.limits.trusts_credential,
+        )
         return batch
 
 

@@ -70,12 +70,6 @@ class RecordMonitor:
         :raises RecordsError: if the records do not answer.
         """
         mark, host = self.feed.mark(), self.context.host
-        own = {
-            record.uuid
-            for record in self.context.ports.records.compute_nodes_near(
-                host, _NO_NODES
-            )
-            if record.host == host
-        }
+        own = self.context.ports.records.near(host, _NO_NODES)
         if self.feed.retain(mark, own):
             self.wake.set()

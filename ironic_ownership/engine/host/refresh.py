@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.records import Change
+from ironic_ownership.contracts.records import Release
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
-from ironic_ownership.engine.decision import policy_set, settings_diff
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion.missing_nodes import (
     Findings,
     MissingNodes,
 )
-from ironic_ownership.engine.host import reconcile_plan, snapshot
+from ironic_ownership.engine.host import snapshot
 from ironic_ownership.engine.host.cell_drift import CellDrift
+from ironic_ownership.engine.host.cell_settings import CellSettings
 from ironic_ownership.engine.host.clock_skew import ClockSkew
 from ironic_ownership.engine.host.feed import Mark
+from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.host.lost_commits import LostCommits
 from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.host.reconciler import Reconciler
+from ironic_ownership.engine.host.own_nodes import OwnNodes
+from ironic_ownership.engine.host.planner import Planner
+from ironic_ownership.engine.host.reconciler import Reconciler, Written
+from ironic_ownership.engine.host.record_cache import RecordCache
 from ironic_ownership.engine.host.record_cleanup import RecordCleanup
 from ironic_ownership.engine.host.refresh_result import (
     RefreshResult,
@@ -28,7 +31,7 @@ from ironic_ownership.engine.host.refresh_result import (
     Scan,
     Summary,
 )
-from ironic_ownership.engine.host.release_check import confirm_releases
+from ironic_ownership.engine.host.release_check import ReleaseCheck
 from ironic_ownership.engine.host.status_report import (
     PolicyMonitor,
     StatusReport,
@@ -49,6 +52,7 @@ class Refresher:
         it that part of the records stays as it is.
     :param reporter: receives the result of each refresh.
     :param repair: completes unfinished reservations.
+    :param reader: of the nodes; without it each refresh lists all of them.
     """
 
     context: ServiceContext
@@ -61,13 +65,19 @@ class Refresher:
     availability: AvailabilityTracker | None = None
     reporter: Reporter | None = None
     repair: Callable[[RefreshResult], None] | None = None
+    reader: FleetReader | None = None
 
     def __post_init__(self) -> None:
         self._host = self.context.host
         self._feed = self.reconciler.feed
-        self._own_policies = policy_set.PolicySet()
         self.last_scan: Scan | None = None
-        self._planned_with = self.liveness()
+        self._planner = Planner(
+            self.context,
+            self.reconciler,
+            self.operator_log,
+            self.liveness,
+            self.availability,
+        )
         self._last = Summary()
         self._refused: frozenset[str] = frozenset()
         self._cleanup = RecordCleanup(
@@ -80,23 +90,33 @@ class Refresher:
         self._status = StatusReport(self.context)
         self._lost_commits = LostCommits()
         self._cell_drift = CellDrift(self.context)
+        self._cell_settings = CellSettings(self.context)
         self._clock_skew = ClockSkew(
             self._host, self.context.fence.margin, self.context.conditions
         )
         self._monitor = PolicyMonitor(self._status)
+        self._cache = RecordCache(self.context.ports.records, self._host)
+        self._own: OwnNodes | None = None
 
     def reconfigure(self, tuning: Tuning) -> None:
         """Use another scope and other limits from the next refresh on."""
         # An operator who reloads has read the report.
         self._status.lost_commits = None
-        scope = tuning.policies.scope
+        self._forget()
+        self.follow(tuning.policies.scope)
+        self._cleanup.reconfigure(tuning.limits)
+        self.reconciler.handover_limit = tuning.handover_limit
+        if self.reader is not None:
+            self.reader.interval = tuning.full_refresh_interval
+            self.reader.require_whole()
+        if self.availability is not None:
+            self.availability.damper.recovery_delay = tuning.recovery_delay
+
+    def follow(self, scope: model.Scope) -> None:
+        """Use another scope from the next refresh on."""
         if scope != self.scope:
             self.last_scan = None
         self.scope = scope
-        self._cleanup.reconfigure(tuning.limits)
-        self.reconciler.handover_limit = tuning.handover_limit
-        if self.availability is not None:
-            self.availability.damper.recovery_delay = tuning.recovery_delay
 
     @property
     def is_waiting(self) -> bool:
@@ -109,7 +129,7 @@ class Refresher:
         Costs at most one query, and none if it waited for nothing.
         """
         last = self._last
-        if last.deferred and self.liveness() != self._planned_with:
+        if last.deferred and self.liveness() != self._planner.liveness:
             return True
         if not last.away:
             return False
@@ -137,27 +157,54 @@ class Refresher:
             that were not written yet are dropped.
         :raises OwnershipError: if something can't be read or written.
         """
+        is_done = False
+        try:
+            summary = self._refresh()
+            is_done = True
+        finally:
+            if not is_done:
+                # What was decided is not written, and the database may be
+                # another one now.
+                self._forget()
+        return summary
+
+    def _refresh(self) -> Summary:
         epoch = self.context.fence.epoch()
         began, mark = self.context.clock(), self._feed.mark()
-        seen = snapshot.take(self._host, self.scope, self.context.ports)
+        incremental = self.reader is not None and self.reader.interval > 0
+        if not incremental:
+            self._forget()
+        seen = snapshot.take(
+            self._host,
+            self.scope,
+            self.context.ports,
+            self.reader,
+            self._cache,
+        )
         self.last_scan = Scan(self.scope, seen.nodes, began)
         summary = Summary(nodes=len(seen.nodes))
         summary.away = _away(seen.services.values())
         self._last = summary
-        own = {u for u, r in seen.records.items() if r.host == self._host}
-        summary.owned = len(own)
         lost = self._lost_commits.observe(seen.services)
         if lost:
             self._status.lost_commits = self.operator_log.lost_commits(lost)
         self._status.clock_skew = self._clock_skew.observe(seen.view)
         _check_epoch(self._host, epoch, seen.services.get(self._host))
         self._status.store(seen.view)
+        self._cell_settings.follow()
         self._cell_drift.correct(epoch)
         self._feed.withhold([one.uuid for one in self._cell_drift.left])
-        self._feed.listed(mark, own, seen.nodes)
-        missing = own.difference(node.uuid for node in seen.nodes)
-        found = self.missing_nodes.examine(missing, len(own))
-        self._feed.listed(mark, own, found.elsewhere)
+        last, own = self._own, self._own_nodes(seen)
+        self._own = own
+        if not self._feed.is_complete:
+            self._feed.listed(mark, own, seen.nodes)
+        elif own is not last:
+            self._feed.listed(mark, own, seen.nodes, own.affected)
+        summary.owned = len(own)
+        found = self._examine(own.missing, summary, is_whole=seen.is_whole)
+        if found.elsewhere:
+            elsewhere = {node.uuid: node for node in found.elsewhere}
+            self._feed.listed(mark, own, elsewhere, elsewhere.keys())
         summary.pending = found.pending
         try:
             self._reconcile(seen, found, summary, mark)
@@ -165,7 +212,35 @@ class Refresher:
             self.missing_nodes.ask_again(found.looked_up)
             raise
         self._feed.completed(mark)
+        if summary.pending or summary.list_again:
+            self._list_again()
         return summary
+
+    def _own_nodes(self, seen: snapshot.Snapshot) -> OwnNodes:
+        # The feed may lack nodes of a cell that it can have again.
+        if self._own is None or self.context.ports.cell is not None:
+            return OwnNodes.of(self._host, seen.nodes, seen.records)
+        return self._own.next(seen.nodes, seen.records)
+
+    def _forget(self) -> None:
+        """Read and decide everything the next time, but for the nodes."""
+        self._cache.clear()
+        self._planner.clear()
+
+    def _examine(
+        self, missing: Collection[str], summary: Summary, *, is_whole: bool
+    ) -> Findings:
+        found = self.missing_nodes.examine(missing, summary.owned)
+        if is_whole or not found.gone:
+            return found
+        # Whether they are deleted is decided with a whole list.
+        self.missing_nodes.ask_again(found.gone)
+        summary.list_again = True
+        return dataclasses.replace(found, gone=())
+
+    def _list_again(self) -> None:
+        if self.reader is not None:
+            self.reader.require_whole()
 
     def _reconcile(
         self,
@@ -180,20 +255,13 @@ class Refresher:
         elif self.operator_log.is_mass_loss(found, summary.owned):
             summary.mass_loss = True
         listed = seen
-        seen = dataclasses.replace(seen, nodes=[*seen.nodes, *found.elsewhere])
-        with self._monitor.monitored(seen.view):
-            groups = self.reconciler.peer_groups(seen)
-            plan = self._plan(seen, groups)
-        plan.filtered.extend(found.remembered)
-        summary.waiting, summary.deferred = plan.waiting, plan.deferred
-        others = plan.suspects - {self._host}
-        summary.flapping = bool(plan.suspects) and (
-            others <= self._planned_with.present
-        )
-        self.operator_log.planned(plan)
-        self._write(
-            confirm_releases(
-                plan.changes,
+        if found.elsewhere:
+            seen = dataclasses.replace(
+                seen, nodes=seen.nodes.changed(found.elsewhere)
+            )
+        self._carry_out(
+            seen,
+            ReleaseCheck(
                 listed.nodes,
                 found.elsewhere,
                 self.scope,
@@ -201,62 +269,73 @@ class Refresher:
             ),
             summary,
         )
+        decided = self._planner.decided
+        others = decided.suspects - {self._host}
+        summary.flapping = bool(decided.suspects) and (
+            others <= self._planner.liveness.present
+        )
+        self.operator_log.planned(
+            dataclasses.replace(
+                decided, filtered=[*decided.filtered, *found.remembered]
+            )
+        )
         self._feed.completed(mark)
         self._notify(seen.nodes)
-        if found.mass_loss:
+        if seen.is_whole:
+            self._cache.clear()  # as rarely, everything is read again
+        if found.mass_loss or not seen.is_whole:
             # Only deletions stop: all that Ironic lists is served.
             return
         # After all other changes, so that nothing waits for Placement.
         summary.applied += self._cleanup.delete(self.scope, listed, found)
         summary.applied += self._cleanup.delete_unowned(
-            self.scope, listed, groups
+            self.scope, listed, self._planner.groups
         )
+        if self._cleanup.is_unfinished:
+            self._list_again()
 
-    def _plan(
-        self, seen: snapshot.Snapshot, groups: PeerGroups
-    ) -> reconcile_plan.Plan:
-        self._check_own_policies(seen.view, groups)
-        self._own_policies = (
-            groups.policies.get(self._host) or self._own_policies
-        )
-        self.operator_log.decides_with(groups)
-        self._planned_with = self.liveness()
-        plan = self.reconciler.plan(seen, groups, self._planned_with)
-        if self.availability is not None:
-            plan.changes = self.availability.complete(
-                self._host, plan.changes, seen.nodes, seen.records
+    def _carry_out(
+        self, seen: snapshot.Snapshot, check: ReleaseCheck, summary: Summary
+    ) -> None:
+        """Decide and write, some nodes at a time."""
+        tolerated, is_final = self.reconciler.tolerated, True
+        written = Written()
+        plans = self._planner.plans(seen, self._refused)
+        while True:
+            with self._monitor.monitored(seen.view):
+                plan = next(plans, None)
+            decided = self._planner.decided
+            summary.waiting = decided.waiting
+            summary.deferred = decided.deferred
+            if plan is None:
+                break
+            is_final &= not any(isinstance(c, Release) for c in plan.changes)
+            applied = written.applied
+            self.reconciler.write(
+                check.confirm(plan.changes), self._refused, written
             )
-        return plan
-
-    def _write(self, changes: Sequence[Change], summary: Summary) -> None:
-        written = self.reconciler.write(changes, last=self._refused)
+            summary.applied += written.applied - applied
         summary.limited = written.limited
-        summary.applied += written.applied
-        summary.refused += len(written.refused)
+        summary.refused = len(written.refused)
         self._refused = frozenset(c.uuid for c in written.refused)
         self.missing_nodes.ask_again(self._refused)
+        if (
+            is_final
+            and not written.refused
+            and not written.limited
+            and tolerated == self.reconciler.tolerated
+        ):
+            self._planner.keep(seen)
+        else:
+            self._planner.clear()
 
-    def _notify(self, nodes: Sequence[model.Node]) -> None:
+    def _notify(self, nodes: Mapping[str, model.Node]) -> None:
         fleet = self.availability.fleet if self.availability else None
-        result = RefreshResult(nodes, self._own_policies, fleet)
+        result = RefreshResult(nodes, self._planner.policies, fleet)
         if self.reporter is not None:
             self.reporter.refreshed(result)
         if self.repair is not None:
             self.repair(result)
-
-    def _check_own_policies(
-        self, view: model.View, groups: PeerGroups
-    ) -> None:
-        own = view.get(self._host)
-        if own is None or groups.policies.get(self._host) is not None:
-            return
-        reason = settings_diff.unreadable(
-            own.settings, self.context.ports.interpret
-        )
-        raise exceptions.PluginFaultError(
-            f'{self._host} can no longer build its own policies: {reason}',
-            hint='Repair that package, and start the service again',
-        )
 
 
 def _away(services: Iterable[model.Service]) -> frozenset[str]:

@@ -11,6 +11,7 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.host.refresh import Refresher
+from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -29,6 +30,7 @@ class RefreshLoop:
 
     :param wake: set by another thread to request a refresh now.
     :ivar intervals: may be replaced at any time; any thread.
+    :ivar last: counts of the last refresh; any thread.
     """
 
     context: ServiceContext
@@ -42,6 +44,7 @@ class RefreshLoop:
         self._stopping = threading.Event()
         self._began: float | None = None
         self._longest = 0.0
+        self.last: Summary | None = None
 
     def busy(self) -> tuple[str, float] | None:
         """Return what this loop is doing, and for how many seconds.
@@ -113,13 +116,13 @@ class RefreshLoop:
             if self.member.epoch is None:
                 return self.intervals.refresh
             self._began = began = self.context.clock()
-            summary = self.refresher.refresh()
+            summary = self.last = self.refresher.refresh()
             self._longest = self.context.clock() - began
         except exceptions.FencedError:
             self.member.check_epoch()
             raise
         self.context.conditions.clear('refresh', 'refresh succeeded again')
-        self.context.conditions.succeeded(Loop.REFRESH)
+        self.context.conditions.succeeded(Loop.REFRESH, self._longest)
         LOG.debug('refreshed: %s', summary)
         if summary.limited and summary.applied:
             return 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Protocol
 
 from ironic_ownership.contracts import model
@@ -26,6 +26,8 @@ class Summary:
     :param away: services that are expected back.
     :param limited: whether the handover limit left changes for later.
     :param pending: own missing nodes that were not looked up yet.
+    :param list_again: whether the next refresh is to list all nodes: own
+        ones seem to be gone.
     """
 
     nodes: int = 0
@@ -39,12 +41,17 @@ class Summary:
     limited: bool = False
     pending: int = 0
     mass_loss: bool = False
+    list_again: bool = False
 
     @property
     def unfinished(self) -> bool:
         """True if another refresh soon is likely to change something."""
         return bool(
-            self.waiting or self.refused or self.pending or self.flapping
+            self.waiting
+            or self.refused
+            or self.pending
+            or self.flapping
+            or self.list_again
         )
 
 
@@ -52,12 +59,13 @@ class Summary:
 class RefreshResult:
     """One refresh whose changes are written.
 
-    :param nodes: all listed nodes, and own nodes outside of the scope.
+    :param nodes: all listed nodes, and own nodes outside of the scope, by
+        uuid.
     :param policies: the policies of this service.
     :param fleet: the conductors; ``None`` if they are not known.
     """
 
-    nodes: Sequence[model.Node]
+    nodes: Mapping[str, model.Node]
     policies: policy_set.PolicySet = dataclasses.field(
         default_factory=policy_set.PolicySet
     )
@@ -66,13 +74,13 @@ class RefreshResult:
 
 @dataclasses.dataclass(frozen=True)
 class Scan:
-    """The nodes that a refresh listed.
+    """The nodes that a refresh listed, by uuid.
 
     :param began: monotonic time of its start, in seconds.
     """
 
     scope: model.Scope
-    nodes: Sequence[model.Node]
+    nodes: Mapping[str, model.Node]
     began: float
 
 

@@ -50,10 +50,38 @@ class Reload:
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._pending: Tuning | str | None = None
+        self._follows = False
+
+    def begin(self, wanted: Tuning) -> None:
+        """Use a configuration from the start; before the threads start.
+
+        :raises IronicTooOldError: if this Ironic can't do what it needs.
+        """
+        self._check(wanted)
+        self.member.change_settings(wanted.advertised)
+        self._use_policies(wanted)
 
     def request(self, wanted: Tuning) -> None:
         """Apply a valid configuration before the next refresh."""
-        self._set_pending(wanted)
+        try:
+            kept = wanted.with_snapshots(self.current.snapshots)
+        except exceptions.OwnershipError as exc:
+            self.refuse(str(exc))
+            return
+        self._set_pending(kept)
+
+    def follow(self, wanted: Tuning) -> bool:
+        """Apply the current configuration with other snapshots of its sources.
+
+        :returns: ``False`` while another change is pending, which may have
+            other sources.
+        """
+        with self._lock:
+            if self._pending is not None:
+                return False
+            self._pending, self._follows = wanted, True
+        self.host.before_refresh(self._process)
+        return True
 
     def refuse(self, error: str) -> None:
         """Keep the old configuration, and log and store the reason.
@@ -65,16 +93,17 @@ class Reload:
 
     def _set_pending(self, pending: Tuning | str) -> None:
         with self._lock:
-            self._pending = pending
+            self._pending, self._follows = pending, False
         self.host.before_refresh(self._process)
 
     def _process(self) -> None:
-        pending = self._pending
+        with self._lock:
+            pending, follows = self._pending, self._follows
         if pending is None:
             return
         if isinstance(pending, str):
             self._keep_current(pending)
-        elif not self._apply(pending):
+        elif not self._apply(pending, follows):
             return
         with self._lock:
             if self._pending is pending:
@@ -90,10 +119,9 @@ class Reload:
             error, store=not self.member.is_idle
         )
 
-    def _apply(self, wanted: Tuning) -> bool:
+    def _apply(self, wanted: Tuning, follows: bool) -> bool:
         try:
-            self.source.check(wanted.policies.scope)
-            self.check(wanted.policies)
+            self._check(wanted)
         except (
             exceptions.IronicTooOldError,
             exceptions.PluginFaultError,
@@ -104,8 +132,10 @@ class Reload:
         if not self.member.advertises(wanted.advertised):
             return False
         changes = self.current.changes_to(wanted)
-        self.current = wanted
-        self.guard.policies = wanted.policies
+        self._use_policies(wanted)
+        if follows:
+            LOG.info('a policy has another snapshot: %s', '; '.join(changes))
+            return True
         self.refresher.reconfigure(wanted)
         self.host.change_intervals(wanted.intervals)
         self._report(None)
@@ -114,6 +144,15 @@ class Reload:
             '; '.join(changes) or 'no option has changed',
         )
         return True
+
+    def _check(self, wanted: Tuning) -> None:
+        self.source.check(wanted.policies.scope)
+        self.check(wanted.policies)
+
+    def _use_policies(self, wanted: Tuning) -> None:
+        self.current = wanted
+        self.guard.policies = wanted.policies
+        self.refresher.follow(wanted.policies.scope)
 
     def _refuse_pending(self, wanted: Tuning, error: str) -> None:
         with self._lock:

@@ -11,24 +11,44 @@ leaves.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.compact import CompactMap
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.host.fleet_reader import Fleet, FleetReader
+from ironic_ownership.engine.host.record_cache import RecordCache
 from ironic_ownership.engine.ports import Ports
-
-LOOKED_UP_BY_UUID = 500
-"""Above this number, one query for all records is cheaper than several."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
     """One moment, as one service saw it.
 
-    :param nodes: all nodes in the service's scope.
+    :param nodes: all nodes in the service's scope, by uuid.
+    :param is_whole: whether Ironic just listed all of them: only then a node
+        that is not among them may be missing.
     :param records: by uuid: those of the nodes, and the service's own.
     :param services: by host.
     :param view: serving view, with one member for each host.
     """
+
+    nodes: CompactMap[model.Node]
+    records: CompactMap[model.ComputeNode]
+    services: Mapping[str, model.Service]
+    view: model.View
+    is_whole: bool = True
+
+    def part(self, nodes: Sequence[model.Node]) -> Part:
+        """Return what concerns only some of the nodes."""
+        found = ((node.uuid, self.records.get(node.uuid)) for node in nodes)
+        records = {uuid: one for uuid, one in found if one is not None}
+        return Part(nodes, records, self.services, self.view)
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Some nodes of a snapshot, and their records, as plain values."""
 
     nodes: Sequence[model.Node]
     records: Mapping[str, model.ComputeNode]
@@ -36,34 +56,38 @@ class Snapshot:
     view: model.View
 
 
-def take(host: str, scope: model.Scope, ports: Ports) -> Snapshot:
+def take(
+    host: str,
+    scope: model.Scope,
+    ports: Ports,
+    reader: FleetReader | None = None,
+    cache: RecordCache | None = None,
+) -> Snapshot:
     """Read services, records, nodes and view.
 
+    :param reader: of the nodes; without it all of them are listed.
+    :param cache: of the records; without it all of them are read.
     :raises OwnershipError: if any of them can't be read; then there is no
         snapshot at all.
     """
-    records = ports.records
     services: Mapping[str, model.Service] = {
-        service.host: service for service in records.services()
+        service.host: service for service in ports.records.services()
     }
-    known = _by_uuid(records.compute_nodes_near(host, scope))
-    nodes = ports.source.scan(scope)
+    policy_set.prepare(services.values(), ports.interpret)
+    cache = cache or RecordCache(ports.records, host)
+    cache.near(scope, services)
+    fleet = reader.read(scope) if reader else Fleet(ports.source.fleet(scope))
+    nodes = fleet.nodes
     # A record can lie outside of the scope: its owner has not noticed yet
     # that the node came into this one.
-    unknown = {node.uuid for node in nodes if node.uuid not in known}
-    if len(unknown) > LOOKED_UP_BY_UUID:
-        every = _by_uuid(records.compute_nodes())
-        known |= {u: r for u, r in every.items() if u in unknown}
-    elif unknown:
-        known |= _by_uuid(records.compute_nodes_by_uuid(unknown))
+    known, more = cache.also(nodes)
     # A node that became its own since the list was read may differ from the
     # list: it waits for the next refresh.
-    late = {u for u in unknown if u in known and known[u].host == host}
+    late = [uuid for uuid in more if known[uuid].host == host]
     if late:
-        nodes = [node for node in nodes if node.uuid not in late]
-        known = {u: r for u, r in known.items() if u not in late}
+        nodes, known = nodes.changed(drop=late), known.changed(drop=late)
     services, view = read_members(services, ports)
-    return Snapshot(nodes, known, services, view)
+    return Snapshot(nodes, known, services, view, fleet.is_whole)
 
 
 def read_members(
@@ -82,9 +106,3 @@ def read_members(
         host: dataclasses.replace(row, away=host in away)
         for host, row in services.items()
     }, view
-
-
-def _by_uuid(
-    records: Iterable[model.ComputeNode],
-) -> dict[str, model.ComputeNode]:
-    return {record.uuid: record for record in records}

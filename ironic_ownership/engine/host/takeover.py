@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from oslo_log import log
 
@@ -17,7 +17,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.host.reconciler import Reconciler
 from ironic_ownership.engine.host.refresh_result import Scan
-from ironic_ownership.engine.host.snapshot import Snapshot, read_members
+from ironic_ownership.engine.host.snapshot import Part, read_members
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
@@ -130,22 +130,28 @@ class TakeOver:
             return False
         rows = {row.host: row for row in ports.records.services()}
         records = self._records_of(hosts)
-        nodes = [node for node in scan.nodes if node.uuid in records]
+        listed = scan.nodes
+        nodes = [listed[uuid] for uuid in records if uuid in listed]
         if not nodes:
             return False
         instances = ports.source.instances(scan.scope)
         services, view = read_members(rows, ports)
-        seen = Snapshot(nodes, records, services, view)
-        peer_groups = self.reconciler.peer_groups(seen)
+        peer_groups = self.reconciler.peer_groups(services, view)
         group = peer_groups.group_of.get(context.host)
         if group is None or not group.rebalancing:
             return False
         assigner = group.policies.assigner
         if assigner is None or not assigner.node_by_node:
-            nodes = list(scan.nodes)
-        seen = dataclasses.replace(
-            seen,
-            nodes=[_with_instance(n, instances.get(n.uuid)) for n in nodes],
+            nodes = list(listed.values())
+        known: Mapping[str, model.ComputeNode] = records
+        if assigner is not None and assigner.reads_owners:
+            near = ports.records.compute_nodes_near(context.host, scan.scope)
+            known = {**{one.uuid: one for one in near}, **records}
+        seen = Part(
+            [_with_instance(n, instances.get(n.uuid)) for n in nodes],
+            known,
+            services,
+            view,
         )
         plan = self.reconciler.plan(
             seen, peer_groups, self.liveness(), only=records

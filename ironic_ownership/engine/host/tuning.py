@@ -7,9 +7,10 @@ little: every command reads the configuration.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.sources import Source
 from ironic_ownership.engine.decision import settings_diff
 from ironic_ownership.engine.decision.policy_set import PolicySet
 from ironic_ownership.engine.deletion.missing_nodes import Limits
@@ -30,6 +31,30 @@ class Intervals:
     restart_grace: float = 0.0
 
 
+Snapshots = Mapping[tuple[str, str], model.Value]
+"""Snapshots of sources, by the names of policy and source."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicySource:
+    """A source of a policy, as it is configured.
+
+    :param policy: name in the configuration.
+    :param origin: policy and package, in words.
+    :param options: of the policy, secret ones included.
+    """
+
+    policy: str
+    origin: str
+    source: Source
+    options: Mapping[str, model.Value]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The key of its snapshot."""
+        return self.policy, self.source.name
+
+
 @dataclasses.dataclass(frozen=True)
 class Tuning:
     """One configuration of a running host.
@@ -39,6 +64,11 @@ class Tuning:
     :param handover_limit: nodes that one refresh lets change owner.
     :param recovery_delay: for how long a conductor must have had a driver
         again before its nodes are back in service.
+    :param full_refresh_interval: after which all nodes are listed again;
+        zero lists them in every refresh.
+    :param sources: those of the policies.
+    :param snapshots: with which the policies were built.
+    :param rebuild: see :meth:`with_snapshots`.
     """
 
     advertised: model.MemberSettings
@@ -47,6 +77,19 @@ class Tuning:
     limits: Limits
     handover_limit: int
     recovery_delay: float
+    full_refresh_interval: float = 0.0
+    sources: tuple[PolicySource, ...] = ()
+    snapshots: Snapshots = dataclasses.field(default_factory=dict)
+    rebuild: Callable[[Snapshots], Tuning] | None = dataclasses.field(
+        default=None, compare=False
+    )
+
+    def with_snapshots(self, snapshots: Snapshots) -> Tuning:
+        """Return the same configuration with other snapshots of its sources.
+
+        :raises OwnershipError: if a policy refuses its snapshot.
+        """
+        return self if self.rebuild is None else self.rebuild(snapshots)
 
     def changes_to(self, other: Tuning) -> list[str]:
         """Return each option that another configuration changes, in a phrase.
@@ -67,9 +110,11 @@ class Tuning:
             '[membership] watch_interval': self.intervals.watch,
             '[membership] restart_grace': self.intervals.restart_grace,
             '[ownership] refresh_interval': self.intervals.refresh,
+            '[ownership] full_refresh_interval': self.full_refresh_interval,
             '[ownership] recheck_interval': self.limits.recheck_interval,
             '[ownership] mass_loss_share': self.limits.mass_loss_share,
             '[ownership] mass_loss_minimum': self.limits.mass_loss_minimum,
+            '[ownership] trust_credential': self.limits.trusts_credential,
             '[ownership] handover_limit': self.handover_limit,
             '[ownership] recovery_delay': self.recovery_delay,
         }

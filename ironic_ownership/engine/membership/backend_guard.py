@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 
 from ironic_ownership.contracts import exceptions, foreign_errors, model
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.pending_calls import pending
 
 # Not oslo.log, which no command needs to import.
 LOG = logging.getLogger(__name__)
@@ -110,7 +111,10 @@ class GuardedBackend(MembershipBackend):
         thread = threading.get_ident()
         self._calls[thread] = method, self._clock()
         try:
-            with self._translated(method):
+            with (
+                pending.to(f'the membership, {self._origin}'),
+                self._translated(method),
+            ):
                 yield
         finally:
             self._calls.pop(thread, None)

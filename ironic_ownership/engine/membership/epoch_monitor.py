@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Callable
 
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.conditions import Conditions
@@ -26,12 +27,14 @@ class EpochMonitor:
     """Drops the fence of a process when its epoch is no longer valid.
 
     :param heartbeat: gives the interval, and registers again.
+    :param on_change: called after a change of the state of this process.
     """
 
     member: LocalMember
     heartbeat: Heartbeat
     conditions: Conditions
     clock: Clock
+    on_change: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self._stopping = threading.Event()
@@ -52,6 +55,7 @@ class EpochMonitor:
         try:
             if self.member.check_epoch():
                 self.heartbeat.poll_soon()
+                self.on_change()
         # The next change must find this thread alive.
         except Exception as exc:  # noqa: BLE001
             conditions.unexpected(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.contracts.conditions import ConditionReport, Loop
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.decision import policy_set
 
@@ -16,11 +17,14 @@ class Reading:
 
     :param readable: whether this process can build its policies.
     :param active: whether it acts for its host; ``None`` if unknown.
+    :param beaten_at: time of its last heartbeat, in seconds since the epoch;
+        ``None`` if unknown.
     """
 
     member: model.Member
     readable: bool
     active: bool | None
+    beaten_at: float | None = None
 
     @property
     def role(self) -> str:
@@ -41,11 +45,14 @@ def take(
     :returns: the members, and one sentence for each read that failed.
     :raises MembershipError: if the membership does not answer.
     """
-    members = source.view().members
+    view = source.view()
+    beaten_at: dict[str, float] = {}
     active: dict[str, str | None] | None = None
     doubts: Sequence[str] = ()
     try:
         active = {row.host: row.incarnation for row in records().services()}
+        if any(m.incarnation not in view.beaten_at for m in view.members):
+            beaten_at = _reported(records().condition_reports().values())
     except exceptions.RecordsError as exc:
         doubts = (f'active processes are unknown: {exc}',)
     readings = [
@@ -55,7 +62,22 @@ def take(
             None
             if active is None
             else active.get(member.host) == member.incarnation,
+            view.beaten_at.get(member.incarnation)
+            or beaten_at.get(member.incarnation),
         )
-        for member in members
+        for member in view.members
     ]
     return readings, doubts
+
+
+def _reported(reports: Iterable[ConditionReport]) -> dict[str, float]:
+    """Return the last heartbeats that services stored with their records.
+
+    For stores that do not tell when a heartbeat was.
+    """
+    return {
+        report.incarnation: one.succeeded_at
+        for report in reports
+        for one in report.conditions
+        if one.loop == Loop.HEARTBEAT and one.succeeded_at is not None
+    }

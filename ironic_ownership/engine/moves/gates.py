@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.gates import GateResult, Outcome
+from ironic_ownership.engine.gates import UNKNOWN_HINT, GateResult, Outcome
 
 
 class Gate(DescribedEnum):
@@ -22,7 +22,7 @@ class Gate(DescribedEnum):
     RECORD_EXISTS = 'record_exists', 'the node has a compute node on record'
     SOURCE_STOPPED = (
         'source_stopped',
-        'its owner is forced down, or disabled and not alive, or no service',
+        'its owner has stopped, or is none, or can release the node',
     )
     NOT_SAME_SERVICE = 'not_same_service', 'its owner is not the destination'
     DESTINATION_EXISTS = (
@@ -66,6 +66,48 @@ def from_codes(codes: Iterable[str]) -> frozenset[Gate]:
     :raises KeyError: if a code is unknown.
     """
     return frozenset(_BY_CODE[code] for code in codes)
+
+
+HINTS: Mapping[Gate, str] = {
+    Gate.RECORD_EXISTS: (
+        'See which service claims it: ironic-ownership compute node explain '
+        '{uuid}'
+    ),
+    Gate.SOURCE_STOPPED: (
+        'Make sure that it has stopped, then: ironic-ownership service set '
+        '{source} --down'
+    ),
+    Gate.NOT_SAME_SERVICE: 'Nothing to do',
+    Gate.DESTINATION_EXISTS: (
+        'Start ironic-ownership-host with [DEFAULT] host = {destination}, or '
+        'name a service of "ironic-ownership service list"'
+    ),
+    Gate.DESTINATION_ALIVE: (
+        'Start ironic-ownership-host with [DEFAULT] host = {destination}'
+    ),
+    Gate.DESTINATION_ENABLED: (
+        'ironic-ownership service set {destination} --enable --up'
+    ),
+    Gate.DESTINATION_ADMITS: (
+        'Name a service that admits it, see "ironic-ownership compute node '
+        'explain {uuid}"; or change shard and conductor group of the node in '
+        'Ironic'
+    ),
+    Gate.NODE_EXISTS: (
+        'Do not move its record, delete it: ironic-ownership compute node '
+        'delete {uuid}'
+    ),
+    Gate.AT_MOST_ONE_INSTANCE: (
+        'Delete those that do not run on it, in the service that made them'
+    ),
+    Gate.INSTANCE_AGREES: (
+        'A running owner records the instance of Ironic at its next refresh. '
+        'Otherwise --override instance_agrees --reason TEXT: the destination '
+        'records it'
+    ),
+    Gate.NO_OPERATION_IN_PROGRESS: 'Repeat the move after the operation',
+}
+"""The action for every gate that failed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,17 +177,23 @@ class Gates:
     def evaluate(self, uuid: str) -> tuple[GateResult, ...]:
         """Return the result of every gate for one node."""
         return tuple(
-            self._result(gate, check(uuid)) for gate, check in self._checks
+            self._result(uuid, gate, check(uuid))
+            for gate, check in self._checks
         )
 
-    def _result(self, gate: Gate, detail: str | None) -> GateResult:
+    def _result(self, uuid: str, gate: Gate, detail: str | None) -> GateResult:
         if detail is None:
             return _PASSED[gate]
         if gate in self._overrides:
             return GateResult(gate, Outcome.OVERRIDDEN, detail)
         if isinstance(detail, _Unknown):
-            return GateResult(gate, Outcome.UNKNOWN, detail)
-        return GateResult(gate, Outcome.FAILED, detail)
+            return GateResult(gate, Outcome.UNKNOWN, detail, hint=UNKNOWN_HINT)
+        hint = HINTS[gate].format(
+            uuid=uuid,
+            source=self._source(uuid),
+            destination=self._destination,
+        )
+        return GateResult(gate, Outcome.FAILED, detail, hint=hint)
 
     def _record_exists(self, uuid: str) -> str | None:
         if uuid in self._snapshot.records:
@@ -165,7 +213,31 @@ class Gates:
             return None
         if source not in self._stopped:
             self._stopped[source] = self._is_stopped(source)
+        if self._stopped[source] and self._is_released_by(source, uuid):
+            return None
         return self._stopped[source]
+
+    def hands_over(self, uuid: str) -> bool:
+        """Tell whether a live source has to release the node first."""
+        source = self._source(uuid)
+        return (
+            source is not None
+            and self._source_stopped(uuid) is None
+            and self._stopped[source] is not None
+        )
+
+    def _is_released_by(self, source: str, uuid: str) -> bool:
+        """Tell whether a node is free, and both services are alive."""
+        view, node = self._snapshot.view, self._node(uuid)
+        return (
+            not isinstance(view, str)
+            and source in self._snapshot.services
+            and view.get(source) is not None
+            and view.get(self._destination) is not None
+            and not isinstance(node, str)
+            and node.instance_uuid is None
+            and not self._snapshot.instances.get(uuid)
+        )
 
     def _is_stopped(self, source: str) -> str | None:
         service = self._snapshot.services.get(source)
@@ -277,18 +349,21 @@ class Gates:
 
     def _no_operation(self, uuid: str) -> str | None:
         node = self._node(uuid)
-        if isinstance(node, str):
-            return node
-        if node.reservation:
-            return f'conductor {node.reservation} has reserved it'
-        if node.target_power_state:
-            return f'its power state changes to {node.target_power_state}'
-        if node.target_provision_state and not _has_failed(node):
-            return (
-                f'its provision state changes from {node.provision_state} to '
-                f'{node.target_provision_state}'
-            )
-        return None
+        return node if isinstance(node, str) else operation_on(node)
+
+
+def operation_on(node: model.Node) -> str | None:
+    """Return the operation in progress on a node, in one line."""
+    if node.reservation:
+        return f'conductor {node.reservation} has reserved it'
+    if node.target_power_state:
+        return f'its power state changes to {node.target_power_state}'
+    if node.target_provision_state and not _has_failed(node):
+        return (
+            f'its provision state changes from {node.provision_state} to '
+            f'{node.target_provision_state}'
+        )
+    return None
 
 
 def _once(detail: str | None) -> Callable[[str], str | None]:

@@ -36,11 +36,13 @@ class PlannedNode:
 
     :param gates: in the order of :class:`Gate`; empty for a node that the
         destination owns already.
+    :param hands_over: whether its source has to release it first.
     """
 
     node: NodeMove
     name: str | None = None
     gates: tuple[GateResult, ...] = ()
+    hands_over: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +70,11 @@ class Proposal:
         """The nodes to move."""
         return [n.node for n in self.nodes if n.node.state is PLANNED]
 
+    @property
+    def handed_over(self) -> frozenset[str]:
+        """Uuids of the nodes that a live source has to release first."""
+        return frozenset(n.node.uuid for n in self.nodes if n.hands_over)
+
 
 def plan_node(
     uuid: str, destination: str, snapshot: Snapshot, gates: Gates
@@ -92,7 +99,8 @@ def plan_node(
     elif overridden := [r for r in results if r.outcome is not Outcome.PASSED]:
         detail = f'overridden: {_details(overridden)}'
         node = dataclasses.replace(node, detail=detail)
-    return PlannedNode(node, name, results)
+    hands_over = node.state is PLANNED and gates.hands_over(uuid)
+    return PlannedNode(node, name, results, hands_over)
 
 
 def _details(results: Sequence[GateResult]) -> str:
@@ -109,4 +117,6 @@ def as_planned_before(now: PlannedNode, before: NodeMove) -> PlannedNode:
     if same and now.node.state is REFUSED:
         return now
     node = dataclasses.replace(now.node, source=before.source, state=PLANNED)
-    return PlannedNode(node, now.name, now.gates if same else ())
+    # Perhaps this move has released it before it was interrupted.
+    hands_over = now.hands_over if same else now.node.source is None
+    return PlannedNode(node, now.name, now.gates if same else (), hands_over)

@@ -64,46 +64,92 @@ def scope_of(
 
 
 def read(
-    ports: Ports, moves: Moves, selection: Selection, *, sharded: bool
+    ports: Ports,
+    moves: Moves,
+    selection: Selection,
+    destination: str | None,
+    *,
+    sharded: bool,
 ) -> Selected:
     """Read everything that the gates of the selected nodes need.
 
     The order is that of a refresh: services, records, nodes, members. If
     Ironic or the membership fails, their gates cannot be evaluated.
 
+    :param destination: canonical name of the service that gets the nodes;
+        what its policies check decides which fields of nodes are read.
+        ``None`` if any service may get them.
     :param sharded: whether every list has to name a shard.
     :raises OwnershipError: if the selection can't be read.
     """
     services = {s.host: s for s in ports.records.services()}
-    if selection.uuids is not None:
-        uuids: Sequence[str] = selection.uuids
-        records = _by_uuid(ports.records.compute_nodes_by_uuid(uuids))
-    else:
-        records = _by_uuid(
-            record
-            for record in ports.records.compute_nodes()
-            if selection.source in (None, record.host)
-        )
-        uuids = list(records)
-    nodes: Mapping[str, model.Node | None] | str
+    records = _records(ports, selection)
+    summary = destination is not None and _checks_scope_only(
+        ports, services.get(destination)
+    )
+    found = _read_nodes(ports, selection, records, sharded, summary)
+    view = _view(ports, services.values())
+    if summary and not _checks_scope_only(
+        ports,
+        None if isinstance(view, str) else view.get(destination or ''),
+    ):
+        # It runs with other policies than those it has registered with.
+        found = _read_nodes(ports, selection, records, sharded, False)
+        view = _view(ports, services.values())
+    uuids: Sequence[str] = (
+        list(records) if selection.uuids is None else selection.uuids
+    )
     if selection.scope is not None:
-        nodes = _in_scope(ports.source, records, selection.scope, sharded)
-        uuids = [uuid for uuid in uuids if uuid in nodes]
-    else:
-        try:
-            nodes = read_nodes(ports.source, uuids, records.values(), sharded)
-        except exceptions.IronicError as exc:
-            nodes = str(exc)
+        uuids = [uuid for uuid in uuids if uuid in found]
     return Selected(
         uuids,
         gates.Snapshot(
-            services,
-            _view(ports, services.values()),
-            records,
-            moves.open_instances(uuids),
-            nodes,
+            services, view, records, moves.open_instances(uuids), found
         ),
     )
+
+
+def _records(
+    ports: Ports, selection: Selection
+) -> dict[str, model.ComputeNode]:
+    stored = ports.records
+    if selection.uuids is not None:
+        return _by_uuid(stored.compute_nodes_by_uuid(selection.uuids))
+    if selection.source is None:
+        return _by_uuid(stored.compute_nodes())
+    nothing_else = model.Scope(nothing=True)
+    return _by_uuid(stored.compute_nodes_near(selection.source, nothing_else))
+
+
+def _checks_scope_only(
+    ports: Ports, known: model.Service | model.Member | None
+) -> bool:
+    """Tell whether a summary of a node is enough for all gates.
+
+    :param known: the destination; if it is unknown, a gate refuses all nodes
+        anyway.
+    """
+    policies = None if known is None else ports.interpret(known.settings)
+    return policies is None or not policies.beyond_scope
+
+
+def _read_nodes(
+    ports: Ports,
+    selection: Selection,
+    records: Mapping[str, model.ComputeNode],
+    sharded: bool,
+    summary: bool,
+) -> Mapping[str, model.Node | None] | str:
+    source = ports.source
+    if selection.scope is not None:
+        return _in_scope(source, records, selection.scope, sharded, summary)
+    uuids = list(records) if selection.uuids is None else selection.uuids
+    try:
+        return read_nodes(
+            source, uuids, records.values(), sharded, summary=summary
+        )
+    except exceptions.IronicError as exc:
+        return str(exc)
 
 
 def read_nodes(
@@ -111,9 +157,12 @@ def read_nodes(
     uuids: Collection[str],
     records: Iterable[model.ComputeNode],
     sharded: bool,
+    *,
+    summary: bool = False,
 ) -> dict[str, model.Node | None]:
     """Read nodes from Ironic; many of them by lists of the shards on record.
 
+    :param summary: of a list read the fields of a summary only.
     :returns: each node by uuid, ``None`` if Ironic does not have it.
     :raises IronicError: if Ironic fails.
     """
@@ -124,7 +173,7 @@ def read_nodes(
         for scope in _lists(shards, sharded):
             found.update(
                 (node.uuid, node)
-                for node in source.scan(scope)
+                for node in source.scan(scope, summary=summary)
                 if node.uuid in wanted
             )
     for uuid in uuids:
@@ -145,10 +194,13 @@ def _in_scope(
     records: Mapping[str, model.ComputeNode],
     scope: model.Scope,
     sharded: bool,
+    summary: bool,
 ) -> dict[str, model.Node | None]:
     """Return the nodes of a scope, and those recorded there that are gone."""
     found: dict[str, model.Node | None] = {
-        node.uuid: node for node in source.scan(scope) if node.uuid in records
+        node.uuid: node
+        for node in source.scan(scope, summary=summary)
+        if node.uuid in records
     }
     remaining = [
         record
@@ -157,7 +209,9 @@ def _in_scope(
         and scope.matches(record.shard, record.conductor_group)
     ]
     if len(remaining) > FEW and not sharded:
-        everywhere = {node.uuid for node in source.scan(model.Scope())}
+        everywhere = {
+            node.uuid for node in source.scan(model.Scope(), summary=True)
+        }
         remaining = [
             record for record in remaining if record.uuid not in everywhere
         ]

@@ -87,7 +87,11 @@ class Verification:
     ) -> list[str]:
         try:
             nodes = selection.read_nodes(
-                self.ports.source, uuids, records.values(), self.sharded
+                self.ports.source,
+                uuids,
+                records.values(),
+                self.sharded,
+                summary=True,
             )
         except exceptions.IronicError as exc:
             return [f'Ironic could not be compared: {exc}']

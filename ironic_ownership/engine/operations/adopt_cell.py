@@ -85,6 +85,7 @@ class AdoptCell:
         proposed: Adoption,
         actor: str,
         *,
+        request_id: str | None = None,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Adoption:
         """Adopt the nodes; those that do not agree are refused.
@@ -99,7 +100,7 @@ class AdoptCell:
         for start in range(0, len(uuids), BATCH):
             batch = uuids[start : start + BATCH]
             results += self.cell.adopt(
-                {uuid: known.get(uuid) for uuid in batch}, actor
+                {uuid: known.get(uuid) for uuid in batch}, actor, request_id
             )
             progress(len(results), len(uuids))
         return dataclasses.replace(proposed, nodes=results)
@@ -119,7 +120,7 @@ def _proposed(
     if owner == host:
         return AdoptedNode(node.name, host, AdoptionState.UNCHANGED)
     service = services.get(owner or '')
-    if service is not None and service.epoch > 0:
+    if service is not None and not service.never_registered:
         detail = f'owned: {owner} owns it on record, its row names {node.host}'
         return AdoptedNode(node.name, host, AdoptionState.REFUSED, detail)
     return AdoptedNode(node.name, host, AdoptionState.ADOPTED)

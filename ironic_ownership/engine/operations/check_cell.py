@@ -17,6 +17,7 @@ from ironic_ownership.contracts.cell import (
     NovaConfiguration,
 )
 from ironic_ownership.contracts.model import canonical_host
+from ironic_ownership.engine.checks import cell_problems
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +110,7 @@ def of_drift(drift: Sequence[Drift]) -> Iterator[Finding]:
                 f'{one.owner} owns it on record, its row names {one.host}; '
                 'no instance is on it',
                 (one.uuid,),
-                f'The next refresh of {one.owner} corrects the row',
+                cell_problems.repaired(one),
             )
         else:
             yield Finding(
@@ -117,9 +118,7 @@ def of_drift(drift: Sequence[Drift]) -> Iterator[Finding]:
                 f'{one.owner} owns it on record; its row and its instance '
                 f'{one.instance_uuid} name {one.host}',
                 (one.uuid,),
-                f'Stop {one.owner} (ironic-ownership service set {one.owner} '
-                f'--down), then: ironic-ownership compute node move '
-                f'{one.uuid} --service {canonical_host(one.host or "")}',
+                cell_problems.move_to_instance(one, one.uuid),
             )
 
 
@@ -149,9 +148,7 @@ def _uuids(cell: CellSnapshot) -> Iterator[Finding]:
             'uuid_differs',
             f'its row has the uuid {node.uuid} and not that of the node',
             (node.name,),
-            'Delete the row while no instance is on the node (openstack '
-            'compute service delete): its service creates it again, with the '
-            'uuid of the node',
+            cell_problems.rename(node),
             prevents_adoption=True,
         )
 

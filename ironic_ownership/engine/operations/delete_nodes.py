@@ -89,7 +89,8 @@ class DeleteNodes:
     scope: model.Scope
 
     @property
-    def _remover(self) -> Remover:
+    def remover(self) -> Remover:
+        """The evidence of one record, and its deletion."""
         return Remover(self.records, self.source, self.placement)
 
     def propose(self, uuids: Iterable[str]) -> Deletion:
@@ -100,7 +101,20 @@ class DeleteNodes:
         epochs = {row.host: row.epoch for row in self.records.services()}
         everything = self.records.compute_nodes()
         chosen = _find(uuids, everything)
-        batches = {
+        batches = self.batches(chosen, everything)
+        nodes = [self._evaluate(r, batches[r.host]) for r in chosen]
+        return Deletion(nodes, batches, epochs)
+
+    def batches(
+        self,
+        chosen: Iterable[model.ComputeNode],
+        everything: Sequence[model.ComputeNode],
+    ) -> Mapping[str | None, mass_loss.Batch]:
+        """Evaluate the gates that the nodes of one owner share, by owner.
+
+        :param everything: all compute nodes on record.
+        """
+        return {
             host: mass_loss.evaluate(
                 self.source,
                 self.limits,
@@ -109,8 +123,6 @@ class DeleteNodes:
             )
             for host in {record.host for record in chosen}
         }
-        nodes = [self._evaluate(r, batches[r.host]) for r in chosen]
-        return Deletion(nodes, batches, epochs)
 
     def execute(
         self,
@@ -141,7 +153,7 @@ class DeleteNodes:
     def _evaluate(
         self, record: model.ComputeNode, batch: mass_loss.Batch
     ) -> NodeDeletion:
-        results = gates.evaluate(self._remover.examine(record, batch))
+        results = gates.evaluate(self.remover.examine(record, batch))
         refused = bool(refusals(results))
         return NodeDeletion(
             record,
@@ -166,7 +178,7 @@ class DeleteNodes:
                 request_id=request_id,
             )
 
-        removal = self._remover.remove(
+        removal = self.remover.remove(
             record,
             proposed.batches[record.host],
             prepare=lambda: True,

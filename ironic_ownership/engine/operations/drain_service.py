@@ -6,7 +6,7 @@ Every gate of every move is evaluated before the first node is moved.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from oslo_log import log
 
@@ -16,7 +16,7 @@ from ironic_ownership.engine import request_id, suggestions
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.moves import drain, selection
-from ironic_ownership.engine.moves.gates import Gate
+from ironic_ownership.engine.moves.gates import HINTS, Gate
 from ironic_ownership.engine.moves.proposal import Order, PlannedNode, Proposal
 from ironic_ownership.engine.moves.selection import Selection
 from ironic_ownership.engine.operations.caller import (
@@ -39,6 +39,8 @@ _NO_SERVICE = GateResult(
     Gate.DESTINATION_ADMITS,
     Outcome.FAILED,
     'no other live and enabled service admits it',
+    hint='Start a service that admits it; or change shard and conductor group '
+    'of the node in Ironic',
 )
 _NO_NODE = GateResult(
     Gate.NODE_EXISTS, Outcome.FAILED, 'Ironic answers 404 for its uuid'
@@ -90,7 +92,11 @@ class DrainService:
         """
         services = self._ports.records.services()
         host = suggestions.known_service(host, [row.host for row in services])
-        found = self._plan(host, services)
+        near = self._ports.records.compute_nodes_near(
+            host, model.Scope(nothing=True)
+        )
+        owned = {r.uuid: r for r in near if r.host == host}
+        found = self._plan(host, services, owned)
         proposals = []
         for destination, uuids in found.moves.items():
             order = Order(
@@ -112,17 +118,21 @@ class DrainService:
             host,
             proposals,
             [
-                *_unplaceable(host, found.unplaceable, _NO_SERVICE),
-                *_unplaceable(host, found.gone, _NO_NODE),
+                _unplaceable(owned[uuid], result)
+                for uuids, result in (
+                    (found.unplaceable, _NO_SERVICE),
+                    (found.gone, _NO_NODE),
+                )
+                for uuid in uuids
             ],
         )
 
     def _plan(
-        self, host: str, services: Sequence[model.Service]
+        self,
+        host: str,
+        services: Sequence[model.Service],
+        owned: Mapping[str, model.ComputeNode],
     ) -> drain.Drain:
-        records = self._ports.records
-        near = records.compute_nodes_near(host, model.Scope(nothing=True))
-        owned = {r.uuid: r for r in near if r.host == host}
         nodes = selection.read_nodes(
             self._ports.source,
             list(owned),
@@ -136,7 +146,7 @@ class DrainService:
             PeerGroups.of(
                 self._ports.backend.view(), services, self._ports.interpret
             ),
-            records.counts(),
+            self._ports.records.counts(),
         )
 
     def execute(
@@ -181,10 +191,15 @@ def _shifted(progress: Progress, before: int, total: int) -> Progress:
     return lambda done, _: progress(before + done, total)
 
 
-def _unplaceable(
-    host: str, uuids: Sequence[str], result: GateResult
-) -> Iterator[PlannedNode]:
-    detail = f'{result.gate}: {result.detail}'
-    for uuid in uuids:
-        node = NodeMove(uuid, host, state=NodeState.REFUSED, detail=detail)
-        yield PlannedNode(node, gates=(result,))
+def _unplaceable(record: model.ComputeNode, result: GateResult) -> PlannedNode:
+    node = NodeMove(
+        record.uuid,
+        record.host,
+        instance_uuid=record.instance_uuid,
+        state=NodeState.REFUSED,
+        detail=f'{result.gate}: {result.detail}',
+    )
+    hint = result.hint or HINTS[Gate.NODE_EXISTS].format(uuid=record.uuid)
+    return PlannedNode(
+        node, record.name, (dataclasses.replace(result, hint=hint),)
+    )

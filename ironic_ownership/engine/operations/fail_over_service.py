@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.backend import MembershipBackend
@@ -32,6 +32,16 @@ class Gate(enum.StrEnum):
     STANDBY_ALIVE = 'standby_alive'
     """The membership sees the process named, or, if none is named, exactly
     one standby."""
+
+
+HINTS: Mapping[Gate, str] = {
+    Gate.NOT_FORCED_DOWN: 'ironic-ownership service set {host} --up',
+    Gate.STANDBY_ALIVE: (
+        'Start ironic-ownership-host with [DEFAULT] host = {host} on another '
+        'machine; of several standbys, name one with --to'
+    ),
+}
+"""The action for every gate that failed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,13 +98,15 @@ class FailOverService:
         results = (
             _gate(
                 Gate.NOT_FORCED_DOWN,
-                not row.forced_down,
-                f'{row.host} is forced down',
+                row.host,
+                '' if not row.forced_down else f'{row.host} is forced down',
             ),
             _gate(
                 Gate.STANDBY_ALIVE,
-                len(chosen) == 1,
-                _obstacle(row.host, standbys, chosen, wanted),
+                row.host,
+                ''
+                if len(chosen) == 1
+                else _obstacle(row.host, standbys, chosen, wanted),
             ),
         )
         target = chosen[0] if len(chosen) == 1 else None
@@ -132,10 +144,12 @@ class FailOverService:
             self.sleep(_PAUSE)
 
 
-def _gate(gate: Gate, passed: bool, obstacle: str) -> GateResult:
-    if passed:
+def _gate(gate: Gate, host: str, obstacle: str) -> GateResult:
+    if not obstacle:
         return GateResult(gate, Outcome.PASSED)
-    return GateResult(gate, Outcome.FAILED, obstacle)
+    return GateResult(
+        gate, Outcome.FAILED, obstacle, hint=HINTS[gate].format(host=host)
+    )
 
 
 def _obstacle(

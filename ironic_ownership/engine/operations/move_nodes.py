@@ -9,7 +9,7 @@ begins with the request id of the move.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from oslo_log import log
 
@@ -18,6 +18,7 @@ from ironic_ownership.contracts.moves import Move, Moves, NodeMove, NodeState
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.gates import Gate, Gates, from_codes
+from ironic_ownership.engine.moves.handover import Releaser
 from ironic_ownership.engine.moves.proposal import (
     Order,
     PlannedNode,
@@ -141,12 +142,15 @@ class MoveNodes:
     """The operations *move* and *resume*.
 
     :param sharded: whether every list of nodes has to name a shard: law 4.
+    :param permission: seconds after which no service can act on a node that
+        it has released.
     """
 
     ports: Ports
     moves: Moves
     _: dataclasses.KW_ONLY
     sharded: bool
+    permission: float
 
     def propose(self, order: Order, selected: Selection) -> Proposal:
         """Evaluate every gate for every selected node; write nothing.
@@ -154,7 +158,7 @@ class MoveNodes:
         :raises NotFoundError: if the selection is empty.
         :raises OwnershipError: if the selection can't be read.
         """
-        read = self._read(selected)
+        read = self._read(selected, order.destination)
         if not read.uuids:
             raise exceptions.NotFoundError(
                 'the selection is empty: it names no compute node on record',
@@ -198,7 +202,10 @@ class MoveNodes:
         )
         rest = self.moves.nodes(request_id, state=PLANNED)
         now = self._evaluate(
-            order, self._read(Selection([node.uuid for node in rest]))
+            order,
+            self._read(
+                Selection([node.uuid for node in rest]), order.destination
+            ),
         )
         LOG.info('%s: resumed by %s, %s nodes', request_id, actor, len(rest))
         return Proposal(
@@ -207,9 +214,13 @@ class MoveNodes:
             resumed=True,
         )
 
-    def _read(self, selected: Selection) -> Selected:
+    def _read(self, selected: Selection, destination: str) -> Selected:
         return selection.read(
-            self.ports, self.moves, selected, sharded=self.sharded
+            self.ports,
+            self.moves,
+            selected,
+            destination,
+            sharded=self.sharded,
         )
 
     def _evaluate(self, order: Order, read: Selected) -> list[PlannedNode]:
@@ -299,7 +310,7 @@ class MoveNodes:
                     len(planned) - start,
                 )
                 break
-            for node in self._move_batch(order, planned[start:][:BATCH]):
+            for node in self._move_batch(proposal, planned[start:][:BATCH]):
                 done[node.uuid] = node
             progress(len(done), len(planned))
         moved = [node for node in done.values() if node.state is MOVED]
@@ -310,10 +321,18 @@ class MoveNodes:
         )
 
     def _move_batch(
-        self, order: Order, nodes: Sequence[NodeMove]
+        self, proposal: Proposal, nodes: Sequence[NodeMove]
     ) -> Sequence[NodeMove]:
+        order = proposal.order
         try:
-            batch = self.moves.carry_out(order.request_id, nodes)
+            given_up = self._release(proposal, nodes)
+            batch = [
+                *self.moves.carry_out(
+                    order.request_id,
+                    [node for node in nodes if node.uuid not in given_up],
+                ),
+                *given_up.values(),
+            ]
         except exceptions.NotFoundError as exc:
             raise LostMoveError(order.request_id) from exc
         except exceptions.OwnershipError as exc:
@@ -337,3 +356,32 @@ class MoveNodes:
                     node.detail or '',
                 )
         return batch
+
+    def _release(
+        self, proposal: Proposal, nodes: Sequence[NodeMove]
+    ) -> Mapping[str, NodeMove]:
+        """Let live sources release their nodes; return those that stay."""
+        order, leaving = proposal.order, proposal.handed_over
+        released = [node for node in nodes if node.uuid in leaving]
+        if not released:
+            return {}
+        releaser = Releaser(
+            self.ports,
+            self.moves,
+            sharded=self.sharded,
+            permission=self.permission,
+        )
+        refused = releaser.release(
+            released,
+            request_id=order.request_id,
+            actor=order.actor,
+            reason=order.reason,
+        )
+        self.moves.refuse(order.request_id, refused)
+        return {
+            node.uuid: dataclasses.replace(
+                node, state=REFUSED, detail=refused[node.uuid]
+            )
+            for node in released
+            if node.uuid in refused
+        }

@@ -58,10 +58,16 @@ class SetService:
         return Change(before, after, wanted)
 
     def execute(
-        self, proposed: Change, *, actor: str, request_id: str | None = None
+        self,
+        proposed: Change,
+        *,
+        actor: str,
+        reason: str | None = None,
+        request_id: str | None = None,
     ) -> Change:
         """Make the change; a proposal that changes nothing writes nothing.
 
+        :param reason: why, for the event.
         :raises NotFoundError: if the service was deleted meanwhile.
         """
         if not proposed.changed:
@@ -69,6 +75,7 @@ class SetService:
         after = self.records.set_service(
             proposed.before.host,
             actor=actor,
+            reason=reason,
             request_id=request_id,
             **dataclasses.asdict(proposed.wanted),
         )

@@ -126,7 +126,7 @@ class CapacityReport:
                 self.host, seen.policies.scope
             )
         }
-        admitted = [node for node in seen.nodes if seen.policies.admits(node)]
+        admitted = [*filter(seen.policies.admits, seen.nodes.values())]
         return inventory_diff.totals(
             self.host,
             admitted,

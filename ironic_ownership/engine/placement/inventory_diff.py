@@ -184,7 +184,10 @@ def totals(
         total[name] += 1
         code = unavailable[node.uuid]
         own = owners.get(node.uuid) == host
-        if code and not (own and code in availability.WITH_INSTANCE):
+        # In maintenance or out of service, too.
+        deployed = bool(node.instance_uuid)
+        deployed = deployed or code in availability.WITH_INSTANCE
+        if code and not (own and deployed):
             reserved[name] += 1
     return {
         name: placement.Resource(count, reserved[name])

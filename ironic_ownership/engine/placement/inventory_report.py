@@ -106,10 +106,12 @@ class InventoryReport:
         :raises RecordsError: if the records can't be read or written.
         """
         with self._lock:
-            self._withdrawn.difference_update(n.uuid for n in seen.nodes)
+            self._withdrawn = {
+                uuid for uuid in self._withdrawn if uuid not in seen.nodes
+            }
         records = self._own_records()
         diff = inventory_diff.compare(
-            seen.nodes, records, self._schedule.due(records)
+            seen.nodes.values(), records, self._schedule.due(records)
         )
         self._backoff.keep_only(diff)
         steps = self._backoff.due(diff.steps)

@@ -42,7 +42,9 @@ class Counts:
 class Reporter(Protocol):
     """Reports one refresh."""
 
-    counts: Counts
+    @property
+    def counts(self) -> Counts:
+        """Progress of the reports."""
 
     def report(
         self,

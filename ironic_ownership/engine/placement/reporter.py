@@ -12,7 +12,47 @@ from collections.abc import Callable
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
-from ironic_ownership.engine.placement import capacity_report, inventory_report
+from ironic_ownership.engine.placement import (
+    capacity_report,
+    inventory_report,
+    loop,
+    scheduling_status,
+)
+
+
+@dataclasses.dataclass
+class SchedulingReport:
+    """Reports the status of nodes, and their inventory where configured.
+
+    Threading: as that of :class:`PlacementReport`.
+    """
+
+    status: scheduling_status.SchedulingStatus | None
+    inventory: PlacementReport | None
+
+    def __post_init__(self) -> None:
+        self._no_counts = loop.Counts()
+
+    @property
+    def counts(self) -> loop.Counts:
+        """Progress of the inventory."""
+        return self.inventory.counts if self.inventory else self._no_counts
+
+    def withdraw(self, uuid: str) -> None:
+        """Stop reporting a node."""
+        if self.inventory:
+            self.inventory.withdraw(uuid)
+
+    def report(
+        self,
+        seen: refresh_result.RefreshResult,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        """Report what has changed."""
+        if self.status:
+            self.status.report(interrupted)
+        if self.inventory:
+            self.inventory.report(seen, interrupted)
 
 
 @dataclasses.dataclass

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ironic_ownership.contracts import availability, model
 from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries.explanation import Explanation
 from ironic_ownership.engine.reservations import eligibility
 
@@ -81,6 +82,13 @@ def _move(explanation: Explanation, host: str | None = None) -> str:
     )
 
 
+def _hand_over(explanation: Explanation, host: str | None) -> str:
+    status = explanation.status
+    return suggestions.hand_over(
+        status.owner or 'its owner', status.uuid, host or 'HOST'
+    )
+
+
 def _out_of_service(explanation: Explanation) -> Iterator[str]:
     status = explanation.status
     found = status.availability
@@ -99,12 +107,20 @@ def _owner_down(explanation: Explanation) -> Iterator[str]:
         return
     if not status.owner_alive:
         row = explanation.owner
-        forced = row is not None and row.forced_down
-        yield (
-            f'{host} is {"forced down" if forced else "not alive"}: bring it '
-            'back, or, after making sure that it has stopped, move the node: '
-            f'{_move(explanation, explanation.preferred_owner)}'
-        )
+        move = _move(explanation, explanation.preferred_owner)
+        down = f'{_PROGRAM} service set {host}'
+        if row is None:
+            yield f'{host} is no service: start it, or move the node: {move}'
+        elif row.forced_down:
+            yield (
+                f'{host} is forced down: {down} --up; or, if it has stopped: '
+                f'{move}'
+            )
+        else:
+            yield (
+                f'{host} is not alive: start it again; or, if it has stopped '
+                f'for good: {down} --down, and {move}'
+            )
 
 
 def _progress(explanation: Explanation) -> Iterator[str]:
@@ -131,7 +147,7 @@ def _stays(explanation: Explanation) -> Iterator[str]:
     if preferred is not None:
         yield (
             'Nothing to do; to follow the policies: '
-            f'{_move(explanation, preferred)}'
+            f'{_hand_over(explanation, preferred)}'
         )
         return
     yield f'Nothing to do: {status.owner} continues to serve it'
@@ -140,7 +156,13 @@ def _stays(explanation: Explanation) -> Iterator[str]:
 
 def _keeps(explanation: Explanation) -> Iterator[str]:
     if explanation.status.owner_alive:
-        yield _move(explanation, explanation.preferred_owner)
+        yield (
+            'To follow the policies: '
+            + suggestions.release(
+                explanation.status.uuid,
+                explanation.preferred_owner or 'another service',
+            )
+        )
 
 
 def _contested(explanation: Explanation) -> Iterator[str]:
@@ -241,8 +263,9 @@ def _gone(explanation: Explanation) -> Iterator[str]:
     status = explanation.status
     if status.record is not None and status.record.instance_uuid is not None:
         yield (
-            f'The instance {status.record.instance_uuid} is still on record: '
-            'make sure that it no longer exists'
+            f'The instance {status.record.instance_uuid} is still on record. '
+            f'If it no longer exists: {_PROGRAM} instance forget '
+            f'{status.uuid} --reason TEXT'
         )
     if status.owner_alive:
         yield f'{status.owner} deletes a record without an instance by itself'
@@ -252,8 +275,12 @@ def _gone(explanation: Explanation) -> Iterator[str]:
 
 def _returned(explanation: Explanation) -> Iterator[str]:
     if explanation.decision.owner is None:
-        yield f'Bring {_former(explanation)} back: it claims the node'
-        yield _move(explanation, explanation.decision.wanted_by)
+        yield f'Start {_former(explanation)} again: it claims the node'
+        # It was released without the instance, which no owner recorded since.
+        yield (
+            f'{_move(explanation, explanation.decision.wanted_by)} '
+            '--override instance_agrees --reason TEXT'
+        )
 
 
 def _undecided(explanation: Explanation) -> Iterator[str]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 
 UNEVEN = 1.5
-"""A ring is uneven if its largest share exceeds this multiple of the mean."""
+"""A ring is uneven if a share exceeds this multiple of the expected one."""
 
 _USABLE = frozenset(('available', 'active'))
 
@@ -24,8 +26,10 @@ class Load:
     :param unavailable: nodes that nothing can be scheduled to now, with an
         instance or without; ``None`` if Ironic was not asked or did not
         answer.
-    :param of_mean: its nodes against the mean of the services that it is
-        compared with, 1.0 being the mean; ``None`` if it is in no group.
+    :param of_mean: its nodes against those that it should have: by the
+        shares that its assigner declares, or else the mean of the services
+        that it is compared with. ``None`` if it is in no group, or none are
+        expected.
     """
 
     nodes: int = 0
@@ -36,9 +40,14 @@ class Load:
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """Numbers of nodes by host, of services that are compared."""
+    """Numbers of nodes by host, of services that are compared.
+
+    :param shares: the share of all nodes that each should have, 1.0 in all;
+        ``None`` for equal shares, and empty if none are expected.
+    """
 
     nodes: dict[str, int]
+    shares: Mapping[str, float] | None = None
 
     @property
     def mean(self) -> float:
@@ -47,20 +56,48 @@ class Spread:
 
     @property
     def largest(self) -> str:
-        """The host with the most nodes."""
-        return max(sorted(self.nodes), key=self.nodes.__getitem__)
+        """The host with the most nodes, against those it should have."""
+        return max(sorted(self.nodes), key=lambda h: self._ratio(h) or 0.0)
 
     @property
     def uneven(self) -> bool:
         """True if the largest share is too large and could be smaller."""
-        most = self.nodes[self.largest]
-        return most > UNEVEN * self.mean and most > math.ceil(self.mean)
+        most, expected = self.nodes[self.largest], self.expected(self.largest)
+        if expected is None:
+            return False
+        return most > UNEVEN * expected and most > math.ceil(expected)
+
+    def expected(self, host: str) -> float | None:
+        """Return the number of nodes that a host should have.
+
+        :returns: ``None`` if no shares are expected.
+        """
+        if self.shares is None:
+            return self.mean
+        if not self.shares:
+            return None
+        return self.shares[host] * sum(self.nodes.values())
 
     def of_mean(self, host: str) -> float | None:
-        """Return the share of a host against the mean; 1.0 without nodes."""
-        if host not in self.nodes:
+        """Return the share of a host against what it should have.
+
+        Without declared shares that is the mean; 1.0 without nodes.
+
+        :returns: ``None`` if it is no live peer, should have no nodes and has
+            some, or no shares are expected.
+        """
+        ratio = self._ratio(host) if host in self.nodes else None
+        return ratio if ratio is not None and math.isfinite(ratio) else None
+
+    def _ratio(self, host: str) -> float | None:
+        expected = self.expected(host)
+        if expected is None:
             return None
-        return self.nodes[host] / self.mean if self.mean else 1.0
+        if not self.mean:
+            return 1.0
+        if not expected:
+            return math.inf if self.nodes[host] else 0.0
+        return self.nodes[host] / expected
 
 
 def usable(
@@ -84,10 +121,24 @@ def rings(
 ) -> list[tuple[PeerGroup, Spread]]:
     """Return the peer groups of several live services, and their spread."""
     return [
-        (group, Spread({h: nodes_of.get(h, 0) for h in group.hosts}))
+        (group, spread(group, nodes_of))
         for group in peer_groups.groups
         if group.policies.assigner is not None and len(group.hosts) > 1
     ]
+
+
+def spread(group: PeerGroup, nodes_of: Mapping[str | None, int]) -> Spread:
+    """Return how the nodes of a peer group are spread over its hosts.
+
+    :raises PluginFaultError: if its assigner fails.
+    """
+    return Spread(
+        {host: nodes_of.get(host, 0) for host in group.hosts},
+        plugin_guard.bounded(
+            functools.partial(group.policies.shares, group.live_peers),
+            (group.policies,),
+        ),
+    )
 
 
 def loads(

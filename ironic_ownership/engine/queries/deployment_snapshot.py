@@ -10,11 +10,12 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.cell import Cell, CellNode, Drift
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.records import Records
@@ -33,17 +34,23 @@ class Part(enum.StrEnum):
     RECORDS = 'records'
     IRONIC = 'Ironic'
     MEMBERSHIP = 'membership'
+    CELL = 'cell'
 
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
-    """Sources to read; each is opened on first use."""
+    """Sources to read; each is opened on first use.
+
+    :param prepare: receives the services before the nodes are read.
+    """
 
     records: Callable[[], Records]
     inventory: Callable[[], Inventory]
     backend: Callable[[], MembershipBackend]
     # Not for every caller: there may be one for each node.
     reservations: Callable[[], Reservations] | None = None
+    cell: Callable[[], Cell | None] = lambda: None
+    prepare: Callable[[Iterable[model.Service]], object] = list
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +88,10 @@ class DeploymentSnapshot:
     :param unread: the error of each part that did not answer.
     :param reservations: the open ones; ``None`` also if not requested.
     :param reports: what the services stored of their loops, by host.
+    :param drift: rows of a Nova cell that name another host than the record;
+        ``None`` also without a cell.
+    :param strays: rows of a Nova cell whose uuid is not that of their node;
+        ``None`` also without a cell.
     """
 
     services: Sequence[model.Service] | None
@@ -90,6 +101,8 @@ class DeploymentSnapshot:
     unread: Mapping[Part, exceptions.OwnershipError]
     reservations: Sequence[Reservation] | None = None
     reports: Mapping[str, ConditionReport] | None = None
+    drift: Sequence[Drift] | None = None
+    strays: Sequence[CellNode] | None = None
 
     def require(self) -> None:
         """Raise the error of the first part that did not answer, if any."""
@@ -119,6 +132,7 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
             return None
 
     services = attempt(Part.RECORDS, lambda: sources.records().services())
+    sources.prepare(services or ())
     records = attempt(Part.RECORDS, lambda: sources.records().compute_nodes())
     reports = attempt(
         Part.RECORDS, lambda: sources.records().condition_reports()
@@ -134,8 +148,14 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
         Part.MEMBERSHIP,
         lambda: sources.backend().view().serving(services or ()),
     )
+    cell = attempt(Part.CELL, sources.cell)
+    drift = strays = None
+    if cell is not None:
+        drift = attempt(Part.CELL, cell.drift)
+        strays = attempt(Part.CELL, cell.stray_rows)
     return DeploymentSnapshot(
-        services, records, nodes, view, unread, reservations, reports
+        *(services, records, nodes, view, unread),
+        *(reservations, reports, drift, strays),
     )
 
 

@@ -47,10 +47,13 @@ class Services:
 class PolicyResult:
     """Result of one policy of a service for the node.
 
+    :param policy: its name, and the options that peers have in common.
+    :param values: what it advertises for this service alone.
     :param admits: ``None`` for an assigner, and if it is not known.
     """
 
     policy: model.PolicySettings
+    values: model.PolicySettings
     admits: bool | None
     detail: str
 
@@ -132,6 +135,13 @@ def companions_scope(
     return group.policies.scope
 
 
+def reads_owners(node: model.Node, peer_groups: PeerGroups) -> bool:
+    """Tell whether the decision for a node depends on owners on record."""
+    group = _deciding(node, peer_groups)
+    assigner = group.policies.assigner if group else None
+    return assigner is not None and assigner.reads_owners
+
+
 def explain(
     uuid: str,
     node: model.Node | None,
@@ -139,11 +149,13 @@ def explain(
     services: Services,
     companions: Sequence[model.Node] = (),
     fleet: evaluation.Fleet | None = None,
+    records: Sequence[model.ComputeNode] = (),
 ) -> Explanation:
     """Explain who owns a node, and why.
 
     :param node: ``None`` if Ironic answers 404.
     :param companions: all nodes of :func:`companions_scope`, if there is one.
+    :param records: those of the companions, if :func:`reads_owners`.
     :raises PluginFaultError: if a policy fails.
     """
     groups = services.peer_groups
@@ -154,9 +166,15 @@ def explain(
         group = _deciding(node, groups)
         free = dataclasses.replace(node, instance_uuid=None)
         alone = (nodes | {uuid: free}).values()
-        preferred = decide.decide(alone, {}, groups)[uuid]
+        owners = {one.uuid: one.host for one in records}
+        if record is not None:
+            owners[uuid] = record.host
+        preferred = decide.decide(alone, {}, groups, owners)[uuid]
+    known = {one.uuid: one for one in records if one.uuid in nodes}
+    if record is not None:
+        known[uuid] = record
     statuses = node_status.evaluate(
-        nodes.values(), [record] if record else [], groups, fleet
+        nodes.values(), known.values(), groups, fleet
     )
     owner = record.host if record else None
     return Explanation(
@@ -206,8 +224,13 @@ def _candidate(
 ) -> Candidate:
     settings = member.settings if member else row.settings
     unreadable = settings_diff.unreadable(settings, services.interpret)
+    values = {one.name: one for one in settings.values}
     results = tuple(
-        _result(policy, node, services.interpret, unreadable)
+        PolicyResult(
+            policy,
+            values.get(policy.name, model.PolicySettings(policy.name)),
+            *_result(policy, node, services.interpret, unreadable),
+        )
         for policy in settings.policies
     )
     groups = services.peer_groups
@@ -256,21 +279,22 @@ def _result(
     node: model.Node | None,
     interpret: policy_set.Interpreter,
     unreadable: str,
-) -> PolicyResult:
+) -> tuple[bool | None, str]:
+    """Return whether a policy admits the node, and why."""
     alone = None
     if not unreadable:
         alone = interpret(model.MemberSettings((policy,)))
     if alone is None:
-        return PolicyResult(policy, None, 'not readable here')
+        return None, 'not readable here'
     if alone.assigner is not None:
-        return PolicyResult(policy, None, 'assigns among its peers')
+        return None, 'assigns among its peers'
     if node is None:
-        return PolicyResult(policy, None, 'skipped: Ironic has no such node')
+        return None, 'skipped: Ironic has no such node'
     try:
         admits = alone.admits(node)
     except exceptions.PluginFaultError as exc:
-        return PolicyResult(policy, None, str(exc))
-    return PolicyResult(policy, admits, _detail(alone.scope, node, admits))
+        return None, str(exc)
+    return admits, _detail(alone.scope, node, admits)
 
 
 def _detail(scope: model.Scope, node: model.Node, admits: bool) -> str:

@@ -89,12 +89,11 @@ def read(
         show owned nodes as unowned.
     """
     seen = snapshot.take(host, scope, ports)
-    listed = {node.uuid for node in seen.nodes}
     elsewhere = node_query.look_up(
-        ports.source, (uuid for uuid in seen.records if uuid not in listed)
+        ports.source, (u for u in seen.records if u not in seen.nodes)
     )
     statuses = evaluate(
-        [*seen.nodes, *elsewhere],
+        [*seen.nodes.values(), *elsewhere],
         seen.records.values(),
         PeerGroups.of(seen.view, seen.services.values(), ports.interpret),
         node_query.fleet_of(ports.source),

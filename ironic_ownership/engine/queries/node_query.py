@@ -12,6 +12,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.engine.availability import conductors, evaluation
+from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import explanation
 from ironic_ownership.engine.queries.node_status import NodeStatus
@@ -45,6 +46,7 @@ def explain(
     """
     rows = ports.records.services()
     record = next(iter(ports.records.compute_nodes_by_uuid([uuid])), None)
+    policy_set.prepare(rows, ports.interpret)
     node = ports.source.get(uuid)
     services = explanation.Services.of(
         ports.backend.view(), rows, ports.interpret
@@ -63,8 +65,15 @@ def explain(
                 hint='Use a configuration without shard_key',
             )
         companions = ports.source.scan(scope)
+    records: Sequence[model.ComputeNode] = ()
+    if explanation.reads_owners(node, services.peer_groups):
+        records = ports.records.compute_nodes_by_uuid(
+            {one.uuid for one in companions}
+        )
     fleet = fleet_of(ports.source)
-    return explanation.explain(uuid, node, record, services, companions, fleet)
+    return explanation.explain(
+        uuid, node, record, services, companions, fleet, records
+    )
 
 
 def find(
@@ -91,6 +100,27 @@ def find(
     known = {record.name for record in recorded if record.name}
     known |= {node.name for node in nodes if node.name}
     return None, sorted(known)
+
+
+def of_instance(ports: Ports, uuid: str, scope: model.Scope) -> str | None:
+    """Return the uuid of the node on which an instance is, if one is.
+
+    The records know it; of an instance that just appeared Ironic does.
+
+    :param uuid: of the instance; that of a node is none.
+    :param scope: in which to search nodes of Ironic.
+    """
+    recorded = ports.records.node_of_instance(uuid)
+    if recorded is not None:
+        return recorded
+    if ports.records.compute_nodes_by_uuid([uuid]):
+        return None
+    if ports.source.get(uuid) is not None:
+        return None
+    for node, instance in ports.source.instances(scope).items():
+        if instance == uuid:
+            return node
+    return None
 
 
 def look_up(

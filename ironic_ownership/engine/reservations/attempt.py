@@ -19,6 +19,7 @@ from ironic_ownership.contracts import (
     model,
     reservation_request,
 )
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     Reservation,
     Reservations,
@@ -76,7 +77,7 @@ class Attempt:
     retry: release.Retry
 
     def run(
-        self, request: Request, actor: str, tried: set[str]
+        self, request: Request, origin: Origin, tried: set[str]
     ) -> Reservation | None:
         """Make one attempt.
 
@@ -85,23 +86,25 @@ class Attempt:
             candidates first.
         :raises OwnershipError: if a retry would not help.
         """
-        existing = self._existing(request)
+        existing = self._existing(request, origin)
         if existing is not None and existing.state is ACTIVE:
             return existing
         service = self.ports.services.find(request.service)
         if existing is not None:
-            allocation = self._started_elsewhere(existing)
+            allocation = self._started_elsewhere(existing, origin)
             if allocation is not None:
                 return self._conclude(
-                    existing, allocation, service, actor, tried
+                    existing, allocation, service, origin, tried
                 )
-        candidates = self._candidates(request, service, tried, existing, actor)
+        candidates = self._candidates(
+            request, service, tried, existing, origin
+        )
         if not candidates:
             return None
         held = existing or self._begin(request, service)
         if held is None:
             return None
-        allocation = self._allocate(held, candidates)
+        allocation = self._allocate(held, candidates, origin)
         known = {node.uuid: node for node in candidates}
         if allocation.state is allocations.AllocationState.ERROR:
             tried.update(known)
@@ -109,15 +112,17 @@ class Attempt:
             # Left in Ironic by a closed reservation; that node was not
             # checked for this request.
             self.releaser.release(
-                held, 'Ironic held another node', actor=actor
+                held, 'Ironic held another node', origin=origin
             )
             return None
-        return self._conclude(held, allocation, service, actor, tried, known)
+        return self._conclude(held, allocation, service, origin, tried, known)
 
-    def _existing(self, request: Request) -> Reservation | None:
+    def _existing(
+        self, request: Request, origin: Origin
+    ) -> Reservation | None:
         existing = self.ports.reservations.of_instance(request.instance_uuid)
         if existing is not None and existing.state is DELETING:
-            self.releaser.wait(existing)
+            self.releaser.wait(existing, origin=origin)
             existing = self.ports.reservations.of_instance(
                 request.instance_uuid
             )
@@ -131,7 +136,7 @@ class Attempt:
         return existing
 
     def _started_elsewhere(
-        self, existing: Reservation
+        self, existing: Reservation, origin: Origin
     ) -> allocations.Allocation | None:
         """Return Ironic's allocation for another process's reservation.
 
@@ -142,6 +147,7 @@ class Attempt:
             held = self._call(
                 existing,
                 lambda client: client.get(existing.instance_uuid),
+                origin,
             )
             if held is None or held.state is allocations.AllocationState.ERROR:
                 return None
@@ -157,13 +163,13 @@ class Attempt:
         service: eligibility.EligibleService,
         tried: set[str],
         existing: Reservation | None,
-        actor: str,
+        origin: Origin,
     ) -> tuple[model.Node, ...]:
         choice = self.ports.candidates.choose(request, service, tried)
         if choice.candidates:
             return choice.candidates
         if existing is not None:
-            self.releaser.release(existing, 'no free node fits', actor=actor)
+            self.releaser.release(existing, 'no free node fits', origin=origin)
         elif self.ports.reservations.of_instance(request.instance_uuid):
             return ()  # a repetition of this request took the last one
         raise no_match(choice)
@@ -182,7 +188,10 @@ class Attempt:
         return held if held.id == wanted.id else None
 
     def _allocate(
-        self, held: Reservation, candidates: Iterable[model.Node]
+        self,
+        held: Reservation,
+        candidates: Iterable[model.Node],
+        origin: Origin,
     ) -> allocations.Allocation:
         nodes = tuple(candidates)
         specs = held.request.specs()
@@ -195,12 +204,14 @@ class Attempt:
                 owner=held.host,
                 traits=sorted({*held.request.traits, *specs.traits}),
             ),
+            origin,
         )
 
     def _call(
         self,
         held: Reservation,
         request: Callable[[allocations.Allocations], T],
+        origin: Origin,
     ) -> T:
         try:
             return self.retry.call(
@@ -209,7 +220,9 @@ class Attempt:
         except exceptions.IronicUnavailableError as exc:
             raise _unfinished(held, str(exc)) from exc
         except exceptions.AllocationConflictError:
-            self.releaser.release(held, 'Ironic holds another allocation')
+            self.releaser.release(
+                held, 'Ironic holds another allocation', origin=origin
+            )
             raise
 
     def _conclude(
@@ -217,7 +230,7 @@ class Attempt:
         held: Reservation,
         allocation: allocations.Allocation,
         service: eligibility.EligibleService,
-        actor: str,
+        origin: Origin,
         tried: set[str],
         known: dict[str, model.Node] | None = None,
     ) -> Reservation | None:
@@ -235,50 +248,50 @@ class Attempt:
             )
             self.ports.nodes.invalidate()
             self.releaser.release(
-                held, 'other requests took the candidates first', actor=actor
+                held, 'other requests took the candidates first', origin=origin
             )
             return None
         try:
-            return self._activate(held, node, service, actor)
+            return self._activate(held, node, service, origin)
         except exceptions.ReservationConflictError as exc:
             LOG.warning('reservation %s: %s', held.id, exc)
             tried.add(uuid)
-            return self._settle(held, actor)
+            return self._settle(held, origin)
 
     def _activate(
         self,
         held: Reservation,
         node: model.Node,
         service: eligibility.EligibleService,
-        actor: str,
+        origin: Origin,
     ) -> Reservation:
         for _ in range(MAX_REGISTRATIONS):
             try:
                 return self.ports.reservations.activate(
-                    held.id, node, epoch=service.epoch, actor=actor
+                    held.id, node, epoch=service.epoch, origin=origin
                 )
             except (exceptions.FencedError, exceptions.ServiceRefusedError):
                 try:
                     service = self.ports.services.find(held.host, fresh=True)
                 except exceptions.OwnershipError as exc:
-                    self.releaser.release(held, str(exc), actor=actor)
+                    self.releaser.release(held, str(exc), origin=origin)
                     raise
         raise _unfinished(held, f'{held.host} keeps registering again')
 
-    def _settle(self, held: Reservation, actor: str) -> Reservation | None:
+    def _settle(self, held: Reservation, origin: Origin) -> Reservation | None:
         now = self.ports.reservations.find(held.id)
         if now is not None and now.state is ACTIVE:
             return now
         if now is not None and now.state is PENDING:
             self.releaser.release(
-                now, 'the records refused the node', actor=actor
+                now, 'the records refused the node', origin=origin
             )
             return None
         # Another process released it and may have missed our allocation. A
         # reservation for the release alone protects the allocation from use.
         begun = self.releaser.begin(held.request, held.host, held.method)
         if begun is not None:
-            self.releaser.release(begun, 'leftover allocation', actor=actor)
+            self.releaser.release(begun, 'leftover allocation', origin=origin)
         return None
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import exceptions, inventory, model
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.membership import fence
 
 LONGEST_AGE = 5.0
@@ -93,7 +93,8 @@ class FreeNodeCache:
 
 
 def _fleet(source: inventory.Inventory) -> evaluation.Fleet | None:
-    try:
-        return evaluation.Fleet.of(source.conductors())
-    except exceptions.IronicTooOldError:
-        return None
+    # Ironic may be too old, or show conductors to administrators only.
+    known = conductors.read(source)
+    if isinstance(known.error, exceptions.IronicUnavailableError):
+        raise known.error
+    return known.fleet

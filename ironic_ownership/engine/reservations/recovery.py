@@ -106,7 +106,7 @@ class Recovery:
         if not mine and not held:
             return []
         now = self.ports.reservations.now()
-        nodes = {node.uuid: node for node in seen.nodes}
+        nodes = seen.nodes
         errors: list[str] = []
         settled = 0
         for one in mine:

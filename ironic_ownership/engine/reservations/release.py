@@ -19,6 +19,7 @@ from ironic_ownership.contracts import (
     exceptions,
     reservation_request,
 )
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     Reservation,
     Reservations,
@@ -86,12 +87,13 @@ class Releaser:
         held: Reservation,
         detail: str,
         *,
-        actor: str | None = None,
+        origin: Origin | None = None,
         epoch: int | None = None,
     ) -> Reservation:
         """Release a reservation, unless another process has changed it.
 
         :param held: as it was last read.
+        :param origin: the client's request, if one wants the release.
         :param epoch: of its service, if the service itself releases it.
         :raises AllocationInUseError: if Ironic does not free the node; the
             reservation is unchanged then.
@@ -105,7 +107,7 @@ class Releaser:
             return self.reservations.find(held.id) or held
         if begun.state is CLOSED:
             return begun
-        return self._finish(begun, detail, actor, epoch)
+        return self._finish(begun, detail, origin, epoch)
 
     def begin(
         self,
@@ -129,7 +131,7 @@ class Releaser:
         return begun if begun.id == wanted.id else None
 
     def wait(
-        self, held: Reservation, *, actor: str | None = None
+        self, held: Reservation, *, origin: Origin | None = None
     ) -> Reservation:
         """Wait for the release by another process, or take it over.
 
@@ -140,7 +142,7 @@ class Releaser:
         while held.state is DELETING:
             if self.is_abandoned(held, self.reservations.now()):
                 detail = held.detail or 'its deletion was left unfinished'
-                held = self.release(held, detail, actor=actor)
+                held = self.release(held, detail, origin=origin)
             elif waited >= WAIT:
                 raise exceptions.ReservationUnfinishedError(
                     held.id,
@@ -169,7 +171,7 @@ class Releaser:
         self,
         begun: Reservation,
         detail: str,
-        actor: str | None,
+        origin: Origin | None,
         epoch: int | None,
     ) -> Reservation:
         try:
@@ -182,7 +184,7 @@ class Releaser:
         except exceptions.IronicUnavailableError as exc:
             raise self._unfinished(begun, exc) from exc
         closed = self.reservations.close(
-            begun.id, detail, epoch=epoch, actor=actor
+            begun.id, detail, epoch=epoch, origin=origin
         )
         LOG.info(
             'reservation %s of instance %s on node %s is closed: %s',

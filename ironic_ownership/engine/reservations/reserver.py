@@ -17,6 +17,7 @@ from ironic_ownership.contracts import (
     reservation_request,
 )
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.reservations import (
     Reservation,
@@ -97,7 +98,7 @@ class Reserver:
         return self._ports.candidates.choose(request, service)
 
     def create(
-        self, request: reservation_request.Request, *, actor: str
+        self, request: reservation_request.Request, *, origin: Origin
     ) -> Reservation:
         """Reserve a node; idempotent for the same request.
 
@@ -110,7 +111,7 @@ class Reserver:
         """
         tried: set[str] = set()
         for _ in range(MAX_ATTEMPTS):
-            made = self._attempt.run(request, actor, tried)
+            made = self._attempt.run(request, origin, tried)
             if made is not None:
                 return made
         raise exceptions.ReservationConflictError(
@@ -142,7 +143,7 @@ class Reserver:
         return self._reservations.confirm(self.find(key).id)
 
     def delete(
-        self, key: str, *, actor: str, detail: str = 'deleted'
+        self, key: str, *, origin: Origin, detail: str = 'deleted'
     ) -> Reservation:
         """Release the node; idempotent.
 
@@ -155,9 +156,9 @@ class Reserver:
             if held.state is CLOSED:
                 return held
             if held.state is DELETING:
-                held = self._releaser.wait(held, actor=actor)
+                held = self._releaser.wait(held, origin=origin)
             else:
-                held = self._releaser.release(held, detail, actor=actor)
+                held = self._releaser.release(held, detail, origin=origin)
         raise exceptions.ReservationConflictError(
             f'reservation {held.id} keeps changing', hint='Try again'
         )

@@ -125,6 +125,8 @@ class CallerContract(app_case.SiteCase):
 
 READS: tuple[tuple[str, dict[str, dict[str, object]]], ...] = (
     ('compute_node:list', {}),
+    ('compute_node_record:list', {}),
+    ('compute_node_record:list', {'query': {'service': 'OLD', 'limit': 1}}),
     ('compute_node:show', {'path': {'node': NODE}}),
     ('compute_node:explain', {'path': {'node': 'node2'}}),
     ('service:list', {}),

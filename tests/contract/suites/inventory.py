@@ -6,7 +6,7 @@ import unittest
 from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.inventory import SUMMARY, Inventory
 
 if TYPE_CHECKING:
     _Case = unittest.TestCase
@@ -37,6 +37,10 @@ class InventoryContract(_Case):
 
     def delete(self, uuid: str) -> None:
         """Take a node from Ironic."""
+        raise NotImplementedError
+
+    def change(self, uuid: str) -> None:
+        """Put a node into maintenance."""
         raise NotImplementedError
 
     def make_unavailable(self) -> None:
@@ -107,6 +111,24 @@ class InventoryContract(_Case):
         self.assertEqual(1, sum(bool(n.instance_uuid) for n in nodes))
         for node in nodes:
             self.assertEqual(node, self.inventory.get(node.uuid))
+
+    def test_summary_has_the_same_nodes_with_fewer_fields(self) -> None:
+        self.enrol(3, instance_share=0.5)
+        self.enrol(3, shard='Rack1', conductor_group='g', instance_share=0.5)
+        self.enrol(1, shard='rack1')
+        for scope in (
+            model.Scope(),
+            model.Scope(shard='Rack1'),
+            model.Scope(conductor_group=''),
+            model.Scope(nothing=True),
+        ):
+            self.assertCountEqual(
+                [
+                    model.Node(**{n: getattr(node, n) for n in SUMMARY})
+                    for node in self.inventory.scan(scope)
+                ],
+                self.inventory.scan(scope, summary=True),
+            )
 
     def test_missing_and_deleted_nodes_are_none(self) -> None:
         first, second = self.enrol(2)
@@ -186,6 +208,47 @@ class InventoryContract(_Case):
             4, len(self.inventory.free(model.Scope(shard='Rack1'), enough=1))
         )
 
+    def test_latest_changes_are_first_and_as_in_a_scan(self) -> None:
+        self.enrol(3, shard='a', conductor_group='g')
+        uuids = self.enrol(4, shard='a')
+        other, *_ = self.enrol(2, shard='b')
+        self.change(uuids[2])
+        self.change(other)
+        self.change(uuids[1])
+        scope = model.Scope(shard='a')
+        page = self.inventory.latest_changes(scope, 3)
+        assert page is not None
+        self.assertFalse(page.complete)
+        self.assertEqual(
+            [uuids[1], uuids[2]], [row.node.uuid for row in page.nodes[:2]]
+        )
+        times = [row.updated_at for row in page.nodes]
+        assert times[0] is not None and times[1] is not None
+        self.assertGreater(times[0], times[1])
+        self.assertLess(abs(page.read_at - times[0]), 60)
+        page = self.inventory.latest_changes(scope, 8)
+        assert page is not None
+        self.assertTrue(page.complete)
+        self.assertCountEqual(
+            self.inventory.scan(scope), [row.node for row in page.nodes]
+        )
+
+    def test_newest_nodes_are_those_that_were_created_last(self) -> None:
+        self.enrol(3, shard='a')
+        first = self.enrol(1, shard='a')
+        self.enrol(3, shard='b')
+        last = self.enrol(1, shard='a', conductor_group='g')
+        self.change(first[0])
+        scope = model.Scope(shard='a')
+        found = self.inventory.newest(scope, 2)
+        self.assertEqual(last + first, [node.uuid for node in found])
+        listed = {node.uuid: node for node in self.inventory.scan(scope)}
+        for node in found:
+            self.assertEqual(listed[node.uuid], node)
+        nothing = model.Scope(nothing=True)
+        self.assertEqual([], list(self.inventory.newest(nothing, 2)))
+        self.assertIsNone(self.inventory.latest_changes(nothing, 2))
+
     def test_conductors_have_the_drivers_of_the_nodes(self) -> None:
         self.enrol(1)
         self.enrol(1, conductor_group='g1')
@@ -215,6 +278,8 @@ class InventoryContract(_Case):
             lambda: self.inventory.scan(model.Scope()),
             lambda: self.inventory.scan(model.Scope(shard='a')),
             lambda: self.inventory.free(model.Scope()),
+            lambda: self.inventory.latest_changes(model.Scope(), 1),
+            lambda: self.inventory.newest(model.Scope(), 1),
             lambda: self.inventory.count(model.Scope()),
             lambda: self.inventory.instances(model.Scope()),
             lambda: self.inventory.get(uuid),

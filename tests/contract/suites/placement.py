@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.placement import (
+    DISABLED,
     FIRST_GENERATION,
     Confirm,
     Inventory,
@@ -138,11 +139,33 @@ class FakePlacement(Placement):
     ) -> Traits:
         """Make these all the traits of a node."""
         found = self._existing('put_traits', uuid)
-        if found.traits != frozenset(names):
+        wanted = frozenset(names) | (found.traits & {DISABLED})
+        if found.traits != wanted:
             self._writes('put_traits', uuid, confirm)
-            found.traits = frozenset(names)
+            found.traits = wanted
             found.generation += 1
         return Traits(found.generation, found.traits)
+
+    def disabled(self) -> frozenset[str]:
+        """Return the providers that the scheduler does not choose."""
+        self._called('disabled', '')
+        return frozenset(
+            uuid
+            for uuid, found in self.providers.items()
+            if DISABLED in found.traits
+        )
+
+    def put_disabled(
+        self, uuid: str, disabled: bool, *, confirm: Confirm | None = None
+    ) -> bool:
+        """Add or remove the status."""
+        found = self._existing('put_disabled', uuid)
+        if (DISABLED in found.traits) is disabled:
+            return False
+        self._writes('put_disabled', uuid, confirm)
+        found.traits ^= {DISABLED}
+        found.generation += 1
+        return True
 
     def _existing(self, method: str, uuid: str) -> FakeProvider:
         found = self._called(method, uuid)
@@ -250,6 +273,24 @@ class PlacementContract(_Case):
             again = self.placement.put_traits(uuid, names)
             self.assertEqual(written, again)
 
+    def test_status_is_no_trait_of_the_node(self) -> None:
+        uuid, other = self.provide(), self.provide()
+        names = frozenset({'CUSTOM_OF_A_TEST'})
+        self.placement.put_traits(uuid, names)
+        self.assertEqual(frozenset(), self.placement.disabled())
+        self.assertIs(True, self.placement.put_disabled(uuid, True))
+        self.assertIs(False, self.placement.put_disabled(uuid, True))
+        self.assertIs(False, self.placement.put_disabled(other, False))
+        self.assertEqual({uuid}, self.placement.disabled())
+        self.placement.put_traits(uuid, {'CUSTOM_OTHER'})
+        self.assertEqual({uuid}, self.placement.disabled())
+        self.placement.put_traits(uuid, names)
+        self.assertIs(True, self.placement.put_disabled(uuid, False))
+        self.assertEqual(frozenset(), self.placement.disabled())
+        self.assertEqual(
+            names, getattr(self.placement.traits(uuid), 'names', None)
+        )
+
     def test_writing_to_a_missing_provider_is_an_error(self) -> None:
         for generation in (None, FIRST_GENERATION):
             with self.assertRaises(exceptions.NoProviderError):
@@ -258,6 +299,8 @@ class PlacementContract(_Case):
                 )
             with self.assertRaises(exceptions.NoProviderError):
                 self.placement.put_traits(MISSING, (), generation=generation)
+            with self.assertRaises(exceptions.NoProviderError):
+                self.placement.put_disabled(MISSING, True)
 
     def test_provider_is_created_once_and_then_stays(self) -> None:
         self.assertIs(True, self.placement.put_provider(NEW, NEW))
@@ -326,5 +369,7 @@ class PlacementContract(_Case):
             lambda: self.placement.put_inventory(uuid, RESERVED),
             lambda: self.placement.traits(uuid),
             lambda: self.placement.put_traits(uuid, ()),
+            self.placement.disabled,
+            lambda: self.placement.put_disabled(uuid, True),
         ):
             self.assertRaises(exceptions.PlacementUnavailableError, ask)

@@ -195,3 +195,14 @@ class OperatorContract(records.RecordsContract):
             self.records.apply('host1', old[-1], [records.claim(1)])
         self.records.delete_service('host1', actor='x')
         self.assertGreater(self.register('host1'), again)
+
+    def test_event_has_the_reason_of_the_operator(self) -> None:
+        self.register('host1')
+        self.set_service('host1', forced_down=True, reason='on fire')
+        event = self.records.events(limit=1)[0]
+        self.assertEqual('service_forced_down', event.kind)
+        self.assertTrue(str(event.reason).endswith('; on fire'), event)
+        self.set_service('host1', disabled=True, reason='x' * 255)
+        self.assertEqual(
+            255, len(self.records.events(limit=1)[0].reason or '')
+        )

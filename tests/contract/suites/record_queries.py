@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.node_filter import NodeFilter
+from ironic_ownership.contracts.records import Update
 from tests.contract.suites import records
 
 
@@ -32,6 +34,8 @@ class QueryContract(records.RecordsContract):
     def near(self, host: str, **scope: Any) -> list[int]:
         """Return the numbers of the nodes near a host."""
         found = self.records.compute_nodes_near(host, model.Scope(**scope))
+        kept = self.records.near(host, model.Scope(**scope))
+        self.assertEqual({record.uuid: record for record in found}, kept)
         return sorted(int(n.uuid[-3:]) for n in found)
 
     def test_near_are_the_own_nodes_and_those_in_scope(self) -> None:
@@ -54,6 +58,32 @@ class QueryContract(records.RecordsContract):
     def test_scope_without_filter_is_everything(self) -> None:
         self.assertEqual([1, 2, 3, 4, 5, 6], self.near('host9'))
 
+    def pages(self, limit: int, **chosen: Any) -> list[list[int]]:
+        """Return the numbers of the nodes of each page."""
+        found: list[list[int]] = []
+        after = ''
+        while not found or len(found[-1]) == limit:
+            page = self.records.compute_nodes_page(
+                NodeFilter(**chosen), after=after, limit=limit
+            )
+            found.append([int(n.uuid[-3:]) for n in page])
+            after = page[-1].uuid if page else after
+        return found
+
+    def test_pages_have_every_node_once_in_order(self) -> None:
+        self.assertEqual([[1, 2, 3, 4], [5, 6]], self.pages(4))
+        self.assertEqual([[1, 2, 3], [4, 5, 6], []], self.pages(3))
+
+    def test_pages_have_the_chosen_nodes_only(self) -> None:
+        self.assertEqual([[3, 4], [5, 6], []], self.pages(2, host='host2'))
+        self.assertEqual([[1], [3], []], self.pages(1, shard='s1'))
+        self.assertEqual([[6], []], self.pages(1, shard='s1 '))
+        self.assertEqual(
+            [[4, 5], [6]], self.pages(2, conductor_group='g1', host='host2')
+        )
+        self.assertEqual([[2]], self.pages(9, conductor_group=''))
+        self.assertEqual([[]], self.pages(9, host='HOST2'))
+
     def test_empty_scope_leaves_the_own_nodes(self) -> None:
         self.assertEqual([1, 2], self.near('host1', nothing=True))
         self.assertEqual([], self.near('host9', nothing=True, shard='s1'))
@@ -64,3 +94,14 @@ class QueryContract(records.RecordsContract):
         )
         self.assertEqual([records.uuid(1)], [n.uuid for n in found])
         self.assertEqual([], list(self.records.compute_nodes_by_uuid([])))
+
+    def test_node_of_an_open_instance(self) -> None:
+        instance = records.uuid(99)
+        epoch = self.service('host1').epoch
+        node = records.node(1, instance_uuid=instance)
+        self.assert_applied('host1', epoch, Update(node))
+        self.assertEqual(node.uuid, self.records.node_of_instance(instance))
+        for other in (node.uuid, records.uuid(98)):
+            self.assertIsNone(self.records.node_of_instance(other))
+        self.assert_applied('host1', epoch, Update(records.node(1)))
+        self.assertIsNone(self.records.node_of_instance(instance))

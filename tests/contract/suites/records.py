@@ -72,7 +72,10 @@ class RecordsContract(unittest.TestCase):
     def apply(self, host: str, epoch: int, *changes: Change) -> Outcome:
         """Apply changes and check that each got one answer."""
         outcome = self.records.apply(host, epoch, changes)
-        self.assertCountEqual(changes, outcome.applied + outcome.refused)
+        self.assertEqual(
+            sorted(changes, key=repr),
+            sorted(outcome.applied + outcome.refused, key=repr),
+        )
         return outcome
 
     def assert_applied(self, host: str, epoch: int, *changes: Change) -> None:

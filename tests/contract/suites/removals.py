@@ -8,6 +8,7 @@ from ironic_ownership.contracts.records import Forget, Release, Report, Update
 from tests.contract.suites import records
 
 ACTOR = 'operator@somewhere'
+INSTANCE = records.uuid(901)
 
 
 class RemovalContract(records.RecordsContract):
@@ -126,3 +127,63 @@ class RemovalContract(records.RecordsContract):
             ),
         )
         self.assertIsInstance(found, model.ComputeNode)
+
+    def deploy(self) -> None:
+        node = records.node(1, instance_uuid=INSTANCE)
+        self.assert_applied('host1', self.epoch, Update(node))
+
+    def forget(self, **seen: object) -> str | None:
+        values = {
+            'instance_uuid': INSTANCE,
+            'seen_host': 'host1',
+            'seen_epoch': self.epoch,
+            **seen,
+        }
+        return self.removals.forget_instance(
+            records.uuid(1),
+            actor=ACTOR,
+            reason='burnt',
+            **values,  # type: ignore[arg-type]
+        )
+
+    def assert_nothing_is_forgotten(self, text: str, **seen: object) -> None:
+        before = self.state()
+        self.assertIn(text, self.forget(**seen) or '')
+        self.assertEqual(before, self.state())
+
+    def test_forgotten_instance_is_closed_with_one_event(self) -> None:
+        self.deploy()
+        self.assertIsNone(self.forget())
+        found = self.find(1)
+        assert found is not None
+        self.assertEqual(('host1', None), (found.host, found.instance_uuid))
+        event = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
+        self.assertEqual(
+            (ACTOR, 'instance_forgotten', 'host1', INSTANCE, 'burnt'),
+            (
+                event.actor,
+                event.kind,
+                event.from_host,
+                event.instance_uuid,
+                event.reason,
+            ),
+        )
+        self.assertIs(True, self.remove())
+
+    def test_instance_is_forgotten_once(self) -> None:
+        self.deploy()
+        self.forget()
+        self.assert_nothing_is_forgotten('now none')
+
+    def test_other_instance_or_owner_is_an_objection(self) -> None:
+        self.deploy()
+        two = self.register('host2')
+        for text, seen in (
+            (INSTANCE, {'instance_uuid': records.uuid(902)}),
+            ('changed', {'seen_host': 'host2', 'seen_epoch': two}),
+            ('changed', {'seen_host': None, 'seen_epoch': None}),
+            ('changed', {'seen_epoch': None}),
+        ):
+            self.assert_nothing_is_forgotten(text, **seen)
+        self.register('host1')
+        self.assert_nothing_is_forgotten('changed')

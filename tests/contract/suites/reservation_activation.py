@@ -35,6 +35,7 @@ class ActivationContract(reservations.ReservationContract):
                 'host1',
                 reservations.INSTANCE,
                 made.id,
+                'req-reservation',
             ),
             self.last_event(),
         )

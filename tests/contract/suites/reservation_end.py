@@ -93,7 +93,7 @@ class EndContract(reservations.ReservationContract):
     def test_closed_one_frees_the_node_in_one_event(self) -> None:
         made = self.reserve()
         closed = self.reservations.close(
-            made.id, 'deleted', actor=reservations.ACTOR
+            made.id, 'deleted', origin=reservations.ORIGIN
         )
         self.assertEqual(
             (reservations.CLOSED, 'deleted'), (closed.state, closed.detail)
@@ -107,6 +107,7 @@ class EndContract(reservations.ReservationContract):
                 None,
                 reservations.INSTANCE,
                 made.id,
+                'req-reservation',
             ),
             self.last_event(),
         )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.contracts import exceptions, reservation_request
+from ironic_ownership.contracts import events, exceptions, reservation_request
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.reservations import (
     Reservation,
@@ -25,6 +25,7 @@ from ironic_ownership.contracts.reservations import (
 from tests.contract.suites import records
 
 ACTOR = 'operator@somewhere'
+ORIGIN = events.Origin(ACTOR, 'req-reservation')
 INSTANCE = records.uuid(901)
 PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
@@ -73,7 +74,7 @@ class ReservationContract(records.RecordsContract):
             begun.id,
             records.node(number),
             epoch=self.service('host1').epoch,
-            actor=ACTOR,
+            origin=ORIGIN,
         )
 
     def assert_not_activated(
@@ -102,6 +103,7 @@ class ReservationContract(records.RecordsContract):
             event.to_host,
             event.instance_uuid,
             event.reason,
+            event.request_id,
         )
 
     def assert_nothing_changes(

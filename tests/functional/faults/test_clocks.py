@@ -28,7 +28,7 @@ class _Clocks(incident.IncidentTestCase):
         deployment.environment = self.clock.env
         deployment.command = (sys.executable, jumping_host.__file__)
         started = self.start(*names)
-        deployment.environment, deployment.command = None, hosts.COMMAND
+        deployment.environment, deployment.command = None, ()
         return started
 
     def assert_jumps_move_nothing(self) -> None:

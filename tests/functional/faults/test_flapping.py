@@ -67,7 +67,7 @@ class TestFlapping(incident.IncidentTestCase):
         root = pathlib.Path(churning_members.__file__).parents[4]
         deployment.environment = {'PYTHONPATH': str(root)}
         started = deployment.launch(f'crowd{number}')
-        deployment.command, deployment.environment = hosts.COMMAND, None
+        deployment.command, deployment.environment = (), None
         return started
 
     def registrations(self) -> int:

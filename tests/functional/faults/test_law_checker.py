@@ -21,7 +21,7 @@ class TestLawChecker(incident.IncidentTestCase):
         deployment.command = (sys.executable, unfenced_host.__file__)
         deployment.environment = {unfenced_host.VARIABLE: epochs}
         started = deployment.launch('host1', policies)
-        deployment.command, deployment.environment = hosts.COMMAND, None
+        deployment.command, deployment.environment = (), None
         self.wait_for_owner(self.enrolment.enrol(8), 'host1')
         return started
 

@@ -7,6 +7,7 @@ have to be repeated, as ``check`` tells; the latter are taken again.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import pathlib
 import shutil
@@ -20,6 +21,8 @@ from lab import replication
 from tests.functional.support import databases, hosts
 
 BOTH = ('host1', 'host2')
+DONE = 'refreshed: '
+"""In the log of each refresh that succeeded."""
 
 
 class _RewindCase(hosts.HostsTestCase):
@@ -32,7 +35,10 @@ class _RewindCase(hosts.HostsTestCase):
 
     def begin(self) -> None:
         """Start both, and wait until the ring has shared the nodes."""
-        self.processes = {n: self.deployment.start(n) for n in BOTH}
+        self.processes = {
+            n: self.deployment.start(n, DEFAULT={'host': n, 'debug': True})
+            for n in BOTH
+        }
         # A node with an instance stays with the first that owns it.
         self.deployment.wait_for_members(*BOTH)
         uuids = self.enrolment.enrol(12, instance_share=0.5)
@@ -47,6 +53,18 @@ class _RewindCase(hosts.HostsTestCase):
     def wait_for_owners(self, *names: str) -> None:
         """Wait until each node with an instance belongs to one of these."""
         self.deployment.wait_for_ring(self.deployed, names)
+
+    def wait_until_seen(self) -> None:
+        """Wait until host1 has read all that is on record now.
+
+        Only changes that a service has seen can be missed by it.
+        """
+        refreshes = functools.partial(self.processes['host1'].lines, DONE)
+        before = len(refreshes())
+        # The next one may have begun before.
+        self.deployment.wait_until(
+            lambda: len(refreshes()) > before + 1, 'refreshes'
+        )
 
     def take_out(self) -> str:
         """Disable host2 and move its nodes; return the id of the move.
@@ -91,6 +109,7 @@ class _RunningCase(_RewindCase):
     def lose(self, rewind: Callable[[], object]) -> None:
         """Let commits be lost by a function, and follow the hints."""
         move = self.take_out()
+        self.wait_until_seen()
         before = self.epochs()
         rewind()
         # What the operator did is undone.

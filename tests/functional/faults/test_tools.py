@@ -3,17 +3,75 @@
 from __future__ import annotations
 
 import contextlib
+import http.server
+import pathlib
 import queue
+import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import unittest
+import urllib.request
 
-from lab import faketime, proxy, small_disk
-from tests.functional.support import databases, hosts
+from lab import faketime, ironic_cache, nova_neighbours, proxy, small_disk
+from tests.functional.support import databases, hosts, programs
 
 CLOCKS = 'import time; print(time.time(), time.monotonic())'
+
+
+class ProgramsTest(unittest.TestCase):
+    """Forks of a process with all imports are as programs are."""
+
+    def test_output_and_status_are_those_of_the_program(self) -> None:
+        wrong = ['dbsync', 'nosuch']
+        done = programs.run(wrong, 180, programs.DBSYNC)
+        self.assertEqual((2, ''), (done.returncode, done.stdout), done)
+        self.assertIn('nosuch', done.stderr)
+        as_one = programs.run(wrong, 180, programs.DBSYNC, as_one=True)
+        self.assertEqual(
+            (2, done.stderr, ''),
+            (as_one.returncode, as_one.stdout, as_one.stderr),
+        )
+
+    def test_processes_are_signalled_and_end_for_themselves(self) -> None:
+        directory = databases.temporary_directory('programs')
+        config = directory / 'host.conf'
+        config.write_text(
+            f'[DEFAULT]\nhost = host1\nstate_path = {directory}\n'
+            '[ownership]\npolicies = all\n[ironic]\nauth_type = none\n'
+            'endpoint_override = http://127.0.0.1:1\n'
+        )
+        one, two = (
+            programs.begin(
+                programs.HOST,
+                ['--config-file', str(config)],
+                directory / f'{number}.log',
+            ).start()
+            for number in (1, 2)
+        )
+        for host in (one, two):
+            self.addCleanup(host.kill)
+            host.wait_until(lambda host=host: host.tail() != '', 'start')
+        one.freeze()
+        one.kill()
+        self.assertEqual(-signal.SIGKILL, one.returncode)
+        self.assertIsNone(two.returncode)
+        two.signal(signal.SIGTERM)
+        self.assertEqual(0, two.wait())
+
+
+class NeighboursTest(unittest.TestCase):
+    def test_stop_ends_also_if_a_server_before_them_did_not_start(
+        self,
+    ) -> None:
+        stopping = threading.Thread(
+            target=nova_neighbours.Neighbours().stop, daemon=True
+        )
+        stopping.start()
+        stopping.join(10)
+        self.assertFalse(stopping.is_alive())
 
 
 class NetworkTest(unittest.TestCase):
@@ -111,6 +169,69 @@ class ClockTest(unittest.TestCase):
         )
         wall, other = map(float, done.stdout.split())
         return wall, other
+
+
+class _Counting(http.server.BaseHTTPRequestHandler):
+    """Answers with how often it was asked, in place of an Ironic."""
+
+    number = 0
+
+    def do_GET(self) -> None:
+        type(self).number += 1
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(f'{self.path} {self.number}'.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+class CacheTest(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = databases.temporary_directory('ironic')
+        self.database = directory / 'ironic.db'
+        self.write('CREATE TABLE nodes (name VARCHAR(10))')
+        self.server = http.server.HTTPServer(('127.0.0.1', 0), _Counting)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        _Counting.number = 0
+        self.cache = ironic_cache.IronicCache(
+            self.server.server_port, pathlib.Path(self.database)
+        )
+        self.addCleanup(self.cache.close)
+
+    def write(self, statement: str) -> None:
+        with contextlib.closing(sqlite3.connect(self.database)) as database:
+            database.execute(statement)
+            database.commit()
+
+    def ask(self, path: str, request: str = 'req-1') -> str:
+        asked = urllib.request.Request(
+            f'http://127.0.0.1:{self.cache.port}{path}',
+            headers={'X-OpenStack-Request-ID': request},
+        )
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            self.assertIn('Date', answer.headers)
+            return str(answer.read().decode())
+
+    def test_answer_is_repeated_until_the_database_changes(self) -> None:
+        self.assertEqual('/v1 1', self.ask('/v1'))
+        self.assertEqual('/v1 1', self.ask('/v1', 'req-2'))
+        self.assertEqual('/v2 2', self.ask('/v2'))
+        self.write("INSERT INTO nodes VALUES ('one')")
+        self.assertEqual('/v1 3', self.ask('/v1'))
+        self.assertEqual('/v1 3', self.ask('/v1'))
+
+    def test_writes_are_passed_on(self) -> None:
+        posted = urllib.request.Request(
+            f'http://127.0.0.1:{self.cache.port}/v1', b'{}', method='POST'
+        )
+        with self.assertRaises(urllib.request.HTTPError) as refused:
+            urllib.request.urlopen(posted, timeout=60)
+        # What the server says that knows no POST.
+        self.assertEqual(501, refused.exception.code)
+        refused.exception.close()
 
 
 class DiskTest(unittest.TestCase):

@@ -6,11 +6,11 @@ import http.client
 import json
 import pathlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from lab import process
-from tests.functional.support import command_line, ironics
+from tests.functional.support import command_line, ironics, programs
 
 COMMAND = (
     sys.executable,
@@ -36,21 +36,22 @@ class Answer:
         self.body: Any = json.loads(self.text) if is_json else None
 
 
+def program(config: pathlib.Path, log: pathlib.Path) -> process.Process:
+    """Return our own program, which is not started."""
+    return programs.begin(programs.API, ['--config-file', str(config)], log)
+
+
 class Api:
     """One process that serves HTTP.
 
-    :param port: to listen on, on loopback.
+    :param server: the process, which is not started.
+    :param port: where it listens, on loopback.
     """
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        port: int,
-        log: pathlib.Path,
-    ) -> None:
+    def __init__(self, server: process.Process, port: int) -> None:
         self.port = port
         self.url = f'http://127.0.0.1:{port}'
-        self.process = process.Process(argv, log)
+        self.process = server
 
     def start(self) -> Api:
         """Start it, and wait until it answers."""
@@ -121,12 +122,16 @@ class ApiCase(ironics.IronicTestCase):
     def serve(self, options: str = '', **more: str) -> Api:
         """Start the program with a configuration of its own."""
         config = self.configure(options, **more)
-        return self.run_server([*COMMAND, '--config-file', str(config)])
+        return self.run_server(program(config, self.log))
 
-    def run_server(self, argv: Sequence[str]) -> Api:
+    @property
+    def log(self) -> pathlib.Path:
+        """The log of a program that serves on the configured port."""
+        return self.lab.directory / f'api-{self.port}.log'
+
+    def run_server(self, server: process.Process) -> Api:
         """Start any program that serves on the configured port."""
-        log = self.lab.directory / f'api-{self.port}.log'
-        api = Api(argv, self.port, log)
+        api = Api(server, self.port)
         self.addCleanup(api.process.kill)
         return api.start()
 

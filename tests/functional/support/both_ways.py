@@ -16,9 +16,7 @@ class BothWaysCase(api_process.ApiCase):
     def setUp(self) -> None:
         super().setUp()
         self.config = self.configure(policies=self.policies)
-        self.api = self.run_server(
-            [*api_process.COMMAND, '--config-file', str(self.config)]
-        )
+        self.api = self.run_server(api_process.program(self.config, self.log))
         self.remote_options = ['--os-endpoint-override', self.api.url]
 
     def local(self, *words: str) -> command_line.Done:

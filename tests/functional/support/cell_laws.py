@@ -208,6 +208,7 @@ class CellObserver:
         with contextlib.closing(
             pymysql.connect(
                 host='127.0.0.1',
+                ssl_disabled=True,
                 port=self._cloud.database.port,
                 user='root',
                 database=nova_schema.CELL1,

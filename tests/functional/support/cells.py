@@ -1,4 +1,4 @@
-"""A Nova cell without Nova: its tables on MariaDB, and rows like its own."""
+"""A Nova cell without Nova: its tables, and rows like its own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import pathlib
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import sqlalchemy as sa
+
 from lab import mariadb
 
-_DEFINITIONS = pathlib.Path(mariadb.__file__).parent / 'nova_cell.sql'
+_DEFINITIONS = pathlib.Path(mariadb.__file__).parent
 _numbers = itertools.count(1)
 
 SIZES = (
@@ -18,14 +20,17 @@ SIZES = (
 )
 
 
+TABLES = ('instances', 'compute_nodes', 'services')
+
+
 class NovaCell:
-    """The tables of one cell in a schema of their own."""
+    """The tables of one cell in a schema of their own, on MariaDB."""
 
     def __init__(self, server: mariadb.MariaDB) -> None:
         self.server = server
         self.schema = f'nova_cell_{next(_numbers)}'
         server.query(f'CREATE DATABASE {self.schema} CHARACTER SET utf8mb3')
-        text = _DEFINITIONS.read_text()
+        text = (_DEFINITIONS / 'nova_cell.sql').read_text()
         for statement in text[text.index('CREATE') :].split(';\n'):
             if statement.strip():
                 self.query(
@@ -37,9 +42,14 @@ class NovaCell:
     def query(self, statement: str) -> list[tuple[Any, ...]]:
         return self.server.query(statement)
 
+    def clear(self) -> None:
+        """Delete all rows."""
+        for table in TABLES:
+            self.query(f'DELETE FROM {self.schema}.{table}')
+
     def add_services(self, *hosts: str) -> None:
         values = ', '.join(
-            f"('{host}', 'nova-compute', 'compute', 1, 0, 0, 0, 70, "
+            f"('{host}', 'nova-compute', 'compute', 1, FALSE, 0, FALSE, 70, "
             'UTC_TIMESTAMP(), UUID())'
             for host in hosts
         )
@@ -106,5 +116,39 @@ class NovaCell:
         columns = ', '.join(f'{name} = {v!r}' for name, v in values.items())
         self.query(
             f'UPDATE {self.schema}.services SET {columns} '
-            f"WHERE host = '{host}' AND deleted = 0"
+            f"WHERE LOWER(host) = '{host.lower()}' AND deleted = 0"
         )
+
+
+class PostgreSQLCell(NovaCell):
+    """The same in a schema of the database of the records.
+
+    PostgreSQL has no statement over several databases.
+
+    :param url: of that database.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.schema = 'nova'
+        # Each statement is a transaction, without a connection that stays.
+        self._engine = sa.create_engine(
+            url, isolation_level='AUTOCOMMIT', poolclass=sa.NullPool
+        )
+        text = (_DEFINITIONS / 'nova_cell_postgresql.sql').read_text()
+        with self._engine.connect() as opened:
+            opened.exec_driver_sql(f'CREATE SCHEMA {self.schema}')
+            opened.exec_driver_sql(f'SET search_path TO {self.schema}')
+            opened.exec_driver_sql(text)
+
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        for theirs, ours in (
+            ('`', '"'),
+            ('UTC_TIMESTAMP()', 'NOW()'),
+            ('UUID()', 'gen_random_uuid()'),
+        ):
+            statement = statement.replace(theirs, ours)
+        with self._engine.connect() as opened:
+            result = opened.exec_driver_sql(statement)
+            if not result.returns_rows:
+                return []
+            return [tuple(row) for row in result]

@@ -14,10 +14,10 @@ from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.records import SqlRecords
-from tests.functional.support import databases, preloaded_cli
+from tests.functional.support import databases, programs
 
 PROGRAM = pathlib.Path(sys.executable).parent / 'ironic-ownership'
-Done = preloaded_cli.Done
+Done = programs.Done
 
 TIMEOUT = 180.0
 """Seconds that one run may take."""
@@ -137,7 +137,7 @@ def run(*words: str, env: dict[str, str] | None = None) -> Done:
     """
     argv = [str(PROGRAM), *words]
     if env is None:
-        return preloaded_cli.run(argv, TIMEOUT)
+        return programs.run(argv, TIMEOUT)
     return subprocess.run(
         argv,
         capture_output=True,

@@ -12,14 +12,20 @@ import itertools
 import os
 import time
 import unittest
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 from ironic_ownership.backends.tooz import backend
+from ironic_ownership.contracts import exceptions
 from lab import etcd, memcached, redis, zookeeper
 from tests.functional.support import databases
 
 _groups = itertools.count(1)
 _servers: dict[str, Any] = {}
+_PATIENCE = 60.0
+"""Seconds."""
+
+T = TypeVar('T')
 
 KINDS = {
     'etcd': etcd.Etcd,
@@ -48,6 +54,21 @@ def build(
         member_ttl=ttl,
         call_timeout=call_timeout,
     )
+
+
+def until_answered(call: Callable[[], T]) -> T:
+    """Repeat a call until the store answers it.
+
+    :raises BackendUnavailableError: if it has not after a minute.
+    """
+    gives_up = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return call()
+        except exceptions.BackendUnavailableError:
+            if time.monotonic() > gives_up:
+                raise
+            time.sleep(0.05)
 
 
 class OnStore(unittest.TestCase):

@@ -13,6 +13,10 @@ import shutil
 import tempfile
 from collections.abc import Callable
 
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.db import connection, schema, tables
 from lab import galera, haproxy, mariadb, postgresql
 
 Server = (
@@ -21,6 +25,7 @@ Server = (
 
 _numbers = itertools.count(1)
 _servers: dict[str, Server] = {}
+_emptied: dict[Callable[[], str], str] = {}
 
 
 def temporary_directory(kind: str) -> pathlib.Path:
@@ -40,6 +45,34 @@ def _server(kind: str, build: Callable[[pathlib.Path], Server]) -> Server:
     return _servers[kind]
 
 
+def _empty(fresh: Callable[[], str]) -> str:
+    if fresh in _emptied:
+        try:
+            _delete_rows(_emptied[fresh])
+        except exceptions.OwnershipError:
+            del _emptied[fresh]  # a test has left locks, or has dropped it
+    if fresh not in _emptied:
+        _emptied[fresh] = fresh()
+        opened = connection.open_database(_emptied[fresh])
+        schema.upgrade(opened)
+        opened.close()
+    return _emptied[fresh]
+
+
+def _delete_rows(url: str) -> None:
+    opened = connection.open_database(url)
+    try:
+        opened.write(_delete_all)
+    finally:
+        opened.close()
+
+
+def _delete_all(conn: sa.Connection) -> None:
+    for table in reversed(tables.metadata.sorted_tables):
+        if table is not tables.schema_compatibility:
+            conn.execute(sa.delete(table))
+
+
 class Sqlite:
     """A file a test."""
 
@@ -51,6 +84,14 @@ class Sqlite:
 
 class PostgreSQL:
     """The test process's PostgreSQL."""
+
+    def empty(self) -> str:
+        """Return the URL of a database with a schema and without rows.
+
+        Tests share it, one after the other: to create the schema takes
+        longer than most of them. Not for tests that leave a connection.
+        """
+        return _empty(self.fresh)
 
     @property
     def server(self) -> postgresql.PostgreSQL:
@@ -66,6 +107,14 @@ class PostgreSQL:
 
 class MariaDB:
     """The test process's MariaDB."""
+
+    def empty(self) -> str:
+        """Return the URL of a database with a schema and without rows.
+
+        Tests share it, one after the other: to create the schema takes
+        longer than most of them. Not for tests that leave a connection.
+        """
+        return _empty(self.fresh)
 
     @property
     def server(self) -> mariadb.MariaDB:

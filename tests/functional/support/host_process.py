@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from lab import process
+from tests.functional.support import programs
 
 COMMAND = (
     sys.executable,
@@ -18,13 +19,18 @@ COMMAND = (
 TIMEOUT = 180.0
 """Seconds that anything waited for may take; it mostly takes two."""
 
+LAST_LINES = 12
+"""Lines of the log that a failing test shows."""
+
 
 class Host:
     """One host process.
 
     :param directory: for its files, each process having its own there.
-    :param command: what to run, with its configuration file behind it.
-    :param env: variables to add to its environment.
+    :param command: what to run, with its configuration file behind it; a fork
+        with all imports if not given.
+    :param env: variables to add to its environment, of which the interpreter
+        may be to know: no fork then.
     :ivar config: its configuration file.
     """
 
@@ -35,7 +41,7 @@ class Host:
         directory: pathlib.Path,
         name: str,
         text: str,
-        command: Sequence[str] = COMMAND,
+        command: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
@@ -43,11 +49,13 @@ class Host:
         self.log = directory / f'{stem}.log'
         self.config = directory / f'{stem}.conf'
         self.config.write_text(f'{text}\n[DEFAULT]\nlog_file = {self.log}\n')
-        self.process = process.Process(
-            [*command, '--config-file', str(self.config)],
-            directory / f'{stem}.out',
-            env=env,
-        )
+        arguments = ['--config-file', str(self.config)]
+        output = directory / f'{stem}.out'
+        if command or env:
+            argv = [*(command or COMMAND), *arguments]
+            self.process = process.Process(argv, output, env=env)
+        else:
+            self.process = programs.begin(programs.HOST, arguments, output)
 
     def terminate(self) -> int:
         """Send SIGTERM and wait for the end.
@@ -83,11 +91,14 @@ class Host:
         return self.process.log.read_text()
 
     def troubles(self) -> str:
-        """Return its state and its last warnings, for a failing test."""
+        """Return its state and what it logged last, for a failing test."""
         warned = [
             line
             for line in self.lines()
             if ' WARNING ' in line or ' ERROR ' in line
         ]
         head = f'{self.name}: exit status {self.process.returncode}'
-        return '\n  '.join([head, *warned[-5:], *self.output().split('\n')])
+        last = self.lines()[-LAST_LINES:]
+        return '\n  '.join(
+            [head, *warned[-5:], 'last:', *last, *self.output().split('\n')]
+        )

@@ -24,6 +24,7 @@ from ironic_ownership.db import heartbeats
 from ironic_ownership.db.connection import Database, open_database
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.policies import ring
+from lab import process
 from tests.functional.support import (
     command_line,
     databases,
@@ -66,11 +67,11 @@ class Deployment:
 
     :param connection: URL of the records' database; SQLite if not given.
     :ivar more: sections of the configuration of every process.
-    :ivar command: what the next processes run.
+    :ivar command: what the next processes run: the host, if nothing.
     :ivar environment: variables for the next processes.
     """
 
-    command: Sequence[str] = COMMAND
+    command: Sequence[str] = ()
     environment: Mapping[str, str] | None = None
 
     def __init__(self, endpoint: str, connection: str | None = None) -> None:
@@ -192,13 +193,14 @@ class Deployment:
             than any operator would wait.
         """
         deadline = time.monotonic() + TIMEOUT
+        pausing = process.pauses()
         while not self._is(ready):
             if time.monotonic() > deadline:
                 troubles = '\n'.join(host.troubles() for host in self.hosts)
                 raise AssertionError(
                     f'no {what} within {TIMEOUT:g} s\n{troubles}'
                 )
-            time.sleep(0.05)
+            next(pausing)
 
     def _is(self, ready: Callable[[], object]) -> bool:
         try:

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import http.client
 import http.server
+import ssl
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ import testtools
 from oslo_config import cfg
 
 from ironic_ownership.clients.ironic import client
-from lab import ironic
+from lab import certificates, ironic
 from lab.enrolment import Enrolment
 from tests.functional.support import databases
 
@@ -61,7 +62,8 @@ class IronicTestCase(testtools.TestCase):
 class RecordingProxy:
     """Hands requests on to an Ironic and keeps them.
 
-    An Ironic that does not answer looks to the client as it does to the
+    It can stand before any other HTTP server, too, and terminate TLS. An
+    Ironic that does not answer looks to the client as it does to the
     proxy: the connection ends without an answer.
 
     :ivar requests: (path, query as pairs, headers) of each request.
@@ -69,7 +71,11 @@ class RecordingProxy:
         it is handed on.
     """
 
-    def __init__(self, target: str) -> None:
+    def __init__(
+        self,
+        target: str,
+        certificate: certificates.Certificates | None = None,
+    ) -> None:
         self._target = urllib.parse.urlsplit(target).netloc
         self.requests: list[
             tuple[str, list[tuple[str, str]], dict[str, str]]
@@ -92,7 +98,15 @@ class RecordingProxy:
             ('127.0.0.1', 0), Handler
         )
         self._server.daemon_threads = True
-        self.url = f'http://127.0.0.1:{self._server.server_port}'
+        scheme = 'http'
+        if certificate is not None:
+            scheme = 'https'
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(certificate.both)
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True
+            )
+        self.url = f'{scheme}://127.0.0.1:{self._server.server_port}'
         threading.Thread(
             target=self._server.serve_forever, args=(0.05,), daemon=True
         ).start()

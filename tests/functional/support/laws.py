@@ -19,6 +19,7 @@ _BY_OPERATORS = (
     EventKind.SERVICE_FORCED_DOWN,
     EventKind.SERVICE_DELETED,
     EventKind.NODE_MOVED,
+    EventKind.NODE_HANDED_OVER,
     EventKind.SERVICE_FAILED_OVER,
 )
 _RESERVATIONS = (EventKind.NODE_RESERVED, EventKind.NODE_RELEASED)
@@ -202,6 +203,8 @@ class _Replay:
                 self._forced_down.discard(host)
             case EventKind.NODE_MOVED:
                 self._follow_move(event)
+            case EventKind.NODE_HANDED_OVER:
+                self._follow_removal(event)
 
     def _follow_move(self, event: model.Event) -> None:
         node, before, after = event.node_uuid, event.from_host, event.to_host
@@ -222,7 +225,7 @@ class _Replay:
         self._owner[node] = after
 
     def _follow_removal(self, event: model.Event) -> None:
-        """Follow a record that an operator deleted."""
+        """Follow a free node that an operator takes from its owner."""
         node = event.node_uuid
         self._check(
             self._owner.get(node) == event.from_host,

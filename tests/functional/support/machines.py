@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -11,9 +12,10 @@ import time
 from collections.abc import Callable
 
 from lab import enrolment, ironic, process
-from tests.functional.support import hosts, runbook
+from tests.functional.support import hosts, programs, runbook
 
 _PROGRAMS = pathlib.Path(sys.executable).parent
+_FOR_A_SHELL = re.compile(r'[$`|&;<>*?~#()]').search
 _WRAPPER = """\
 #!/bin/sh
 exec {program} --config-file {config} "$@"
@@ -52,12 +54,10 @@ class Machines:
                 },
             )
         )
+        program = _PROGRAMS / 'ironic-ownership'
+        self._program = [str(program), '--config-file', str(config)]
         wrapper = self._bin / 'ironic-ownership'
-        wrapper.write_text(
-            _WRAPPER.format(
-                program=_PROGRAMS / 'ironic-ownership', config=config
-            )
-        )
+        wrapper.write_text(_WRAPPER.format(program=program, config=config))
         wrapper.chmod(0o755)
 
     def configure(self, configuration: runbook.Configuration) -> None:
@@ -87,6 +87,11 @@ class Machines:
         if words[:2] == ['openstack', 'baremetal']:
             self._baremetal(words[3], words[4:])
             return 0, ''
+        if words[0] == 'ironic-ownership' and not _FOR_A_SHELL(command.text):
+            done = programs.run(
+                [*self._program, *words[1:]], hosts.TIMEOUT, as_one=True
+            )
+            return done.returncode, done.stdout
         done = subprocess.run(
             ['bash', '-c', command.text],
             stdin=subprocess.DEVNULL,

@@ -7,14 +7,15 @@ import pathlib
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.db.moves import SqlMoves
-from tests.functional.support import command_line, ironics
+from tests.functional.support import command_line, ironics, programs
 
-DRIVER = (sys.executable, '-m', 'tests.functional.support.move_driver')
+DRIVER = 'tests.functional.support.move_driver'
 
 
 class MoveTestCase(ironics.IronicTestCase):
@@ -90,10 +91,8 @@ class MoveTestCase(ironics.IronicTestCase):
         """Begin to move all nodes of ``old``, with a signal on the way."""
         child = subprocess.Popen(
             [
-                *(*DRIVER, str(number), signal, text),
-                *('--config-file', str((lab or self.lab).config)),
-                *('compute', 'node', 'move', '--all', '--from', 'old'),
-                *('--service', to, '--yes', '-f', 'json'),
+                *(sys.executable, '-m', DRIVER),
+                *_driven(lab or self.lab, number, signal, text, to),
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -101,6 +100,16 @@ class MoveTestCase(ironics.IronicTestCase):
         )
         self.addCleanup(_end, child)
         return child
+
+    def drive_to_its_end(
+        self, number: int, signal: str, lab: command_line.Deployment
+    ) -> command_line.Done:
+        """Move all nodes of ``old``, with a signal on the way."""
+        return programs.run(
+            [DRIVER, *_driven(lab, number, signal)],
+            command_line.TIMEOUT,
+            DRIVER,
+        )
 
     def wait_until_stopped(self, child: subprocess.Popen[str]) -> None:
         """Wait until a child has stopped itself."""
@@ -116,6 +125,21 @@ class MoveTestCase(ironics.IronicTestCase):
     def the_move(self) -> Move:
         (move,) = self.moves.moves()
         return move
+
+
+def _driven(
+    lab: command_line.Deployment,
+    number: int,
+    signal: str,
+    text: str = '',
+    to: str = 'new',
+) -> Sequence[str]:
+    return (
+        *(str(number), signal, text),
+        *('--config-file', str(lab.config)),
+        *('compute', 'node', 'move', '--all', '--from', 'old'),
+        *('--service', to, '--yes', '-f', 'json'),
+    )
 
 
 def _end(child: subprocess.Popen[str]) -> None:

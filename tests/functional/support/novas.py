@@ -6,7 +6,6 @@ import atexit
 import functools
 import itertools
 import pathlib
-import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,7 +43,7 @@ def cloud() -> nova.Nova:
     server = ironic.Ironic(directory / 'ironic')
     atexit.register(server.stop)
     server.start()
-    made = nova.Nova(directory / 'nova', server)
+    made = nova.Nova(directory / 'nova', server, preloads=True)
     atexit.register(made.stop)
     made.start()
     return made
@@ -78,9 +77,13 @@ class NovaTestCase(testtools.TestCase):
         host: str,
         driver: nova.Driver = 'stock',
         config: nova.Sections | None = None,
+        program: pathlib.Path | None = None,
+        executable: pathlib.Path | None = None,
     ) -> nova.Compute:
         """Return a nova-compute, which is not started."""
-        made = self.cloud.compute(host, driver, config)
+        made = self.cloud.compute(
+            host, driver, config, program, executable=executable
+        )
         self.computes.append(made)
         return made
 
@@ -99,11 +102,14 @@ class NovaTestCase(testtools.TestCase):
                     (new, f'node-{new}', (shards or {}).get(new), old),
                 )
 
-    def boot(self) -> tuple[str, str]:
-        """Boot a server through the API; return it and its node."""
+    def boot(self, wanted: str | None = None) -> tuple[str, str]:
+        """Boot a server through the API; return it and its node.
+
+        :param wanted: the node; any free one by default.
+        """
         self.cloud.map_hosts()
         self.api = self.cloud.start_api()
-        uuid = self.api.boot('server')
+        uuid = self.api.boot('server', wanted)
         self.api.wait_for_server(uuid, 'ACTIVE')
         [row] = [row for row in self.instances() if row['uuid'] == uuid]
         node = self.ironic_node(row['node'])
@@ -172,6 +178,8 @@ class NovaTestCase(testtools.TestCase):
                         'endpoint_override': self.cloud.ironic.endpoint,
                     },
                     'placement': self.cloud.placement.options(),
+                    # On the machine of an operator: the one of a service.
+                    'nova': {'config_file': directory / 'nova.conf'},
                 }
             )
         )
@@ -180,15 +188,8 @@ class NovaTestCase(testtools.TestCase):
 
     def run_cli(self, *words: str) -> tuple[int, str]:
         """Run the operator's program; return its exit status and output."""
-        done = subprocess.run(
-            [command_line.PROGRAM, '--config-file', self._operator, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=command_line.TIMEOUT,
-        )
-        return done.returncode, done.stdout
+        done = command_line.run('--config-file', str(self._operator), *words)
+        return done.returncode, done.stderr + done.stdout
 
     def succeed(self, *words: str) -> str:
         """Run the operator's program, which has to succeed."""

@@ -72,9 +72,13 @@ class Command:
 
 @dataclasses.dataclass(frozen=True)
 class Configuration:
-    """The configuration file of one machine."""
+    """The configuration file of one machine.
+
+    :param host: its name; several with commas, if they have the same file.
+    """
 
     host: str
+    path: str
     sections: dict[str, dict[str, str]]
 
 
@@ -91,6 +95,7 @@ class Node:
     has_instance: bool
     before: str | None
     after: str | None
+    conductor_group: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,8 +109,14 @@ Step = Command | Configuration | World
 
 
 def pages() -> list[pathlib.Path]:
-    """Return every runbook."""
-    return sorted(p for p in PAGES.glob('*.rst') if p.name != 'index.rst')
+    """Return every runbook of services without Nova."""
+    others = {'index.rst', *(page.name for page in nova_pages())}
+    return sorted(p for p in PAGES.glob('*.rst') if p.name not in others)
+
+
+def nova_pages() -> list[pathlib.Path]:
+    """Return the runbooks of those who come from Nova."""
+    return sorted(PAGES.glob('from-nova-*.rst'))
 
 
 def read(page: pathlib.Path) -> list[Step]:
@@ -131,7 +142,7 @@ def read(page: pathlib.Path) -> list[Step]:
         options, body, offset = _split(block)
         match found.groups():
             case ('csv-table', _):
-                steps.append(_world(body))
+                steps.append(_world(options['header'], body))
             case ('code-block', 'ini'):
                 steps.append(_configuration(options['caption'], body))
             case ('code-block', 'console'):
@@ -162,31 +173,37 @@ def _split(block: list[str]) -> tuple[dict[str, str], list[str], int]:
     return options, body, at
 
 
-def _world(body: list[str]) -> World:
-    rows = list(csv.reader(body, skipinitialspace=True))
-    return World(
-        tuple(
-            Node(
-                name.strip('`'),
-                _dash(shard),
-                instance == 'yes',
-                _dash(before),
-                _dash(after),
-            )
-            for name, shard, instance, before, after in rows
-        )
+def _world(header: str, body: list[str]) -> World:
+    names = [name.strip() for name in header.split(',')]
+    rows = [
+        dict(zip(names, row, strict=True))
+        for row in csv.reader(body, skipinitialspace=True)
+    ]
+    return World(tuple(map(_node, rows)))
+
+
+def _node(row: dict[str, str]) -> Node:
+    def cell(*names: str) -> str | None:
+        found = next((row[name] for name in names if name in row), '-')
+        return None if found == '-' else found
+
+    return Node(
+        row['Node'].strip('`'),
+        cell('Shard'),
+        row['Instance'] == 'yes',
+        cell('Service before', 'Service'),
+        cell('Service after', 'Service'),
+        cell('Conductor group'),
     )
-
-
-def _dash(cell: str) -> str | None:
-    return None if cell == '-' else cell
 
 
 def _configuration(caption: str, body: list[str]) -> Configuration:
     parser = configparser.ConfigParser(default_section='')
     parser.read_string('\n'.join(body))
+    hosts, _, path = caption.partition(': ')
     return Configuration(
-        caption.partition(':')[0],
+        hosts,
+        path,
         {name: dict(parser[name]) for name in parser.sections()},
     )
 

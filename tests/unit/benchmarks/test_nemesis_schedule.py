@@ -31,3 +31,14 @@ class ScheduleTest(testtools.TestCase):
         times = [one.at for one in planned]
         self.assertEqual(sorted(times), times)
         self.assertLess(times[-1], 30)
+
+    def test_slower_run_has_the_same_faults_with_longer_times(self) -> None:
+        settings = Settings(7, 1)
+        normal, slow = (
+            schedule.of_round(one, 0, KINDS)
+            for one in (settings, settings.slower(2))
+        )
+        self.assertEqual(
+            [(2 * p.at, p.kind, 2 * p.duration, p.draws) for p in normal],
+            [(p.at, p.kind, p.duration, p.draws) for p in slow],
+        )

@@ -14,6 +14,7 @@ from unittest import mock
 
 from ironic_ownership.api import caller, local, remote
 from ironic_ownership.cli import (
+    deadline,
     errors,
     move,
     move_progress,
@@ -55,6 +56,7 @@ class CommandCase(app_case.SiteCase):
     """Commands in this process, or at the application over HTTP."""
 
     remote = False
+    deadline: deadline.Deadline | None = None
 
     def caller(self) -> caller.Caller:
         if self.remote:
@@ -69,6 +71,7 @@ class CommandCase(app_case.SiteCase):
             stderr=self.stderr,
             stdout=stdout,
             LOG=logging.getLogger('test'),
+            deadline=self.deadline,
         )
         command = kind(app, None)
         args = command.get_parser('test').parse_args([*words, '-f', 'json'])
@@ -99,6 +102,22 @@ class MoveCommandTest(CommandCase):
             self.stderr.getvalue().splitlines(keepends=True)[0],
         )
         self.assertIn('to new: 2 moved', self.stderr.getvalue())
+
+    def test_drain_names_the_nodes_that_no_service_takes(self) -> None:
+        self.records.set_service('new', actor='test', disabled=True)
+        for words in (('--dry-run',), ('--yes',)):
+            code, rows = self.run_command(
+                service_drain.DrainService, 'old', *words
+            )
+            self.assertEqual(3, code)
+            self.assertEqual(
+                [f'node{number}' for number in range(1, 7)],
+                sorted(row['name'] for row in rows),
+            )
+            self.assertIn(
+                'any service: node1, node2, node3, node4, node5 and 1 more',
+                self.stderr.getvalue(),
+            )
 
     def test_every_operation_takes_short_yes(self) -> None:
         for kind, words in (
@@ -282,6 +301,33 @@ class LongMoveTest(CommandCase):
             sorted(row['state'] for row in rows),
         )
         self.assertIn('move resume req-', self.stderr.getvalue())
+
+    def test_time_limit_stops_a_local_move_after_the_batch(self) -> None:
+        ends: list[str] = []
+        limit = self.deadline = deadline.Deadline(0.0, end=ends.append)
+        self.addCleanup(limit.cancel)
+        carry_out, batches = SqlMoves.carry_out, iter(range(100))
+
+        def late(*args: Any) -> Any:
+            found = carry_out(*args)
+            if next(batches) == 0:
+                limit.start()
+                while not limit.passed():
+                    time.sleep(0.01)
+            return found
+
+        with (
+            mock.patch.object(SqlMoves, 'carry_out', late),
+            mock.patch.object(deadline, 'GRACE', 300.0),
+        ):
+            code, rows = self.move(*self.nodes, '-y')
+        self.assertEqual(4, code)
+        self.assertEqual(
+            ['moved', 'planned', 'planned'],
+            sorted(row['state'] for row in rows),
+        )
+        self.assertIn('move resume req-', self.stderr.getvalue())
+        self.assertEqual([], ends)
 
     def test_interrupted_command_leaves_a_remote_move_running(self) -> None:
         self.remote = True

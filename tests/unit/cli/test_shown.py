@@ -39,12 +39,20 @@ class ExplanationTest(unittest.TestCase):
                     'policies': [
                         {'policy': 'all', 'options': {}, 'says': 'admits it'},
                         {'policy': 'p', 'options': {'o': 1}, 'says': 'x'},
+                        {
+                            'policy': 'q',
+                            'options': {},
+                            'member_values': {'zone': 'a'},
+                            'says': 'y',
+                        },
                     ],
                 }
             ]
         )
         self.assertEqual(
-            'h1: is disabled\n  - all: admits it\n  - p (o=1): x', shown
+            'h1: is disabled\n  - all: admits it\n  - p (o=1): x\n'
+            '  - q (for itself zone=a): y',
+            shown,
         )
 
 

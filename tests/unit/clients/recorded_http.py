@@ -177,7 +177,7 @@ def open_inventory(
     url: str, on_request: Iterable[str] = (), **options: object
 ) -> client.IronicInventory:
     conf = configuration(auth_type='none', endpoint_override=url, **options)
-    return client.open_inventory(conf, on_request=on_request)
+    return client.open_inventory(conf, on_request=lambda: on_request)
 
 
 def configuration(**options: object) -> cfg.ConfigOpts:

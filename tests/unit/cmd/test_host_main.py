@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import unittest
+from unittest import mock
 
 from ironic_ownership.cmd import host_main
+from tests.unit.engine.host import healths
 
 
 class BrokenHost:
+    health = mock.Mock(read=healths.health)
+
     def run(self) -> None:
         raise ZeroDivisionError
 

@@ -314,3 +314,60 @@ class TestRefused(ReloadingCase):
     def test_good_file_is_applied_after_a_bad_one(self) -> None:
         self.refuse(('ironic', 'shard_key', 'rack/1'))
         self.apply(('ironic', 'shard_key', 's2'))
+
+
+class KeystoneTest(ReloadingCase):
+    """Credentials, whose options exist once a client was built."""
+
+    keystone = (
+        ('ironic', 'auth_type', 'password'),
+        ('ironic', 'auth_url', 'http://127.0.0.1:5000/v3'),
+        ('ironic', 'username', 'ironic'),
+        ('ironic', 'password', 'first'),
+        ('ironic', 'user_domain_name', 'Default'),
+        ('ironic', 'system_scope', 'all'),
+        ('ironic', 'endpoint_override', None),
+    )
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.write(*self.keystone)
+        self.conf = new(self.files, 'test')
+        client.open_inventory(self.conf)
+        is_configured(self.conf)
+        settings.read(self.conf)
+        self.reloading = sighup.Reloading(
+            self.files, 'test', self.conf, self.demands
+        )
+
+    def test_unchanged_credentials_are_no_change(self) -> None:
+        with self.assertNoLogs(LOGGER, logging.WARNING):
+            self.apply(*self.keystone, ('ironic', 'shard_key', 's2'))
+
+    def test_only_the_changed_option_needs_a_restart(self) -> None:
+        with self.assertLogs(LOGGER, logging.WARNING) as logs:
+            self.apply(*self.keystone, ('ironic', 'password', 'second'))
+        (line,) = logs.output
+        self.assertTrue(line.endswith('applied: [ironic] password'), line)
+        self.assertNotIn('second', line)
+
+    def test_credentials_of_another_section_are_compared(self) -> None:
+        elsewhere = [('keystone', name, v) for _, name, v in self.keystone]
+        lines = [
+            *((group, name, None) for group, name, _ in self.keystone),
+            ('ironic', 'auth_section', 'keystone'),
+            *(line for line in elsewhere if line[2] is not None),
+        ]
+        self.write(*lines)
+        self.conf = new(self.files, 'test')
+        client.open_inventory(self.conf)
+        is_configured(self.conf)
+        settings.read(self.conf)
+        self.reloading = sighup.Reloading(
+            self.files, 'test', self.conf, self.demands
+        )
+        with self.assertNoLogs(LOGGER, logging.WARNING):
+            self.apply(*lines)
+        with self.assertLogs(LOGGER, logging.WARNING) as logs:
+            self.apply(*lines, ('keystone', 'password', 'second'))
+        self.assertIn('[keystone] password', logs.output[0])

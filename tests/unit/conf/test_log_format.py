@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+import logging
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
+
+from oslo_config import cfg
+from oslo_log import handlers, log
+
+from ironic_ownership.conf import log_format
+from ironic_ownership.contracts import exceptions
 
 _PROGRAM = """
 import sys
@@ -42,3 +50,20 @@ class TestLogFormat(unittest.TestCase):
         self.assertTrue(ours.endswith('refresh failed: Ironic is down'), ours)
         self.assertIn('no text: ironic_ownership.contracts', others)
         self.assertIn('Traceback', '\n'.join(traceback))
+
+
+class TestJournal(unittest.TestCase):
+    def test_missing_bindings_are_an_error_that_names_them(self) -> None:
+        conf = cfg.ConfigOpts()
+        log.register_options(conf)
+        conf([], project='test')
+        conf.set_override('use_journal', True)
+        root = logging.getLogger()
+        with (
+            mock.patch.object(handlers, 'journal', None),
+            mock.patch.object(root, 'handlers', list(root.handlers)),
+            self.assertRaises(exceptions.ConfigurationError) as caught,
+        ):
+            log_format.setup(conf, 'test')
+        self.assertIn('use_journal', str(caught.exception))
+        self.assertIn('ironic-ownership[journal]', caught.exception.hint)

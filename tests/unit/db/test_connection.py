@@ -44,6 +44,22 @@ class TestSqlite(sqlite.SqliteCase):
         self.assertEqual(0, self.database.write(work))
         self.assertEqual(1, reader.read(_count))
 
+    def test_connection_that_breaks_on_its_return_is_one_line(self) -> None:
+        @sa.event.listens_for(self.database.engine, 'reset')
+        def fail(*args: object) -> None:
+            raise OSError('frozen\nserver')
+
+        with self.assertLogs('sqlalchemy.pool', 'WARNING') as logs:
+            self.assertEqual(0, self.database.read(_count))
+        (record,) = logs.records
+        self.assertEqual(
+            'A connection is dropped: OSError: frozen server',
+            record.getMessage(),
+        )
+        self.assertIsNone(record.exc_info)
+        self.assertEqual('WARNING', record.levelname)
+        self.assertEqual(0, self.database.read(_count))
+
     def test_file_that_was_replaced_is_not_used(self) -> None:
         self.assertEqual(0, self.database.read(_count))
         file = self.directory / 'records.sqlite'

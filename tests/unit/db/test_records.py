@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import unittest.mock
+
 import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from ironic_ownership.contracts.records import (
     Release,
     Update,
 )
-from ironic_ownership.db import records, tables
+from ironic_ownership.db import heartbeats, records, tables
 from tests.unit.db import sqlite
 
 HOSTS = ('host1', 'host2', 'host3')
@@ -38,15 +40,29 @@ class TestStatements(sqlite.SqliteCase):
         self.statements: list[str] = []
         self.epoch = self.records.register('host1', model.MemberSettings())
 
+        self.compiled: list[str] = []
+
         @sa.event.listens_for(self.database.engine, 'before_cursor_execute')
-        def count(conn, cursor, statement, *rest) -> None:
+        def count(conn, cursor, statement, parameters, context, many) -> None:
             self.statements.append(statement)
+            if context.compiled and context.cache_hit.name != 'CACHE_HIT':
+                self.compiled.append(statement)
 
     def counted(self, changes: list[Change]) -> int:
         self.statements.clear()
         outcome = self.records.apply('host1', self.epoch, changes)
         self.assertEqual((), outcome.refused)
         return len(self.statements)
+
+    def test_statements_are_compiled_once(self) -> None:
+        for number in range(2):
+            self.compiled.clear()
+            self.records.service_and_node('host1', uuid(number))
+            self.records.service('host1')
+            self.records.services()
+            self.records.condition_reports()
+            heartbeats.MemberRow('host1', 'one', 60).beat(self.database)
+        self.assertEqual([], self.compiled)
 
     def test_number_of_statements_does_not_grow_with_the_nodes(self) -> None:
         few, many = range(1), range(1, 401)
@@ -84,6 +100,17 @@ class TestStatements(sqlite.SqliteCase):
         )
         epoch = self.records.register('host9', model.MemberSettings())
         self.assertGreater(epoch, far + 4)
+
+    def test_records_to_keep_are_read_page_by_page(self) -> None:
+        self.records.apply('host1', self.epoch, claims(range(30)))
+        expected = {one.uuid: one for one in self.records.compute_nodes()}
+        for size in (7, 15, 30, 31):
+            with unittest.mock.patch.object(records, 'PAGE', size):
+                self.statements.clear()
+                found = self.records.near('host1', model.Scope(nothing=True))
+            self.assertEqual(expected, dict(found))
+            queries = [s for s in self.statements if s != 'BEGIN']
+            self.assertEqual(30 // size + 1, len(queries))
 
     def test_each_read_is_one_query(self) -> None:
         self.records.apply('host1', self.epoch, claims(range(300)))

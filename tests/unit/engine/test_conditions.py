@@ -73,6 +73,18 @@ class TestOutages(unittest.TestCase):
         )
         self.assertEqual(3, len(self.conditions.standing))
 
+    def test_other_words_for_the_same_outage_are_no_further_warning(
+        self,
+    ) -> None:
+        with self.assertLogs(conditions.LOG.logger, 'INFO') as logs:
+            for text in ('no sentinel', 'no answer in time', 'no sentinel'):
+                error = exceptions.BackendUnavailableError(text)
+                self.conditions.report('backend', f'failed: {error}', error)
+        self.assertEqual(
+            ['WARNING', 'INFO', 'INFO'],
+            [one.levelname for one in logs.records],
+        )
+
     def test_other_causes_are_warnings(self) -> None:
         self.assertEqual(
             ['WARNING'] * 4,

@@ -54,7 +54,7 @@ def interpret(
 ) -> policy_set.PolicySet | None:
     """Read settings as the wiring does, from our own list of policies."""
     names = {p.name for p in advertised.policies}
-    if advertised.contract_version != 1 or names - classes.keys():
+    if advertised.contract_version not in (1, 2) or names - classes.keys():
         return None
     return policy_set.PolicySet.of(
         classes[p.name](dict(p.options)) for p in advertised.policies
@@ -82,7 +82,7 @@ def runs(**policies: Any) -> model.MemberSettings:
 ALL = runs(all=None)
 RING = runs(peer_list=())
 RESERVING = runs(reservation=None)
-NEWER = model.MemberSettings(ALL.policies, contract_version=2)
+NEWER = model.MemberSettings(ALL.policies, contract_version=99)
 UNKNOWN = runs(of_another_site=None)
 
 

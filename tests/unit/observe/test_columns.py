@@ -148,6 +148,28 @@ class ServiceTest(unittest.TestCase):
             service.options(SETTINGS),
         )
 
+    def test_values_that_a_member_advertises_for_itself_are_shown(
+        self,
+    ) -> None:
+        settings = model.MemberSettings(
+            (model.PolicySettings.of('ring', {'key': 'zone'}),),
+            2,
+            (model.PolicySettings.of('ring', {'zone': 'a', 'weight': 3}),),
+        )
+        row, member = model.Service('h'), model.Member('h', 'i', 0.0, settings)
+        status = service_status.ServiceStatus(row, member, True)
+        for columns_ in (service.DETAILS, service.LONG):
+            found = shown(columns_, status)
+            self.assertEqual({'key': 'zone'}, found['settings'])
+            self.assertEqual(
+                {'weight': 3, 'zone': 'a'}, found['member_values']
+            )
+        reading = member_listing.Reading(member, True, True)
+        self.assertEqual(
+            {'weight': 3, 'zone': 'a'},
+            shown(service.MEMBER, reading)['member_values'],
+        )
+
     def test_options_of_one_name_are_distinguished(self) -> None:
         settings = model.MemberSettings(
             (

@@ -1,11 +1,14 @@
 """``openstack baremetal ownership``: the same commands, and nothing more."""
 
+import argparse
 import importlib.metadata
+import signal
 import subprocess
 import sys
 
 from cliff import command
 
+from ironic_ownership.contracts import foreign_errors
 from ironic_ownership.osc import commands, plugin
 from tests.unit import third_party
 
@@ -28,6 +31,16 @@ def _own(group: str) -> dict[str, importlib.metadata.EntryPoint]:
     distribution = importlib.metadata.distribution('ironic-ownership')
     found = distribution.entry_points.select(group=group)
     return {entry_point.name: entry_point for entry_point in found}
+
+
+class Interrupted(commands.UnderOpenStack):
+    """Evaluates an interrupt where a plugin would be called."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        try:
+            self.raising()
+        except KeyboardInterrupt as exc:
+            self.is_interrupt = foreign_errors.is_interrupt(exc)
 
 
 class CommandsTest(third_party.ThirdPartyCase):
@@ -86,6 +99,37 @@ class CommandsTest(third_party.ThirdPartyCase):
             timeout=120,
         )
         self.assertEqual((0, '\n'), (done.returncode, done.stdout), done)
+
+    def test_interrupt_of_a_plugin_is_not_that_of_the_operator(self) -> None:
+        """The client has Python's handler of SIGINT, before and after."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        for raising, expected in (
+            (lambda: signal.raise_signal(signal.SIGINT), True),
+            (self.raise_interrupt, False),
+        ):
+            made = Interrupted(None, None)
+            made.raising = raising
+            self.assertEqual(0, made.run(argparse.Namespace()))
+            self.assertEqual(expected, made.is_interrupt)
+            self.assertIs(
+                signal.default_int_handler, signal.getsignal(signal.SIGINT)
+            )
+
+    def raise_interrupt(self) -> None:
+        raise KeyboardInterrupt
+
+    def test_handler_of_the_client_is_kept(self) -> None:
+        def handler(*_: object) -> None:
+            """Do nothing."""
+
+        before = signal.signal(signal.SIGINT, handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        made = Interrupted(None, None)
+        made.raising = self.raise_interrupt
+        made.run(argparse.Namespace())
+        self.assertTrue(made.is_interrupt)
+        self.assertIs(handler, signal.getsignal(signal.SIGINT))
 
     def test_examples_name_the_program_that_is_asked(self) -> None:
         made = commands.service_list(None, None)

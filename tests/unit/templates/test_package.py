@@ -3,14 +3,19 @@
 import ast
 import configparser
 import keyword
+import pathlib
+import subprocess
+import sys
+import tempfile
 import tomllib
+from typing import Any
 
 import testtools
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import backend, plugin_validation
 from ironic_ownership.templates import package
 
 _NAMES = st.from_regex(package._NAME, fullmatch=True).filter(
@@ -90,12 +95,58 @@ class FilesTest(testtools.TestCase):
                 [c.name for c in source.body if isinstance(c, ast.ClassDef)],
             )
 
-    def test_contract_version_is_written_as_a_number(self) -> None:
+    def test_contract_version_is_the_lowest_that_the_code_needs(
+        self,
+    ) -> None:
         for made in self.made:
-            source = made.files()[f'{made.module}/{made.role}.py']
-            self.assertIn(
-                f'    contract_version = {model.CONTRACT_VERSION}\n', source
+            built = self.plugin_class(made)
+            self.assertIsNone(self.fault(built), made.kind)
+            lower = type('Lower', (built,), {'contract_version': 1})
+            needs_more = self.fault(lower) is not None
+            self.assertEqual(
+                2 if needs_more else 1, built.contract_version, made.kind
             )
+
+    def plugin_class(self, made: package.Package) -> Any:
+        """Return the class of a package that is not installed."""
+        found: dict[str, Any] = {'__name__': made.module}
+        source = made.files()[f'{made.module}/{made.role}.py']
+        exec(compile(source, made.module, 'exec'), found)
+        return found[made.class_name]
+
+    def fault(self, target: type) -> str | None:
+        if issubclass(target, backend.MembershipBackend):
+            return plugin_validation.backend_fault(target)
+        return plugin_validation.policy_fault(target)
+
+    def test_weighted_package_passes_its_own_tests(self) -> None:
+        made = package.Package(package.Kind.WEIGHTED, 'some_thing')
+        with tempfile.TemporaryDirectory() as name:
+            directory = pathlib.Path(name)
+            for path, text in made.files().items():
+                (directory / path).parent.mkdir(exist_ok=True)
+                (directory / path).write_text(text)
+            tests = 'tests.test_policy'
+            done = subprocess.run(
+                [
+                    *(sys.executable, '-m', 'unittest'),
+                    *('-k', 'TestPolicy.test_twice'),
+                    *('-k', 'TestPolicy.test_service'),
+                    *('-k', 'TestPolicy.test_weight'),
+                    *('-k', 'test_class_is_one_that_a_host_loads'),
+                    *('-k', 'test_members_differ_in_their_values'),
+                    *('-k', 'test_every_node_gets_an_answer'),
+                    *('-k', 'test_no_more_nodes_move_than_declared'),
+                    tests,
+                ],
+                cwd=directory,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn('Ran 7 tests', done.stderr)
+        self.assertIn('weight: 1, 2', done.stderr)
 
     def test_lines_are_short_and_end(self) -> None:
         for made in self.made:

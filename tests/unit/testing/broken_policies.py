@@ -31,7 +31,7 @@ class GoodFilter(FilterPolicy):
 
     def settings(self):
         return {
-            'classes': tuple(sorted(self._settings['classes'])),
+            'classes': tuple(sorted({*self._settings['classes']})),
             'group': self._settings['group'],
         }
 
@@ -388,3 +388,29 @@ class MovesMoreThanDeclared(MovesAll):
 
 class MovesAsDeclared(MovesAll):
     extra_movement = 1.0
+
+
+class NeverSettles(GoodAssigner):
+    """Moves each node on from where it is."""
+
+    contract_version = 2
+    node_by_node = False
+    reads_owners = True
+
+    def choose(self, request):
+        hosts = sorted(request.hosts)
+        return [
+            hosts[(hosts.index(owner) + 1) % len(hosts)]
+            if owner in hosts
+            else hosts[0]
+            for owner in (request.owners.get(n.uuid) for n in request.nodes)
+        ]
+
+
+class SharesOfFew(GoodAssigner):
+    """Expects shares of the first member only."""
+
+    contract_version = 2
+
+    def shares(self, peers):
+        return {peers[0].host: 1}

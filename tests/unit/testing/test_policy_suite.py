@@ -57,6 +57,8 @@ BROKEN: Sequence[tuple[type[contract.Policy], str]] = (
     (broken.PeersWithoutSelf, 'peers_are_hosts_and_include_the_host_itself'),
     (broken.Balances, 'answers_node_by_node_need_no_other_nodes'),
     (broken.MovesAll, 'no_more_nodes_move_than_declared'),
+    (broken.NeverSettles, 'own_answers_as_the_owners_change_nothing'),
+    (broken.SharesOfFew, 'expected_shares_name_every_member'),
     (broken.MovesMoreThanDeclared, 'no_more_nodes_move_than_declared'),
 )
 
@@ -98,6 +100,13 @@ def failed_laws(suite: type[unittest.TestCase]) -> Mapping[str, str]:
     return result.messages
 
 
+def broken_law(target: type[contract.Policy], law: str) -> str:
+    """Return why one law is broken; empty if it is not."""
+    result = _Messages()
+    unittest.TestSuite([suite_of(target)(f'test_{law}')]).run(result)
+    return result.messages.get(law, '')
+
+
 class TestLaws(unittest.TestCase):
     def check(self, target: type[contract.Policy], *laws: str) -> None:
         self.assertEqual({*laws}, {*failed_laws(suite_of(target))})
@@ -128,7 +137,8 @@ class TestLaws(unittest.TestCase):
         broken_laws = {
             law for _, law in (*BROKEN, *test_determinism_laws.BROKEN)
         }
-        self.assertEqual(laws - {'speed_is_reported'}, broken_laws)
+        reports = {'speed_is_reported', 'members_differ_in_their_values'}
+        self.assertEqual(laws - reports, broken_laws)
 
     def test_nodes_have_extra_only_for_policies_that_request_it(
         self,
@@ -153,7 +163,9 @@ class TestLaws(unittest.TestCase):
 
         self.assertEqual({}, failed_laws(Suite))
         self.assertEqual(2, len(noted), noted)
-        self.assertRegex(noted[1], r'^\d+\.\d\d s per 100,000 nodes$')
+        self.assertRegex(
+            noted[1], r'^\d+\.\d\d s of processor time per 100,000 nodes$'
+        )
         self.assertRegex(noted[0], r'^admits \d+ of 240 sample nodes$')
 
 
@@ -161,7 +173,7 @@ def _add(target: type[contract.Policy], law: str) -> None:
     """Add a test of its own, so that runners can spread them."""
 
     def test(self: TestLaws) -> None:
-        self.check(target, law)
+        self.assertTrue(broken_law(target, law))
 
     setattr(TestLaws, f'test_{target.__name__}_breaks_{law}', test)
 

@@ -4,12 +4,19 @@ import dataclasses
 import unittest
 import unittest.mock
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.testing import fakes, policy_laws, runner
+from ironic_ownership.testing import (
+    backend_case,
+    fakes,
+    policy_laws,
+    runner,
+)
 from tests.unit.testing import broken_determinism as determinism
 from tests.unit.testing import broken_policies as broken
+from tests.unit.testing import planted_faults as planted
 
 
 class _Stored(memory.MemoryBackend):
@@ -34,6 +41,17 @@ class _NeverExpires(_Stored):
         super().__init__(
             settings, member_ttl=10_000_000, call_timeout=call_timeout
         )
+
+
+class _Watched(_Stored, memory.WatchedMemoryBackend):
+    """Notifies of changes."""
+
+
+class _Watchless(_Watched):
+    """Declares to notify of changes, and never does."""
+
+    def watch(self, timeout):
+        return False
 
 
 class _Clockless(_Stored):
@@ -67,6 +85,23 @@ class TestBackends(unittest.TestCase):
         self.assertEqual(heard, [f.law for f in found])
         self.assertIn('expired member is not in view', heard)
         self.assertEqual((), _view().members)
+
+    def test_backend_that_notifies_keeps_the_laws_of_watches(self) -> None:
+        found = {f.law: f for f in self.findings(_Watched)}
+        self.assertEqual([], [f for f in found.values() if not f.passed])
+        self.assertIn('join ends a wait', found)
+        self.assertIn('expiry ends a wait', found)
+        # Needs an outage, which only its author can make.
+        self.assertNotIn('wait during an outage ends in time', found)
+
+    def test_backend_that_never_notifies_breaks_them(self) -> None:
+        with unittest.mock.patch.object(
+            backend_case.BackendCase, 'patience', 0.3
+        ):
+            found = {f.law: f for f in self.findings(_Watchless)}
+        self.assertIn('not notified', found['join ends a wait'].detail)
+        self.assertIn('not notified', found['expiry ends a wait'].detail)
+        self.assertTrue(found['expired member is not in view'].passed)
 
     def test_broken_backend_breaks_the_laws_in_question(self) -> None:
         broken_laws = {
@@ -106,11 +141,12 @@ class TestPolicies(unittest.TestCase):
         self,
         target: type,
         settings: Mapping[str, model.Value] | None = None,
+        **given: Any,
     ) -> dict[str, runner.Finding]:
         with unittest.mock.patch.object(
             policy_laws.PolicyContract, 'timed_nodes', 100
         ):
-            found = runner.check_policy(target, settings or {})
+            found = runner.check_policy(target, settings or {}, **given)
             return {finding.law: finding for finding in found}
 
     def test_speed_and_shares_are_details(self) -> None:
@@ -137,6 +173,47 @@ class TestPolicies(unittest.TestCase):
         self.assertEqual(
             'admits 0 of 240 sample nodes',
             found['admitted nodes are in the scope'].detail,
+        )
+
+    def test_given_value_of_a_member_is_one_of_several(self) -> None:
+        found = self.findings(planted.FailsByWeights, {'weight': 100})
+        law = found['every node gets an answer']
+        self.assertIn('weights differ', law.detail)
+        self.assertEqual(
+            'weight: 100, 99', found['members differ in their values'].detail
+        )
+
+    def test_values_that_are_not_derived_can_be_given(self) -> None:
+        law = 'members differ in their values'
+        derived = self.findings(planted.FailsByZones)
+        self.assertTrue(derived['every node gets an answer'].passed)
+        self.assertTrue(derived[law].skipped)
+        self.assertIn('zone', derived[law].detail)
+        given = self.findings(
+            planted.FailsByZones, peer_values={'zone': ('hall-2',)}
+        )
+        self.assertIn(
+            'zones differ', given['every node gets an answer'].detail
+        )
+        self.assertEqual("zone: 'hall-1', 'hall-2'", given[law].detail)
+
+    def test_given_value_that_a_host_refuses_is_a_failure(self) -> None:
+        found = self.findings(
+            planted.RefusesZone, peer_values={'zone': ('hall-9',)}
+        )
+        law = found['members differ in their values']
+        self.assertFalse(law.passed)
+        self.assertIn('hall-9 is closed', law.detail)
+
+    def test_nodes_of_a_deployment_meet_members_that_differ(self) -> None:
+        nodes = [
+            model.Node(f'00000000-0000-4000-8000-{number:012d}')
+            for number in range(1000)
+        ]
+        nodes[777] = dataclasses.replace(nodes[777], name='one of a kind')
+        found = self.findings(planted.FailsForFleetByWeights, fleet=nodes)
+        self.assertIn(
+            nodes[777].uuid, found['every node gets an answer'].detail
         )
 
     def test_policy_that_raises_when_built_breaks_laws_and_not_the_check(

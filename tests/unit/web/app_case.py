@@ -12,6 +12,7 @@ from ironic_ownership.conf import api
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.db.node_imports import SqlNodeImports
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.db.reservations import SqlReservations
@@ -37,7 +38,9 @@ class Wired:
         self.scope = model.Scope()
         self.service = 'here'
         self.placement = None
+        self.cell = None
         self.reports_inventory = False
+        self.permission = 0.0
         self.limits = Limits(0.0, 0.25, 3)
         self.request_ids: list[str] = []
         self.allocations = fake_allocations.FakeAllocations(source.nodes)
@@ -53,6 +56,9 @@ class Wired:
 
     def ready_removals(self):
         return SqlRemovals(self._database)
+
+    def ready_node_imports(self):
+        return SqlNodeImports(self._database)
 
     def reserver(self, request_id=None):
         return reservations_reserver.build(

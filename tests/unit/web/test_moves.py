@@ -389,7 +389,7 @@ class DrainTest(app_case.SiteCase):
         answer = self.ask('POST', self.path, json={'skip_invalid': True})
         self.assertEqual(5, len(answer['moves'][0]['nodes']))
         (row,) = answer['unplaceable']
-        self.assertEqual('refused', row['state'])
+        self.assertEqual(('refused', 'node1'), (row['state'], row['name']))
 
     def test_unknown_service_is_not_found(self) -> None:
         error = self.refused('POST', '/v1/services/odl/drain', 404, json={})

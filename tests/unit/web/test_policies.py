@@ -25,7 +25,7 @@ READ_BY_POST = (
 
 
 class KeystoneCase(app_case.SiteCase):
-    options = 'auth_strategy = keystone'
+    options = 'auth_strategy = keystone\nadmin_projects = p0,p1'
     sections = (
         '[keystone_authtoken]\nauth_type = password\n'
         'auth_url = http://127.0.0.1:1\n'
@@ -38,7 +38,9 @@ class KeystoneCase(app_case.SiteCase):
         self.addCleanup(self.tokens.cleanUp)
         super().setUp()
 
-    def token(self, *roles: str, system: bool = False) -> dict[str, str]:
+    def token(
+        self, *roles: str, system: bool = False, project: str = 'p1'
+    ) -> dict[str, str]:
         """Return the headers of a client with these roles.
 
         :param system: whether they are for the system, or for a project.
@@ -47,7 +49,7 @@ class KeystoneCase(app_case.SiteCase):
         if system:
             token.set_system_scope()
         else:
-            token.set_project_scope(id='p1')
+            token.set_project_scope(id=project)
         for role in roles:
             token.add_role(name=role)
         return {'X-Auth-Token': self.tokens.add_token(token)}
@@ -113,7 +115,8 @@ class TokensTest(KeystoneCase):
 class RulesTest(KeystoneCase):
     def test_roles_open_what_they_are_for(self) -> None:
         for role, system, reads, moves in (
-            ('admin', False, 200, 201),
+            ('admin', True, 200, 201),
+            ('admin', False, 200, 200),
             ('member', False, 403, 403),
             ('reader', False, 403, 403),
             ('reader', True, 200, 403),
@@ -124,6 +127,18 @@ class RulesTest(KeystoneCase):
             self.assertEqual(reads, read.status_code, role)
             moved = self.client.post('/v1/moves', json=MOVE, headers=headers)
             self.assertEqual(moves, moved.status_code, role)
+
+    def test_admin_of_another_project_is_a_customer(self) -> None:
+        for options in ('', 'admin_projects ='):
+            self.client = self.build(options)
+            headers = self.token('admin', project='p1' if options else 'p2')
+            for method, path in (
+                ('GET', '/v1/services'),
+                ('POST', '/v1/moves'),
+                ('GET', '/v1/reservations'),
+                ('GET', '/metrics'),
+            ):
+                self.refused(method, path, 403, headers=headers)
 
     def test_refusal_names_the_rule(self) -> None:
         error = self.refused(

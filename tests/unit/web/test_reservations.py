@@ -93,6 +93,17 @@ class ReservationsTest(app_case.SiteCase):
         self.assertEqual(made['id'], row['id'])
         self.assertIsNone(self.ironic.nodes[made['node_uuid']].instance_uuid)
 
+    def test_events_have_the_request_ids(self) -> None:
+        made = self.reserve()
+        self.ask('DELETE', f'{PATH}/{made["id"]}')
+        rows = self.get(f'/v1/events?node={made["node_uuid"]}')['events']
+        self.assertEqual(
+            ['node_released', 'node_reserved'], [row['kind'] for row in rows]
+        )
+        for row in rows:
+            found = self.get(f'/v1/events?request_id={row["request_id"]}')
+            self.assertEqual([row], found['events'])
+
     def test_confirmed_it_does_not_expire(self) -> None:
         made = self.reserve()
         self.assertFalse(made['confirmed'])

@@ -38,7 +38,7 @@ class TestNewestPrimary(unittest.TestCase):
     def test_sentinel_that_fails_or_is_silent_is_not_needed(self) -> None:
         failed = sentinel(error=redis.ConnectionError('refused'))
         silent = mock.Mock()
-        silent.sentinel_masters.side_effect = lambda: time.sleep(5)
+        silent.sentinel_masters.side_effect = lambda: time.sleep(5) or {}
         found = self.primary(failed, silent, sentinel(1, 1), patience=0.2)
         self.assertEqual(1, found)
 

@@ -321,6 +321,33 @@ class VersionTest(PlayedTestCase):
             fields = ironic.requests[-1][1]['fields'][0].split(',')
             self.assertEqual(bool(on_request), 'extra' in fields)
 
+    def test_changes_are_not_read_once_other_fields_are_requested(self):
+        requested = []
+        inventory = recorded_http.open_inventory(
+            self.play(1).url, on_request=requested
+        )
+        inventory.scan(EVERYTHING)
+        requested.append('owner')
+        for read in (inventory.latest_changes, inventory.newest):
+            self.refused(exceptions.IronicError, read, EVERYTHING, 20)
+
+    def test_any_field_is_read_if_a_policy_requests_it(self):
+        ironic = self.play(1)
+        requested = ['owner', 'driver_info.ipmi_address']
+        inventory = recorded_http.open_inventory(
+            ironic.url, on_request=requested
+        )
+        (node,) = inventory.scan(EVERYTHING)
+        fields = ironic.requests[-1][1]['fields'][0].split(',')
+        self.assertLessEqual({'owner', 'driver_info'}, {*fields})
+        self.assertEqual(dict.fromkeys(requested), node.fields)
+        # Not among the fields of a list: Ironic gives it with all others.
+        requested.append('chassis_uuid')
+        inventory.scan(EVERYTHING)
+        query = ironic.requests[-1][1]
+        self.assertEqual(['true'], query['detail'])
+        self.assertNotIn('fields', query)
+
     def test_counting_shards_needs_a_server_that_knows_them(self):
         inventory = recorded_http.open_inventory(self.play(maximum='1.81').url)
         self.refused(exceptions.IronicTooOldError, inventory.shard_counts)

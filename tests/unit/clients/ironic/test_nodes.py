@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.clients.ironic import nodes as ironic_nodes
-from ironic_ownership.contracts import model, policy
+from ironic_ownership.contracts import model, node_fields
 
 UUID = '00000000-0000-4000-8000-000000000001'
 JSON = st.recursive(
@@ -19,7 +19,9 @@ JSON = st.recursive(
     max_leaves=5,
 )
 FIELDS = st.sampled_from(
-    sorted({*ironic_nodes.FIELDS, *ironic_nodes.ON_REQUEST} - {'uuid'})
+    sorted(
+        {*ironic_nodes.FIELDS, *node_fields.NODE_FIELDS, 'extra'} - {'uuid'}
+    )
 )
 
 
@@ -28,8 +30,25 @@ def read(**fields):
 
 
 class ReadTest(testtools.TestCase):
-    def test_policies_can_ask_for_all_that_can_be_asked_for_besides(self):
-        self.assertEqual(policy.ON_REQUEST, set(ironic_nodes.ON_REQUEST))
+    def test_requested_fields_are_read_by_name_and_key(self):
+        reader = ironic_nodes.NodeReader(
+            ('extra', 'owner', 'driver_info.ipmi_address', 'driver_info.none')
+        )
+        node = reader.read(
+            {
+                'uuid': UUID,
+                'owner': 'p1',
+                'driver_info': {'ipmi_address': 'a', 'ipmi_password': '***'},
+            }
+        )
+        self.assertEqual(
+            {
+                'owner': 'p1',
+                'driver_info.ipmi_address': 'a',
+                'driver_info.none': None,
+            },
+            node.fields,
+        )
 
     @given(st.dictionaries(FIELDS, JSON))
     def test_any_node_with_a_uuid_becomes_a_sane_value(self, fields):

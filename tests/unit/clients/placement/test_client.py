@@ -221,13 +221,13 @@ class OptionsTest(configurations.ConfiguredCase):
     def test_other_groups_do_not_matter(self) -> None:
         self.assertIsNone(self.opened('[place]\na = b\n[my_replacement]\nc=d'))
 
-    def test_inventory_is_reported_by_default(self) -> None:
+    def test_inventory_is_reported_if_asked_for(self) -> None:
         for reports, text in (
             (False, ''),
             (False, '[placement]\nenabled = false'),
             (False, '[placement]\nenabled = false\nreport_inventory = true'),
-            (True, '[placement]\nauth_type = password'),
-            (True, '[placement]\nenabled = true'),
+            (False, '[placement]\nauth_type = password'),
+            (True, '[placement]\nenabled = true\nreport_inventory = true'),
             (False, '[placement]\nenabled = true\nreport_inventory = false'),
         ):
             found = options.reports(self.configure(text))

@@ -244,6 +244,18 @@ class TestWatch(unittest.TestCase):
         self.assertIsNone(self.code(69, OTHERS, None))
         self.assertEqual('out_of_service', self.code(70, OTHERS, None))
 
+    def test_outage_of_all_conductors_counts_where_that_is_chosen(
+        self,
+    ) -> None:
+        self.damper = evaluation.FlapDamper(60.0, outage_counts=True)
+        out = 'out_of_service'
+        self.assertIsNone(self.code(0, SERVED, None))
+        self.assertEqual(out, self.code(10, GONE, None))
+        self.assertEqual(out, self.code(20, SERVED, out))
+        self.assertIsNone(self.code(80, SERVED, out))
+        # Unknown is no outage.
+        self.assertIsNone(self.code(90, None, None))
+
     def test_node_out_of_service_before_an_outage_stays_out(self) -> None:
         out = 'out_of_service'
         self.assertEqual(out, self.code(0, OTHERS, None))

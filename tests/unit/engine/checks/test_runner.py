@@ -128,7 +128,7 @@ class TestNodes(CheckCase):
     def test_record_that_policies_give_to_another_is_named(self) -> None:
         self.records[1] = world.record(2, 'host1')
         found = self.assert_found('record_keeps', world.uuid(2))
-        self.assertIn('move UUID --service host2', found.hint)
+        self.assertIn('release UUID, then host2 claims', found.hint)
 
     def test_deployed_node_that_left_its_shard_is_filtered(self) -> None:
         self.nodes[1] = world.node(2, shard='a', instance_uuid='i')
@@ -346,7 +346,7 @@ class TestServices(CheckCase):
             p for p in self.check() if p.code == 'settings_unreadable'
         ]
         self.assertIn("'of_another_site'", one.what)
-        self.assertIn('contract version 2', other.what)
+        self.assertIn('contract version 99', other.what)
         self.assertEqual(['settings_unreadable'], self.codes())
 
     def test_refused_configuration(self) -> None:
@@ -417,6 +417,23 @@ class TestPolicies(CheckCase):
         self.assertIn('half', error.what)
         self.assertNotIn('assign', error.what)
 
+    def test_node_of_a_service_that_cannot_be_read_is_not_unserved(
+        self,
+    ) -> None:
+        self.nodes.append(world.node(7, shard='c', conductor_group='d'))
+        alarms = {'unowned', 'shard_without_service'}
+        self.assertLessEqual(alarms, {*self.codes()})
+        for runs, is_its in (
+            (world.runs(shard_key='c', of_another_site=None), True),
+            (world.runs(shard_key='other', of_another_site=None), False),
+            (world.UNKNOWN, True),
+        ):
+            self.members.append(world.member('host3', runs))
+            found = {*self.codes()}
+            self.assertIs(is_its, not found & alarms, (runs, found))
+            self.assertIn('settings_unreadable', found)
+            self.members.pop()
+
     def test_policy_that_fails_here_leaves_the_other_checks(self) -> None:
         Failing.asked.clear()
         world_classes = {**world.CLASSES, 'failing': Failing}
@@ -466,12 +483,18 @@ class TestUnread(CheckCase):
         self.members.append(world.member('host3', A))
         self.assertIn('shard_shared', self.codes())
 
+    def test_without_the_cell_only_its_rows_are_not_checked(self) -> None:
+        found = self.without(Part.CELL)
+        self.assertEqual('Not checked: rows of the Nova cell', found.hint)
+        self.nodes.append(world.node(3, shard='c'))
+        self.assertIn('unowned', self.codes())
+
     def test_without_anything_nothing_is_guessed(self) -> None:
         self.unread = dict.fromkeys(
             Part, exceptions.RecordsUnavailableError('no answer')
         )
         self.assertEqual(['records_unavailable'], self.codes())
-        self.assertEqual(3, len(self.check()))
+        self.assertEqual(len(Part), len(self.check()))
 
     def test_errors_come_first(self) -> None:
         self.unlisted = 1

@@ -41,11 +41,30 @@ class ChangingAssigner(policy.AssignerPolicy):
         return [hosts[0]] * len(nodes)
 
 
+class ChangingProperties(policy.FilterPolicy):
+    contract_version = 1
+
+    def admits(self, node):
+        node.properties['rack'] = 'changed'
+        node.properties['list'].append('changed')
+        return True
+
+
 _CLASSES = {
     **world.CLASSES,
     'filter': ChangingFilter,
     'assigner': ChangingAssigner,
+    'properties': ChangingProperties,
 }
+
+
+class ChangingProperties(policy.FilterPolicy):
+    contract_version = 1
+
+    def admits(self, node):
+        node.properties['rack'] = 'changed'
+        node.properties['list'].append('changed')
+        return True
 
 
 class TestChangedNodes(unittest.TestCase):
@@ -87,3 +106,8 @@ class TestChangedNodes(unittest.TestCase):
             (decision,) = self.decide(node, assigner=None).values()
             self.assertEqual('host2', decision.owner)
         self.assertEqual(self.node(), node)
+
+    def test_properties_are_copies_as_well(self) -> None:
+        node = world.node(1, properties={'rack': 'a', 'list': ['b']})
+        self.decide(node, properties=None)
+        self.assertEqual({'rack': 'a', 'list': ['b']}, node.properties)

@@ -21,6 +21,24 @@ class TestRings(unittest.TestCase):
         self.assertEqual([['host1']], rings(services))
         self.assertFalse(services.groups[0].rebalancing)
 
+    def test_order_of_names_and_a_redundant_all_are_the_same(self) -> None:
+        alike = (
+            world.runs(conductor_group='g', peer_list=()),
+            world.runs(peer_list=(), conductor_group='g'),
+            world.runs(all=None, conductor_group='g', peer_list=()),
+            world.runs(conductor_group='g', all=None, peer_list=()),
+        )
+        alive = [
+            world.member(f'host{number}', settings)
+            for number, settings in enumerate(alike, start=1)
+        ]
+        services = world.assemble(alive)
+        self.assertEqual(
+            [['host1', 'host2', 'host3', 'host4']], rings(services)
+        )
+        other = world.member('host9', world.runs(peer_list=()))
+        self.assertEqual(2, len(world.assemble([*alive, other]).groups))
+
     def test_dead_service_is_in_no_ring(self) -> None:
         rows = [
             model.Service(f'host{n}', settings=world.RING) for n in range(1, 5)

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import threading
 import unittest
+from collections.abc import Collection
+from unittest import mock
 
-from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.decision import plugin_guard
+from ironic_ownership.contracts import exceptions, model, policy, reasons
+from ironic_ownership.engine.decision import decide, plugin_guard, policy_set
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from tests.unit.engine import world
 
 ODD = world.OddPolicy({})
@@ -94,3 +97,79 @@ class TestWatch(unittest.TestCase):
 
     def test_time_between_two_calls_names_no_plugin(self) -> None:
         self.assertEqual('between two policies', plugin_guard.Watch().words())
+
+
+class SleepyPolicy(policy.FilterPolicy):
+    """Admits nodes after a while."""
+
+    contract_version = 1
+    awake = threading.Event()
+
+    def admits(self, node: model.Node) -> bool:
+        self.awake.wait(600)
+        return True
+
+
+class OtherPolicy(SleepyPolicy):
+    def admits(self, node: model.Node) -> bool:
+        return True
+
+
+class TestBound(unittest.TestCase):
+    """A policy that does not return fails, and works again afterwards."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        SleepyPolicy.awake.clear()
+        self.addCleanup(SleepyPolicy.awake.set)
+        self.enterContext(mock.patch.object(plugin_guard, 'LONGEST', 0.05))
+        self.enterContext(mock.patch.object(plugin_guard, '_POLL', 0.01))
+
+    def admits(self, *policies: policy.FilterPolicy) -> bool:
+        found = policy_set.PolicySet(policies)
+        return plugin_guard.bounded(
+            lambda: found.admits(world.node(1)), (found,)
+        )
+
+    def test_policy_that_hangs_is_a_fault_until_it_returns(self) -> None:
+        for _ in range(2):
+            with self.assertRaises(exceptions.PluginFaultError) as caught:
+                self.admits(OtherPolicy({}), SleepyPolicy({}))
+            self.assertIn('SleepyPolicy.', str(caught.exception))
+            self.assertIn('has not answered', str(caught.exception))
+        self.assertTrue(self.admits(OtherPolicy({})))
+        SleepyPolicy.awake.set()
+        for thread in threading.enumerate():
+            if thread.name == 'policies':
+                thread.join(60)
+        self.assertTrue(self.admits(SleepyPolicy({})))
+
+    def test_nodes_of_other_services_are_decided_meanwhile(self) -> None:
+        classes = {**world.CLASSES, 'sleepy': SleepyPolicy}
+        faults: list[Collection[str]] = []
+        groups = PeerGroups.of(
+            model.View.of(
+                [
+                    world.member('host1', world.runs(shard_key='a')),
+                    world.member(
+                        'host2', world.runs(shard_key='b', sleepy=None)
+                    ),
+                ]
+            ),
+            [],
+            lambda settings: world.interpret(settings, classes),
+            lambda hosts, error: faults.append(hosts),
+        )
+        nodes = [world.node(1, shard='a'), world.node(2, shard='b')]
+        decided = decide.decide(nodes, {}, groups)
+        self.assertEqual('host1', decided[nodes[0].uuid].owner)
+        self.assertIs(reasons.Reason.UNDECIDED, decided[nodes[1].uuid].reason)
+        self.assertEqual({('host2',)}, set(faults))
+
+    def test_our_own_policies_need_no_thread(self) -> None:
+        def work() -> threading.Thread:
+            return threading.current_thread()
+
+        ours = world.interpret(world.RING)
+        assert ours is not None
+        self.assertIs(work(), plugin_guard.bounded(work, (ours,)))

@@ -5,7 +5,7 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts import assignment, exceptions, model, policy
 from ironic_ownership.engine.decision import policy_set
 from tests.unit.engine import world
 
@@ -100,6 +100,9 @@ class Fixed(policy.FilterPolicy):
         return self.answer
 
 
+PEERS = assignment.Peer('a'), assignment.Peer('b')
+
+
 class FixedAssigner(world.OddPolicy):
     answer: object = frozenset()
 
@@ -154,6 +157,6 @@ class TestAnswers(unittest.TestCase):
         nodes = [world.node(2), world.node(1)]
         self.assertIn(
             'FixedAssigner.assign',
-            self.fault(lambda: policies.assign(nodes, ('a', 'b'))),
+            self.fault(lambda: policies.choose(nodes, PEERS, {})),
         )
         self.assertEqual([world.node(2), world.node(1)], nodes)

@@ -4,7 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from unittest import mock
 
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.cell import Cell, Drift
+from ironic_ownership.engine.host.cell_settings import CellSettings
 from tests.unit.engine import service, world
 
 
@@ -15,12 +17,16 @@ class TestDrift(service.ServiceCase):
         self.host = self.start('host1', world.runs(shard_key='a'))
         self.cell = mock.create_autospec(Cell, instance=True)
         self.cell.repair.side_effect = self.repair
+        self.cell.follow_settings.return_value = ()
         self.drifted: list[Drift] = []
         self.cell.drift.side_effect = lambda host: list(self.drifted)
-        context = self.host.refresher._cell_drift.context
-        self.host.refresher._cell_drift.context = dataclasses.replace(
+        refresher = self.host.refresher
+        context = refresher._cell_drift.context
+        context = dataclasses.replace(
             context, ports=dataclasses.replace(context.ports, cell=self.cell)
         )
+        refresher._cell_drift.context = context
+        refresher._cell_settings = CellSettings(context)
 
     def repair(
         self, host: str, epoch: int, uuids: Sequence[str]
@@ -38,6 +44,21 @@ class TestDrift(service.ServiceCase):
         self.host.refresh()
         self.cell.drift.assert_called_once_with('host1')
         self.cell.repair.assert_not_called()
+
+    def test_settings_of_the_cell_are_followed_by_each_refresh(self) -> None:
+        self.host.refresh()
+        self.cell.follow_settings.assert_called_once_with('host1')
+        self.cell.follow_settings.return_value = ('host2',)
+        with self.assertLogs(service.LOGGER, 'WARNING') as logged:
+            self.host.refresh()
+        self.assertIn('host2', logged.output[0])
+
+    def test_refresh_repeats_what_could_not_be_followed(self) -> None:
+        settings = self.host.refresher._cell_settings
+        self.cell.follow_settings.side_effect = exceptions.RecordsError('down')
+        settings.try_to_follow()
+        with self.assertRaises(exceptions.RecordsError):
+            settings.follow()
 
     def test_free_row_is_corrected_and_the_node_served(self) -> None:
         self.host.refresh()

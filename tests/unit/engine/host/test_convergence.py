@@ -68,11 +68,9 @@ class Interrupted(SqlRecords):
         self.before_apply: Callable[[], None] = lambda: None
         self.believed: set[str] = set()
 
-    def compute_nodes_near(self, host, scope):
-        found = super().compute_nodes_near(host, scope)
-        if scope.nothing:
-            return found  # what a dead one left, seen by a take-over
-        self.believed = {r.uuid for r in found if r.host == host}
+    def near(self, host, scope):
+        found = super().near(host, scope)
+        self.believed = {u for u, r in found.items() if r.host == host}
         return found
 
     def apply(self, host, epoch, changes, **options):

@@ -100,7 +100,10 @@ class FeedMachine(RuleBasedStateMachine):
         self.feed.listed(
             mark,
             {world.uuid(number) for number in numbers},
-            [node(number, power) for number, power in self.powers.items()],
+            {
+                world.uuid(number): node(number, power)
+                for number, power in self.powers.items()
+            },
         )
         self.feed.completed(mark)
 
@@ -190,7 +193,7 @@ class TestFeed(unittest.TestCase):
         self.feed.listed(
             self.feed.mark(),
             {world.uuid(number) for number in numbers},
-            [node(number) for number in numbers],
+            {world.uuid(number): node(number) for number in numbers},
         )
 
     def test_later_registration_begins_with_nothing(self) -> None:
@@ -205,7 +208,7 @@ class TestFeed(unittest.TestCase):
         mark = self.feed.mark()
         self.fence.extend(self.clock())
         self.assertEqual({}, dict(self.feed.owned()))
-        self.feed.listed(mark, {world.uuid(1)}, [node(1)])
+        self.feed.listed(mark, {world.uuid(1)}, {world.uuid(1): node(1)})
         self.assertEqual({}, dict(self.feed.owned()))
         self.list(1)
         self.assertEqual({world.uuid(1)}, {*self.feed.owned()})
@@ -214,13 +217,36 @@ class TestFeed(unittest.TestCase):
         """The node was never in the feed, so it is not known as lost."""
         before = self.feed.mark()
         self.feed.retain(self.feed.mark(), set())
-        self.feed.listed(before, {world.uuid(1)}, [node(1)])
+        self.feed.listed(before, {world.uuid(1)}, {world.uuid(1): node(1)})
         self.assertEqual({}, dict(self.feed.owned()))
         claim = Claim(node(1), reasons.Reason.EXCLUSIVE)
         self.feed.written(before, [claim])
         self.assertEqual({}, dict(self.feed.owned()))
         self.feed.written(self.feed.mark(), [claim])
         self.assertEqual({world.uuid(1)}, {*self.feed.owned()})
+
+    def test_without_readers_nothing_is_kept(self) -> None:
+        self.feed = Feed(self.fence, has_readers=False)
+        self.list(1)
+        claim = Claim(node(2), reasons.Reason.EXCLUSIVE)
+        self.feed.written(self.feed.mark(), [claim])
+        self.feed.completed(self.feed.mark())
+        self.assertEqual({}, dict(self.feed.owned()))
+        self.assertFalse(self.feed.is_complete)
+
+    def test_node_that_was_lost_in_between_is_listed_again(self) -> None:
+        """Its record was another's for a moment, and is as it was."""
+        self.list(1, 2)
+        self.feed.retain(self.feed.mark(), {world.uuid(2)})
+        self.assertEqual({world.uuid(2)}, {*self.feed.owned()})
+        numbers = (1, 2)
+        self.feed.listed(
+            self.feed.mark(),
+            {world.uuid(number) for number in numbers},
+            {world.uuid(number): node(number) for number in numbers},
+            among=(),
+        )
+        self.assertEqual({world.uuid(1), world.uuid(2)}, {*self.feed.owned()})
 
     def test_too_old_generation_is_a_reset(self) -> None:
         for round_ in range(3):

@@ -11,6 +11,8 @@ from unittest.mock import ANY
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import process
+from ironic_ownership.engine.host.activity import Activity
+from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.host.tuning import Intervals
@@ -156,6 +158,10 @@ class HostCase(unittest.TestCase):
             ANY,
             prepare=self.prepare,
             workers={'worker': self.worker},
+            monitor=ConditionMonitor(
+                context, 'one', lambda: 60.0, frozenset(), (), lambda: False
+            ),
+            activity=Activity(),
         )
 
     def prepare(self) -> None:

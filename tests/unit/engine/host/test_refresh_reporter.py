@@ -16,7 +16,7 @@ class Reporter:
         self.withdrawn: list[str] = []
 
     def refreshed(self, seen: refresh_result.RefreshResult) -> None:
-        nodes = {node.uuid for node in seen.nodes}
+        nodes = set(seen.nodes)
         self.received.append((nodes, self._case.owners()))
         self.policies = seen.policies
 

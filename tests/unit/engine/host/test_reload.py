@@ -317,6 +317,64 @@ def failing(*args: object, **values: object) -> None:
     raise exceptions.RecordsUnavailableError('the database is down')
 
 
+class TestSnapshots(ReloadCase):
+    """The same configuration with another snapshot of a source."""
+
+    def tuning(self, settings: model.MemberSettings) -> tuning.Tuning:
+        rebuilt: list[tuning.Snapshots] = self.rebuilt
+
+        def rebuild(snapshots: tuning.Snapshots) -> tuning.Tuning:
+            rebuilt.append(snapshots)
+            return self.tuning(settings)
+
+        return dataclasses.replace(
+            service.tuning_of(settings),
+            snapshots={('p', 's'): settings.to_json()},
+            rebuild=rebuild,
+        )
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.rebuilt: list[tuning.Snapshots] = []
+
+    def test_it_is_advertised_and_then_used(self) -> None:
+        self.assertTrue(self.reload.follow(self.tuning(B)))
+        self.settle()
+        self.assertEqual(B, self.row().settings)
+        self.assertEqual('b', self.listed())
+        self.assertTrue(self.guard.policies.admits(world.node(9, shard='b')))
+
+    def test_it_hides_no_refused_configuration(self) -> None:
+        self.reload.refuse('unfinished file')
+        self.settle()
+        self.assertTrue(self.reload.follow(self.tuning(B)))
+        self.settle()
+        self.assertEqual(B, self.row().settings)
+        self.assertIn('unfinished file', self.row().config_error or '')
+
+    def test_it_waits_for_a_change_that_is_pending(self) -> None:
+        self.reload.request(service.tuning_of(B))
+        self.assertFalse(self.reload.follow(self.tuning(C)))
+        self.settle()
+        self.assertEqual(B, self.row().settings)
+        self.assertTrue(self.reload.follow(self.tuning(C)))
+        self.settle()
+        self.assertEqual(C, self.row().settings)
+
+    def test_reload_keeps_the_snapshots(self) -> None:
+        self.reload.follow(self.tuning(B))
+        self.settle()
+        self.reload.request(self.tuning(C))
+        self.assertEqual([{('p', 's'): B.to_json()}], self.rebuilt)
+
+    def test_service_begins_with_it(self) -> None:
+        self.reload.begin(self.tuning(B))
+        self.turn()
+        self.host.beat()
+        self.assertEqual('b', self.listed())
+        self.assertEqual(B, self.member().settings)
+
+
 class TestSwap(service.ServiceCase):
     """Two services change places; every order of their steps."""
 

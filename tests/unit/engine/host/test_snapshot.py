@@ -5,7 +5,7 @@ import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.engine.host import snapshot
+from ironic_ownership.engine.host import record_cache, snapshot
 from tests.unit.engine import service, world
 
 SHARD_A, SHARD_B = (world.runs(shard_key=shard) for shard in 'ab')
@@ -35,9 +35,7 @@ class TestSnapshot(service.ServiceCase):
 
     def test_it_holds_the_scope_and_what_is_on_record_of_it(self) -> None:
         seen = self.take()
-        self.assertEqual(
-            {world.uuid(1), world.uuid(3)}, {n.uuid for n in seen.nodes}
-        )
+        self.assertEqual({world.uuid(1), world.uuid(3)}, set(seen.nodes))
         self.assertEqual({world.uuid(1), world.uuid(3)}, set(seen.records))
         self.assertEqual({'host1', 'host2'}, set(seen.services))
         self.assertEqual({'host1', 'host2'}, seen.view.hosts)
@@ -51,7 +49,7 @@ class TestSnapshot(service.ServiceCase):
     ) -> None:
         self.ironic.put(world.node(2, shard='a'))
         self.assertEqual('host2', self.take().records[world.uuid(2)].host)
-        with unittest.mock.patch.object(snapshot, 'LOOKED_UP_BY_UUID', 0):
+        with unittest.mock.patch.object(record_cache, 'LOOKED_UP_BY_UUID', 0):
             seen = self.take()
         self.assertEqual('host2', seen.records[world.uuid(2)].host)
 
@@ -61,7 +59,7 @@ class TestSnapshot(service.ServiceCase):
         self.ironic.put(world.node(4, shard='a'))
         epoch = self.records.services()[0].epoch
         node = world.node(4, shard='a', instance_uuid='i')
-        near = self.records.compute_nodes_near
+        near = self.records.near
 
         def reserved_after(*requested):  # type: ignore[no-untyped-def]
             found = near(*requested)
@@ -69,18 +67,16 @@ class TestSnapshot(service.ServiceCase):
             self.records.apply('host1', epoch, [claim])
             return found
 
-        with unittest.mock.patch.object(
-            self.records, 'compute_nodes_near', reserved_after
-        ):
+        with unittest.mock.patch.object(self.records, 'near', reserved_after):
             seen = self.take()
-        self.assertNotIn(world.uuid(4), {n.uuid for n in seen.nodes})
+        self.assertNotIn(world.uuid(4), set(seen.nodes))
         self.assertNotIn(world.uuid(4), seen.records)
         self.assertIn(world.uuid(4), self.take().records)
 
     def test_many_unknown_nodes_bring_no_records_of_others(self) -> None:
         self.ironic.put(world.node(4, shard='b'), world.node(9, shard='a'))
         self.hosts[1].refresh()
-        with unittest.mock.patch.object(snapshot, 'LOOKED_UP_BY_UUID', 0):
+        with unittest.mock.patch.object(record_cache, 'LOOKED_UP_BY_UUID', 0):
             self.assertEqual(
                 {world.uuid(1), world.uuid(3)}, set(self.take().records)
             )
@@ -100,13 +96,11 @@ class TestSnapshot(service.ServiceCase):
             self.addCleanup(patch.stop)
 
         noted(self.records, 'services')
-        noted(self.records, 'compute_nodes_near')
+        noted(self.records, 'near')
         noted(self.ironic, 'scan')
         noted(self.hosts[0].backend, 'view')
         self.take()
-        self.assertEqual(
-            ['services', 'compute_nodes_near', 'scan', 'view'], read
-        )
+        self.assertEqual(['services', 'near', 'scan', 'view'], read)
 
     def test_service_that_left_for_a_while_during_the_scan_is_away(
         self,

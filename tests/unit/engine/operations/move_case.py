@@ -65,7 +65,7 @@ class MoveCase(sqlite.SqliteCase):
         self, fake: placement.FakePlacement | None
     ) -> MoveNodes:
         ports_ = dataclasses.replace(self.ports, placement=fake)
-        return MoveNodes(ports_, self.moves, sharded=False)
+        return MoveNodes(ports_, self.moves, sharded=False, permission=0.0)
 
     def propose(self, **selection) -> Proposal:
         order = Order(request_id.new_id(), 'new', 'operator')

@@ -36,9 +36,12 @@ class TestAdoption(unittest.TestCase):
         )
 
     def adopt(
-        self, nodes: Mapping[str, model.Node | None], actor: str
+        self,
+        nodes: Mapping[str, model.Node | None],
+        actor: str,
+        request_id: str | None = None,
     ) -> Sequence[cell.AdoptedNode]:
-        self.received = dict(nodes)
+        self.received, self.request_id = dict(nodes), request_id
         return [cell.AdoptedNode(u, 'stock', ADOPTED) for u in nodes]
 
     def states(self) -> list[cell.AdoptionState]:
@@ -57,8 +60,9 @@ class TestAdoption(unittest.TestCase):
             model.ComputeNode(world.uuid(3), 'silent'),
         ]
         self.records.services.return_value = [
-            model.Service('other', epoch=5),
-            model.Service('silent', epoch=0),
+            model.Service('other', epoch=5, registered_at=1.0),
+            # It was returned to Nova, or adopted.
+            model.Service('silent', epoch=6),
         ]
         self.assertEqual([UNCHANGED, REFUSED, ADOPTED, REFUSED], self.states())
 
@@ -68,11 +72,13 @@ class TestAdoption(unittest.TestCase):
         done = self.operation.execute(
             self.operation.propose(),
             'operator',
+            request_id='req-1',
             progress=lambda done, total: steps.append((done, total)),
         )
         self.assertEqual(adopt_cell.BATCH + 2, len(done.nodes))
         self.assertEqual([(500, 502), (502, 502)], steps)
         self.assertEqual({None}, set(self.received.values()))
+        self.assertEqual('req-1', self.request_id)
 
     def test_ironic_that_fails_adopts_nothing(self) -> None:
         self.put(row(1))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from unittest import mock
 
-from ironic_ownership.contracts import exceptions, model, moves
+from ironic_ownership.contracts import exceptions, model, moves, policy
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
+from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.gates import Gate
 from ironic_ownership.engine.moves.proposal import Order
@@ -194,3 +197,66 @@ class MoveNodesTest(move_case.MoveCase):
         ):
             with self.assertRaises(exceptions.NotFoundError):
                 self.plan(**selected)
+
+
+class OfOneClass(policy.FilterPolicy):
+    """Admits nodes by a field that a summary of them lacks."""
+
+    contract_version = 1
+
+    def admits(self, node: model.Node) -> bool:
+        return node.resource_class == 'gold'
+
+
+class TestFieldsOfNodes(move_case.MoveCase):
+    """A gate sees the fields that the policies of the destination check."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(
+            *(
+                dataclasses.replace(node, resource_class='gold')
+                for node in self.ironic.nodes.values()
+            )
+        )
+
+    def interpret_as(
+        self, found: Mapping[model.MemberSettings, policy_set.PolicySet]
+    ) -> None:
+        ports = dataclasses.replace(
+            self.ports, interpret=lambda settings: found[settings]
+        )
+        self.operation = dataclasses.replace(self.operation, ports=ports)
+
+    def planned(self) -> int:
+        by_uuid = self.propose().count(moves.NodeState.PLANNED)
+        scope = model.Scope(shard='a')
+        in_scope = self.propose(scope=scope).count(moves.NodeState.PLANNED)
+        self.assertEqual(15 if by_uuid == 30 else 0, in_scope)
+        return by_uuid
+
+    def test_policy_that_checks_another_field_gets_it(self) -> None:
+        of_class = policy_set.PolicySet((OfOneClass({}),))
+        self.interpret_as({world.ALL: of_class})
+        self.assertEqual(30, self.planned())
+
+    def test_policies_of_the_member_count_and_not_those_on_record(
+        self,
+    ) -> None:
+        of_class = policy_set.PolicySet((OfOneClass({}),))
+        reloaded = world.runs(shard_key='a')
+        self.backend.advertise(reloaded)
+        self.interpret_as(
+            {world.ALL: policy_set.PolicySet(), reloaded: of_class}
+        )
+        self.assertEqual(30, self.planned())
+        self.assertEqual(6, len(self.scanned()))
+
+    def test_otherwise_a_summary_is_read(self) -> None:
+        with mock.patch.object(
+            self.ironic, 'scan', wraps=self.ironic.scan
+        ) as scan:
+            self.assertEqual(30, self.planned())
+        self.assertEqual(
+            {True}, {call.kwargs['summary'] for call in scan.mock_calls}
+        )

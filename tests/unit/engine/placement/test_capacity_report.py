@@ -50,7 +50,7 @@ class CapacityCase(service.ServiceCase):
         assert policies is not None
         self.report.report(
             refresh_result.RefreshResult(
-                list(self.ironic.nodes.values()), policies, FLEET
+                dict(self.ironic.nodes), policies, FLEET
             ),
             lambda: False,
         )

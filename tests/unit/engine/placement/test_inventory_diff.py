@@ -196,6 +196,23 @@ class TestTotals(unittest.TestCase):
         )
         self.assertEqual({BM: placement.Resource(1, reserved=1)}, found)
 
+    def test_own_instance_counts_once_in_any_state_of_its_node(
+        self,
+    ) -> None:
+        nodes = [
+            node(number, instance_uuid=world.uuid(900 + number))
+            for number in range(1, 7)
+        ]
+        for code in availability.Unavailable:
+            found = inventory_diff.totals(
+                'host1',
+                nodes,
+                {n.uuid: 'host1' for n in nodes[:5]} | {nodes[5].uuid: 'x'},
+                dict.fromkeys((n.uuid for n in nodes), code),
+            )
+            # Placement counts five allocations of this provider itself.
+            self.assertEqual({BM: placement.Resource(6, reserved=1)}, found)
+
     def test_classes_are_counted_apart_and_no_class_is_nothing(self) -> None:
         nodes = [
             node(1),

@@ -65,7 +65,7 @@ class ReportCase(service.ServiceCase):
         """Return what a refresh saw, but for these nodes."""
         left_out = {world.uuid(number) for number in without}
         return refresh_result.RefreshResult(
-            [n for u, n in self.ironic.nodes.items() if u not in left_out]
+            {u: n for u, n in self.ironic.nodes.items() if u not in left_out}
         )
 
     def make_unavailable(

@@ -62,7 +62,7 @@ class TestLoop(unittest.TestCase):
         self.reporter = Reporter()
         self.conditions = conditions.Conditions()
         self.loop = loop.PlacementLoop(self.reporter, self.conditions)
-        self.seen = refresh_result.RefreshResult([])
+        self.seen = refresh_result.RefreshResult({})
 
     def run_loop(self) -> threading.Thread:
         thread = threading.Thread(target=self.loop.run, daemon=True)

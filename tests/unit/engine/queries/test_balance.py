@@ -60,6 +60,14 @@ class TestSpread(unittest.TestCase):
         self.assertFalse(balance.Spread({'a': 0, 'b': 0}).uneven)
         self.assertTrue(balance.Spread({'a': 2, 'b': 0}).uneven)
 
+    def test_host_that_should_have_no_nodes_has_no_finite_ratio(self) -> None:
+        # JSON has no infinite numbers.
+        found = balance.Spread({'a': 2, 'b': 6}, {'a': 0.0, 'b': 1.0})
+        self.assertIsNone(found.of_mean('a'))
+        self.assertEqual(0.75, found.of_mean('b'))
+        self.assertEqual('a', found.largest)
+        self.assertTrue(found.uneven)
+
 
 class TestLoads(unittest.TestCase):
     def loads(self, nodes, members):

@@ -80,6 +80,24 @@ class ExplainCase(unittest.TestCase):
         return {c.host: c.why for c in said.candidates}
 
 
+class TestMemberValues(ExplainCase):
+    def test_values_of_a_member_are_with_its_policy(self) -> None:
+        advertised = dataclasses.replace(
+            RING,
+            values=(model.PolicySettings.of('peer_list', {'weight': 3}),),
+        )
+        found = self.explain(
+            world.node(1),
+            [
+                world.member('host1', advertised),
+                world.member('host2', RING),
+            ],
+        )
+        ((one,), (other,)) = [c.results for c in found.candidates]
+        self.assertEqual((('weight', 3),), one.values.options)
+        self.assertEqual((), other.values.options)
+
+
 class TestRules(ExplainCase):
     def test_node_that_waits_for_a_reservation_needs_nothing(self) -> None:
         said = self.explain(world.node(2), world.members(world.RESERVING, 'h'))
@@ -98,11 +116,12 @@ class TestRules(ExplainCase):
         a, b = world.member('host1', A), world.member('host2', B)
         clash = [a, world.member('host2', world.ALL)]
         owned = world.record(1, 'host1')
-        # A release, a reservation and a move are done, not decided.
+        # These are done not decided.
         untold = set(Reason) - {
             Reason.RELEASED,
             Reason.RESERVED,
             Reason.MOVED,
+            Reason.IMPORTED,
         }
         for reason, said, words, advised in (
             (
@@ -141,7 +160,7 @@ class TestRules(ExplainCase):
                 Reason.RECORD_KEEPS,
                 self.explain(node, [a, b], world.record(1, 'host2')),
                 ['want host1', 'names host2'],
-                [MOVE + 'host1'],
+                [f'release {world.uuid(1)}, then host1 claims it'],
             ),
             (
                 Reason.CONFLICT_FIRST,
@@ -155,7 +174,7 @@ class TestRules(ExplainCase):
                 ['host1, host2', 'host9'],
                 [
                     'Give host1, host2 filters that do not',
-                    'host9 is not alive',
+                    'host9 is no service',
                 ],
             ),
             (
@@ -215,7 +234,7 @@ class TestRules(ExplainCase):
         )
         self.assertIsNone(said.decision.owner)
         self.assert_rule(Reason.RETURNED, said, 'only host1 may claim it')
-        self.assert_advises(said, 'Bring host1 back', MOVE + 'host2')
+        self.assert_advises(said, 'Start host1 again', MOVE + 'host2')
 
     def test_free_node_on_its_way_is_to_be_waited_for(self) -> None:
         ring = world.members(RING, 'host1', 'host2')
@@ -233,7 +252,7 @@ class TestRules(ExplainCase):
             [world.member('host1', A)],
             world.record(1, 'host3', 'i'),
         )
-        self.assert_advises(said, 'host3 is not alive', MOVE + 'host1')
+        self.assert_advises(said, 'host3 is no service', MOVE + 'host1')
         rows = [model.Service('host3', forced_down=True)]
         said = self.explain(
             world.node(1, shard='a', instance_uuid='i'),
@@ -277,7 +296,7 @@ class TestCandidates(ExplainCase):
             ('other', "wants shard 'b', the node has 'a'"),
             ('near', 'only the case differs'),
             ('odd', "'of_another_site' is not installed"),
-            ('newer', 'contract version 2'),
+            ('newer', 'contract version 99'),
         ):
             self.assertIn(words, why[host], host)
         self.assertEqual(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.contracts import model, reservation_request
+from ironic_ownership.contracts import events, model, reservation_request
 from ironic_ownership.contracts.allocations import (
     Allocation,
     Allocations,
@@ -31,7 +31,7 @@ from ironic_ownership.engine.reservations import (
 from tests.contract.suites import fake_allocations
 from tests.unit.engine import service, world
 
-ACTOR = 'operator@somewhere'
+ORIGIN = events.Origin('operator@somewhere', 'req-1')
 RESERVING = world.runs(all=None, reservation=None)
 PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
@@ -129,7 +129,7 @@ class ReservingCase(service.ServiceCase):
         host = host or self.host
         self.age(after)
         host.refresh()
-        nodes = list(self.ironic.nodes.values())
+        nodes = dict(self.ironic.nodes)
         policies = world.interpret(settings) or policy_set.PolicySet()
         self.recovery(host).recover(
             refresh_result.RefreshResult(nodes, policies)
@@ -163,7 +163,7 @@ class ReservingCase(service.ServiceCase):
         )
 
     def create(self, number: int = 1, **values: Any) -> Reservation:
-        return self.reserver.create(request(number, **values), actor=ACTOR)
+        return self.reserver.create(request(number, **values), origin=ORIGIN)
 
     def everything(self) -> list[Reservation]:
         return list(self.reservations.reservations(states=[*ReservationState]))

@@ -78,7 +78,7 @@ class TestPowerCuts(reserver_case.ReservingCase):
     def forget(self) -> None:
         """Start again with the same nodes."""
         for held in list(self.reservations.reservations()):
-            self.reserver.delete(held.id, actor='x')
+            self.reserver.delete(held.id, origin=reserver_case.ORIGIN)
         self.assert_nothing_is_held()
 
     def each_step(
@@ -96,10 +96,10 @@ class TestPowerCuts(reserver_case.ReservingCase):
         self.fail('never came to its end')
 
     def create_one(self, reserver: Any) -> None:
-        reserver.create(reserver_case.request(), actor='x')
+        reserver.create(reserver_case.request(), origin=reserver_case.ORIGIN)
 
     def delete_one(self, reserver: Any) -> None:
-        reserver.delete(reserver_case.instance(), actor='x')
+        reserver.delete(reserver_case.instance(), origin=reserver_case.ORIGIN)
 
     def test_creation_cut_at_any_step_is_settled_by_the_next_refresh(
         self,
@@ -278,7 +278,8 @@ class TestRecovery(reserver_case.ReservingCase):
 
     def repair_only(self, nodes: list[Any]) -> None:
         self.age(LONG)
-        self.recovery(self.host).recover(refresh_result.RefreshResult(nodes))
+        seen = refresh_result.RefreshResult({n.uuid: n for n in nodes})
+        self.recovery(self.host).recover(seen)
 
     def test_outage_is_logged_once_and_caught_up_with(self) -> None:
         made = self.create()

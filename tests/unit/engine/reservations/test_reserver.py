@@ -165,7 +165,7 @@ class TestServices(reserver_case.ReservingCase):
         activate = self.reservations.activate
         epochs = []
 
-        def late(reservation_id, node, *, epoch, actor=None):  # type: ignore
+        def late(reservation_id, node, *, epoch, origin=None):  # type: ignore
             if not epochs:
                 self.records.register(
                     'host1',
@@ -173,7 +173,7 @@ class TestServices(reserver_case.ReservingCase):
                     incarnation=self.records.services()[0].incarnation,
                 )
             epochs.append(epoch)
-            return activate(reservation_id, node, epoch=epoch, actor=actor)
+            return activate(reservation_id, node, epoch=epoch, origin=origin)
 
         self.reservations.activate = late  # type: ignore[method-assign]
         self.assert_reserved(self.create())
@@ -215,6 +215,23 @@ class TestServices(reserver_case.ReservingCase):
             self.create(2)
         self.assertEqual([made.instance_uuid], list(self.made))
         self.assert_sound()
+
+
+class TestConductors(reserver_case.ReservingCase):
+    def test_nodes_are_reserved_where_conductors_are_not_shown(self) -> None:
+        for error in (
+            exceptions.IronicError('403 for /v1/conductors'),
+            exceptions.IronicTooOldError('no /v1/conductors'),
+        ):
+            self.ironic.failures['conductors'] = error
+            self.create(len(self.made) + 1)
+        self.assertEqual(2, len(self.made))
+
+    def test_ironic_that_does_not_answer_is_no_reason_to_guess(self) -> None:
+        down = exceptions.IronicUnavailableError('down')
+        self.ironic.failures['conductors'] = down
+        with self.assertRaises(exceptions.IronicUnavailableError):
+            self.create()
 
 
 class TestMethods(reserver_case.ReservingCase):
@@ -364,7 +381,7 @@ class TestDelete(reserver_case.ReservingCase):
     def test_node_is_free_for_the_next(self) -> None:
         made = self.create()
         for key in (made.id, made.id):
-            closed = self.reserver.delete(key, actor=reserver_case.ACTOR)
+            closed = self.reserver.delete(key, origin=reserver_case.ORIGIN)
             self.assertIs(CLOSED, closed.state)
             self.assert_nothing_is_held()
         again = self.create()
@@ -375,7 +392,7 @@ class TestDelete(reserver_case.ReservingCase):
         made = self.create()
         key = made.instance_uuid
         self.assertEqual(made, self.reserver.find(key))
-        self.reserver.delete(key, actor=reserver_case.ACTOR)
+        self.reserver.delete(key, origin=reserver_case.ORIGIN)
         with self.assertRaises(exceptions.NotFoundError):
             self.reserver.find(key)
 
@@ -387,7 +404,7 @@ class TestDelete(reserver_case.ReservingCase):
         )
         self.ironic.put(deployed)
         with self.assertRaises(exceptions.AllocationInUseError):
-            self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+            self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
         kept = self.reserver.find(made.id)
         self.assert_reserved(kept)
         self.assertTrue(kept.confirmed)
@@ -396,16 +413,16 @@ class TestDelete(reserver_case.ReservingCase):
         made = self.create()
         self.allocations.failures['delete'] = DOWN
         with self.assertRaises(exceptions.ReservationUnfinishedError):
-            self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+            self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
         self.assertIs(DELETING, self.reserver.find(made.id).state)
         self.allocations.failures.clear()
         # The process that began it may still be running.
         with self.assertRaises(exceptions.ReservationUnfinishedError):
-            self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+            self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
         with self.assertRaises(exceptions.ReservationUnfinishedError):
             self.create()
         self.age(3600)
-        self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+        self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
         self.assert_nothing_is_held()
 
     def test_reservation_by_another_client_meanwhile_is_left_alone(
@@ -415,7 +432,7 @@ class TestDelete(reserver_case.ReservingCase):
         self.made[made.instance_uuid] = dataclasses.replace(
             self.made[made.instance_uuid], owner=None
         )
-        closed = self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+        closed = self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
         self.assertIs(CLOSED, closed.state)
         self.assertEqual(1, len(self.made))
 
@@ -424,7 +441,7 @@ class TestDelete(reserver_case.ReservingCase):
         confirmed = self.reserver.confirm(made.id)
         self.assertTrue(confirmed.confirmed)
         self.assertIsNone(confirmed.expires_at)
-        self.reserver.delete(made.id, actor=reserver_case.ACTOR)
+        self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
         with self.assertRaises(exceptions.ReservationConflictError):
             self.reserver.confirm(made.id)
 
@@ -453,7 +470,7 @@ class TestAtOnce(reserver_case.ReservingCase):
         found = self.at_once(
             *[
                 lambda reserver: reserver.create(
-                    reserver_case.request(), actor='x'
+                    reserver_case.request(), origin=reserver_case.ORIGIN
                 )
             ]
             * 4
@@ -466,7 +483,7 @@ class TestAtOnce(reserver_case.ReservingCase):
         found = self.at_once(
             *[
                 lambda reserver, n=n: reserver.create(
-                    reserver_case.request(n), actor='x'
+                    reserver_case.request(n), origin=reserver_case.ORIGIN
                 )
                 for n in range(1, 7)
             ]

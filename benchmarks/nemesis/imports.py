@@ -1,0 +1,65 @@
+"""Imports of host processes and commands, for the lab's program ``forks``."""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import pkgutil
+import sys
+import threading
+import time
+from typing import SupportsIndex
+
+_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+_PACKAGES = (
+    *('api', 'backends', 'cli', 'clients', 'cmd', 'db', 'engine'),
+    *('observe', 'policies', 'wiring'),
+)
+_IMPORTED_LATE = (
+    'benchmarks.nemesis.driver',
+    'cliff.formatters.table',
+    'etcd3gw',
+    'kazoo.client',
+    'keystoneauth1.adapter',
+    'keystoneauth1.loading',
+    'openstack.config',
+    'psycopg2',
+    'pymemcache.client',
+    'pymysql',
+    'redis.sentinel',
+    'sqlalchemy.dialects.mysql.pymysql',
+    'sqlalchemy.dialects.postgresql.psycopg2',
+    'sqlalchemy.dialects.sqlite.pysqlite',
+    'tooz.drivers.etcd3gw',
+    'tooz.drivers.memcached',
+    'tooz.drivers.redis',
+    'tooz.drivers.zookeeper',
+)
+
+
+def _sleep(seconds: float | SupportsIndex) -> None:
+    """Sleep in a way that libfaketime does not affect.
+
+    It takes a sleep until some moment of the monotonic clock, which Python's
+    is, for one of the wall clock.
+    """
+    threading.Event().wait(float(seconds))
+
+
+def main() -> None:
+    """Import all that a host or a command needs."""
+    time.sleep = _sleep  # before any module takes the other one
+    sys.path.insert(0, str(_CHECKOUT))
+    for name in _PACKAGES:
+        package = importlib.import_module(f'ironic_ownership.{name}')
+        for module in pkgutil.walk_packages(
+            package.__path__, f'{package.__name__}.'
+        ):
+            if '.migrations.' not in module.name:
+                importlib.import_module(module.name)
+    for name in _IMPORTED_LATE:
+        importlib.import_module(name)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,346 @@
+"""Costs of the refreshes of one service when nothing, or little, changes.
+
+A real Ironic with all nodes, the records in PostgreSQL, and one host process
+after the other on a database of its own: ours, and a reader that lists all
+nodes in every refresh, which is ours with ``full_refresh_interval = 0``. One
+node in five is deployed. The nodes are written into Ironic's database, where
+enrolment would take hours; those that change later are changed there, too,
+with the time that Ironic would write.
+
+    python -m benchmarks.scale [--nodes 100000] [--changed 100] [--rounds 3]
+
+Figures of ours are medians of the rounds, the reader has one. Requests,
+statements, processor time and memory are those of the host process; Ironic's
+processor time is that of all its processes. At the end the command line shows
+what is on record, with its imports and start, and what Ironic has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import pathlib
+import queue
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from benchmarks import command_line, processor_time, table
+from ironic_ownership.db import connection, schema
+from lab import enrolment, ironic, postgresql
+
+LONG = 86_400
+RECOVERY_DELAY = 5
+SERVICES = 10
+FULL_REFRESHES_AN_HOUR = 2
+"""At most, with the default interval; see ``FleetReader``."""
+
+Figures = dict[str, float]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print the table, and tell whether the targets are met."""
+    parser = argparse.ArgumentParser(
+        prog='python -m benchmarks.scale',
+        description='Measure the refreshes of one service of a real Ironic.',
+    )
+    parser.add_argument('--nodes', type=int, default=100_000)
+    parser.add_argument('--changed', type=int, default=100)
+    parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--child', nargs=2, help=argparse.SUPPRESS)
+    args = parser.parse_args(argv)
+    if args.child:
+        return _serve(args.child[0], int(args.child[1]))
+    with contextlib.ExitStack() as stack:
+        directory = pathlib.Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix='scale'))
+        )
+        # The server's user needs access to its files in there.
+        directory.chmod(0o755)
+        server = stack.enter_context(ironic.Ironic(directory / 'ironic'))
+        nodes = enrolment.Enrolment(server)
+        uuids = nodes.enrol(args.nodes, instance_share=0.2)
+        nodes.age()
+        (directory / 'postgresql').mkdir()
+        records = postgresql.PostgreSQL(directory / 'postgresql').start()
+        stack.callback(records.stop)
+        bench = Bench(directory, server, records, uuids[: args.changed])
+        peer = bench.measure('whole', 0, 1)
+        ours = bench.measure('changes', LONG, args.rounds)
+        commands = command_line.measure(directory / 'changes.conf', 'changes')
+    return _show(args.nodes, args.changed, ours, peer, commands)
+
+
+class Bench:
+    """One Ironic, and services that are measured one after the other."""
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        server: ironic.Ironic,
+        records: postgresql.PostgreSQL,
+        changed: Sequence[str],
+    ) -> None:
+        self._directory = directory
+        self._server = server
+        self._records = records
+        self._changed = changed
+        self._changes = 0
+
+    def measure(
+        self, name: str, interval: float, rounds: int
+    ) -> dict[str, Figures]:
+        """Return the figures of the passes of one service."""
+        found: dict[str, Figures] = {}
+        with self._service(name, interval) as refresh:
+            found['first'] = refresh()
+            if interval:
+                refresh()  # reads the records again, after the claims
+                # Until then a conductor may be a new one.
+                time.sleep(RECOVERY_DELAY)
+                refresh()
+            found['steady'] = _median([refresh() for _ in range(rounds)])
+            changes = []
+            for _ in range(rounds):
+                self._change()
+                changes.append(refresh())
+                if interval:
+                    refresh()  # reads the records again, after the updates
+            found['changed'] = _median(changes)
+        for what, figures in found.items():
+            print(
+                f'{name}, {what}: '
+                + ', '.join(f'{k} {v:.4g}' for k, v in figures.items()),
+                flush=True,
+            )
+        return found
+
+    def _change(self) -> None:
+        self._changes += 1
+        with self._server.sql() as database:
+            database.executemany(
+                'UPDATE nodes SET name = ? WHERE uuid = ?',
+                [(f'{u}-{self._changes}', u) for u in self._changed],
+            )
+
+    @contextlib.contextmanager
+    def _service(
+        self, name: str, interval: float
+    ) -> Iterator[Callable[[], Figures]]:
+        # Here, not in the process that is measured: no host needs alembic.
+        url = self._records.create_database(name)
+        database = connection.open_database(url)
+        schema.upgrade(database)
+        database.close()
+        config = self._directory / f'{name}.conf'
+        config.write_text(
+            '\n'.join(
+                [
+                    '[DEFAULT]',
+                    f'host = {name}',
+                    f'log_file = {self._directory / name}.log',
+                    '[ownership]',
+                    'policies = peer_list',
+                    f'refresh_interval = {LONG}',
+                    f'full_refresh_interval = {interval}',
+                    f'recovery_delay = {RECOVERY_DELAY - 1}',
+                    '[database]',
+                    f'connection = {url}',
+                    '[ironic]',
+                    'auth_type = none',
+                    f'endpoint_override = {self._server.endpoint}',
+                ]
+            )
+        )
+        child = subprocess.Popen(
+            [
+                *(sys.executable, '-m', 'benchmarks.scale', '--child'),
+                *(str(config), str(self._server.pid)),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdin is not None and child.stdout is not None
+        into, out = child.stdin, child.stdout
+
+        def refresh() -> Figures:
+            into.write('\n')
+            into.flush()
+            figures: Figures = json.loads(out.readline())
+            return figures
+
+        try:
+            yield refresh
+        finally:
+            into.close()
+            child.wait()
+
+
+def _median(figures: Sequence[Figures]) -> Figures:
+    return {
+        name: statistics.median(one[name] for one in figures)
+        for name in figures[0]
+    }
+
+
+def _serve(config: str, server: int) -> int:
+    """Run a host; refresh once for each line of the input."""
+    import sqlalchemy as sa
+
+    from ironic_ownership import wiring
+    from ironic_ownership.clients.ironic import api
+    from ironic_ownership.cmd import host_main
+    from ironic_ownership.conf import new
+
+    conf = new(['--config-file', config], 'scale')
+    host_main._log_as_configured(conf, 'scale')
+    host, reload = wiring.Wiring(conf).host()
+    counts = {'requests': 0, 'statements': 0}
+    refreshing = threading.Event()
+    send = api.IronicAPI._send
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        counts['requests'] += 1
+        return send(self, *args, **kwargs)
+
+    api.IronicAPI._send = counted  # type: ignore[method-assign]
+
+    def executed(*_: Any) -> None:
+        if threading.current_thread().name == 'refresh':
+            counts['statements'] += 1
+
+    sa.event.listen(sa.Engine, 'before_cursor_execute', executed)
+    figures: queue.Queue[Figures] = queue.Queue()
+    go = threading.Semaphore(0)
+    plain = reload.refresher.refresh
+
+    def refresh() -> Any:
+        go.acquire()
+        counts.update(requests=0, statements=0)
+        refreshing.set()
+        wall, cpu = time.perf_counter(), time.process_time()
+        theirs = processor_time.of_tree(server)
+        summary = plain()
+        figures.put(
+            {
+                'wall': time.perf_counter() - wall,
+                'cpu': time.process_time() - cpu,
+                'ironic cpu': processor_time.of_tree(server) - theirs,
+                **counts,
+                'applied': summary.applied,
+                'memory': _memory('VmRSS'),
+                'peak memory': _memory('VmHWM'),
+            }
+        )
+        return summary
+
+    reload.refresher.refresh = refresh  # type: ignore[method-assign]
+    worker = threading.Thread(target=host.run, name='host')
+    worker.start()
+    for _ in sys.stdin:
+        go.release()
+        host.before_refresh(lambda: None)
+        print(json.dumps(figures.get()), flush=True)
+    host.stop()
+    go.release()
+    worker.join()
+    return 0
+
+
+def _memory(name: str) -> float:
+    """Return a figure of the memory of this process, in MiB."""
+    for line in pathlib.Path('/proc/self/status').read_text().splitlines():
+        if line.startswith(f'{name}:'):
+            return int(line.split()[1]) / 1024
+    raise ValueError(name)
+
+
+def _show(
+    nodes: int,
+    changed: int,
+    ours: dict[str, Figures],
+    peer: dict[str, Figures],
+    commands: Sequence[table.Row],
+) -> int:
+    steady, whole = ours['steady'], peer['steady']
+    a_minute = SERVICES * (
+        steady['ironic cpu']
+        + whole['ironic cpu'] * FULL_REFRESHES_AN_HOUR / 60
+    )
+    target = 100 if nodes > 10_000 else 60
+
+    def row(
+        measure: str, mine: float, other: float, unit: str, most: float
+    ) -> table.Row:
+        return table.Row(measure, mine, max(other, 1e-9), unit, most)
+
+    return table.show(
+        f'Refreshes of {nodes} nodes of a real Ironic, against a reader that '
+        'lists all of them',
+        [
+            row(
+                'first pass, wall',
+                ours['first']['wall'],
+                peer['first']['wall'],
+                's',
+                1.1,
+            ),
+            row('steady: wall', steady['wall'], whole['wall'], 's', 1 / 50),
+            row('steady: CPU, against 0.1 s', steady['cpu'], 0.1, 's', 1.0),
+            row('steady: requests, against 3', steady['requests'], 3, '', 1),
+            row(
+                'steady: statements',
+                steady['statements'],
+                whole['statements'],
+                '',
+                1.0,
+            ),
+            row(
+                f'{changed} changed: wall',
+                ours['changed']['wall'],
+                peer['changed']['wall'],
+                's',
+                1 / 20,
+            ),
+            row(
+                f'{changed} changed: CPU',
+                ours['changed']['cpu'],
+                peer['changed']['cpu'],
+                's',
+                0.5,
+            ),
+            row(
+                f'{changed} changed: applied, of all',
+                changed,
+                ours['changed']['applied'],
+                '',
+                1.0,
+            ),
+            row(
+                f"{SERVICES} services: Ironic's CPU a minute, computed",
+                a_minute,
+                SERVICES * whole['ironic cpu'],
+                's',
+                1 / 20,
+            ),
+            row(
+                f'memory, against {target} MiB',
+                steady['memory'],
+                target,
+                'MiB',
+                1.0,
+            ),
+            *commands,
+        ],
+    )
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""``/v1/compute-node-records``: compute nodes on record, at any size."""
+
+from __future__ import annotations
+
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.node_filter import NodeFilter
+from ironic_ownership.engine.queries import recorded_nodes
+from ironic_ownership.observe import compute_node_record
+from ironic_ownership.observe.columns import cells
+
+_TYPES: schemas.Types = {
+    'uuid': schemas.TEXT,
+    'name': schemas.TEXT_OR_NULL,
+    'service': schemas.described(
+        schemas.TEXT_OR_NULL, 'The owner; null if there is none.'
+    ),
+    'state': schemas.described(
+        {'type': 'string', 'enum': ['owned', 'filtered', 'unowned']},
+        'As far as the record tells.',
+    ),
+    'instance_uuid': schemas.TEXT_OR_NULL,
+    'shard': schemas.TEXT_OR_NULL,
+    'conductor_group': schemas.TEXT,
+    'reason': schemas.described(schemas.TEXT, 'Reason code, stable.'),
+    'unavailable': schemas.described(
+        schemas.TEXT_OR_NULL,
+        'Why nothing can be scheduled to the node, as its owner last '
+        'evaluated; null if it can be. A code, stable.',
+    ),
+    'seen_at': schemas.described(
+        schemas.TEXT_OR_NULL,
+        'When the owner last read from Ironic what changed; ISO 8601, UTC. '
+        'Null while the node is unowned.',
+    ),
+}
+_FILTERS = (
+    Parameter(
+        'service',
+        'Only nodes that this service owns; case does not count.',
+        schemas.HOST,
+    ),
+    Parameter(
+        'shard',
+        'Only nodes that were last seen in this shard, exactly as in Ironic.',
+        schemas.NAME,
+    ),
+    Parameter(
+        'conductor_group',
+        'Only nodes that were last seen in this conductor group; case does '
+        'not count, and empty is the default group.',
+        schemas.GROUP,
+    ),
+)
+
+
+def _list(request: Request) -> Answer:
+    query = request.query
+    service, group = query.get('service'), query.get('conductor_group')
+    found = recorded_nodes.read(
+        request.context.records,
+        NodeFilter(
+            None if service is None else model.canonical_host(service),
+            query.get('shard'),
+            None if group is None else group.lower(),
+        ),
+        after=query.get('marker', ''),
+        limit=request.limit + 1,
+    )
+    answer = request.part(
+        'compute_node_records',
+        found.nodes,
+        lambda one: one.record.uuid,
+        lambda one: cells(compute_node_record.COLUMNS, one),
+    )
+    answer.body['notes'] = [found.remark] if found.remark else []
+    return answer
+
+
+OPERATIONS = (
+    Operation(
+        'compute_node_record:list',
+        'GET',
+        '/v1/compute-node-records',
+        'List compute nodes as they are on record, without asking Ironic.',
+        _list,
+        Access.READ,
+        {
+            200: (
+                'A page of compute nodes, in the order of their uuids.',
+                schemas.page(
+                    'compute_node_records',
+                    schemas.thing(compute_node_record.COLUMNS, _TYPES),
+                    notes=schemas.NOTES,
+                ),
+            )
+        },
+        description='A page costs the same for any number of nodes. It '
+        'shows what the owners last wrote, and says when they last read '
+        'Ironic. Nodes without a record are not listed.',
+        query=(*_FILTERS, *PAGE),
+        errors=(404, 503),
+    ),
+)

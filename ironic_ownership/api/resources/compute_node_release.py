@@ -1,0 +1,108 @@
+"""``/v1/compute-nodes/release``: free nodes leave a service that runs."""
+
+from __future__ import annotations
+
+from ironic_ownership.api import errors, schemas
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.engine.moves.handover import Releaser
+from ironic_ownership.engine.operations.release_nodes import (
+    ReleaseNodes,
+    Result,
+)
+from ironic_ownership.observe import node_release as shown
+from ironic_ownership.observe.columns import cells
+
+_MAX_NODES = 500
+_TYPES: schemas.Types = {
+    'uuid': schemas.TEXT,
+    'name': schemas.TEXT_OR_NULL,
+    'service': schemas.TEXT_OR_NULL,
+    'next_service': schemas.described(
+        schemas.TEXT_OR_NULL,
+        'The service that claims it, as far as that is known.',
+    ),
+    'result': schemas.codes(Result),
+    'failed_gates': schemas.TEXTS,
+    'evidence': schemas.TEXT_OR_NULL,
+    'hint': schemas.HINT,
+}
+
+
+def _release(request: Request) -> Answer:
+    body, context = request.body, request.context
+    dry_run = body.get('dry_run', False)
+    operation = ReleaseNodes(
+        Releaser(
+            context.ports_of(request.request_id),
+            context.moves,
+            sharded=context.sharded,
+            permission=context.permission,
+        )
+    )
+    nodes = operation.propose(body['uuids'])
+    if not dry_run:
+        nodes = operation.execute(
+            nodes,
+            request_id=request.request_id,
+            actor=request.actor,
+            reason=body.get('reason'),
+        )
+    rows = [cells(shown.RESULTS, one) for one in nodes]
+    refused = [one for one in nodes if one.result is Result.REFUSED]
+    if not dry_run and len(refused) == len(rows):
+        names = sorted({g.gate for one in refused for g in one.refused})
+        raise errors.GatesFailedError(
+            f'{len(refused)} nodes are refused by a gate, nothing was '
+            f'changed: {", ".join(names)}',
+            rows,
+            hint='Correct the causes; no gate can be overridden',
+        )
+    return Answer(
+        {
+            'nodes': rows,
+            'dry_run': dry_run,
+            'request_id': request.request_id,
+            'warnings': [],
+        }
+    )
+
+
+OPERATIONS = (
+    Operation(
+        'compute_node:release',
+        'POST',
+        '/v1/compute-nodes/release',
+        'Release free nodes, so that their policies choose the owner again.',
+        _release,
+        Access.ADMIN,
+        {
+            200: (
+                'The result for each node; or the proposal, for dry_run.',
+                schemas.thing(
+                    nodes=schemas.array(schemas.thing(shown.RESULTS, _TYPES)),
+                    dry_run=schemas.FLAG,
+                    request_id=schemas.REQUEST_ID,
+                    warnings=schemas.WARNINGS,
+                ),
+            )
+        },
+        description='Their service continues to serve its other nodes. The '
+        'answer waits for a third of member_ttl: until no service can act on '
+        'the nodes. Nodes that a gate refuses keep their owner; 409 lists '
+        'the gates if every one is refused.',
+        body=schemas.body(
+            {
+                'uuids': schemas.array(
+                    schemas.UUID, minItems=1, maxItems=_MAX_NODES
+                ),
+                'reason': schemas.described(
+                    schemas.WORDS, 'Why; in the events.'
+                ),
+                'dry_run': schemas.DRY_RUN,
+            },
+            ['uuids'],
+        ),
+        errors=(404, 409, 502, 503),
+    ),
+)

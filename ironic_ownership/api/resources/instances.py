@@ -1,0 +1,104 @@
+"""``/v1/instances``: instances on record of nodes that are gone."""
+
+from __future__ import annotations
+
+from ironic_ownership.api import errors, schemas
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.resources.compute_node_deletion import operation_of
+from ironic_ownership.engine.operations.forget_instances import (
+    ForgetInstances,
+    Result,
+)
+from ironic_ownership.observe import instance_removal as shown
+from ironic_ownership.observe.columns import cells
+
+_MAX_INSTANCES = 1_000
+_TYPES: schemas.Types = {
+    'instance_uuid': schemas.TEXT,
+    'node': schemas.TEXT,
+    'name': schemas.TEXT_OR_NULL,
+    'service': schemas.TEXT_OR_NULL,
+    'result': schemas.codes(Result),
+    'failed_gates': schemas.TEXTS,
+    'evidence': schemas.TEXT_OR_NULL,
+    'hint': schemas.HINT,
+}
+
+
+def _forget(request: Request) -> Answer:
+    body = request.body
+    dry_run = body.get('dry_run', False)
+    operation = ForgetInstances(operation_of(request))
+    proposal = operation.propose(body['uuids'])
+    if not dry_run:
+        proposal = operation.execute(
+            proposal,
+            request.context.removals,
+            actor=request.actor,
+            reason=body['reason'],
+            request_id=request.request_id,
+        )
+    rows = [cells(shown.RESULTS, one) for one in proposal.instances]
+    refused = proposal.refused
+    if not dry_run and len(refused) == len(rows):
+        names = sorted({g.gate for one in refused for g in one.refused})
+        raise errors.GatesFailedError(
+            f'{len(refused)} instances are refused by a gate, nothing was '
+            f'changed: {", ".join(names)}',
+            rows,
+            hint='Correct the causes; no gate can be overridden',
+        )
+    return Answer(
+        {
+            'instances': rows,
+            'dry_run': dry_run,
+            'request_id': request.request_id,
+            'warnings': [],
+        }
+    )
+
+
+OPERATIONS = (
+    Operation(
+        'instance:forget',
+        'POST',
+        '/v1/instances/forget',
+        'Close instances on record whose node Ironic does not have.',
+        _forget,
+        Access.ADMIN,
+        {
+            200: (
+                'The result for each instance; or the proposal, for dry_run.',
+                schemas.thing(
+                    instances=schemas.array(
+                        schemas.thing(shown.RESULTS, _TYPES)
+                    ),
+                    dry_run=schemas.FLAG,
+                    request_id=schemas.REQUEST_ID,
+                    warnings=schemas.WARNINGS,
+                ),
+            )
+        },
+        description='The gates are those of the deletion of a compute node, '
+        'without "no_instance". Instances that a gate refuses stay on '
+        'record; 409 lists the gates if every one is refused. The record of '
+        'the node is deleted afterwards, as that of any node that is gone.',
+        body=schemas.body(
+            {
+                'uuids': schemas.array(
+                    schemas.UUID,
+                    minItems=1,
+                    maxItems=_MAX_INSTANCES,
+                    description='Of instances, or of their nodes.',
+                ),
+                'reason': schemas.described(
+                    schemas.WORDS, 'Why; in the event.'
+                ),
+                'dry_run': schemas.DRY_RUN,
+            },
+            ['uuids', 'reason'],
+        ),
+        errors=(404, 409, 502, 503),
+    ),
+)

@@ -1,0 +1,123 @@
+"""``/v1/compute-nodes/import``: owners that are recorded elsewhere."""
+
+from __future__ import annotations
+
+from ironic_ownership.api import errors, schemas
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.operations import import_nodes
+from ironic_ownership.engine.operations.caller import Caller
+from ironic_ownership.engine.operations.import_nodes import ImportState
+from ironic_ownership.observe import node_import as shown
+from ironic_ownership.observe.columns import cells
+
+LARGEST = 1_000
+"""Nodes in one request: they fit the default limit of HTTP bodies."""
+
+_TYPES: schemas.Types = {
+    'uuid': schemas.TEXT,
+    'name': schemas.TEXT_OR_NULL,
+    'service': schemas.TEXT,
+    'instance_uuid': schemas.TEXT_OR_NULL,
+    'state': schemas.codes(ImportState),
+    'failed_gates': schemas.TEXTS,
+    'evidence': schemas.TEXT_OR_NULL,
+    'hint': schemas.HINT,
+}
+
+
+def _import(request: Request) -> Answer:
+    body, context = request.body, request.context
+    if context.wired.cell is not None:
+        raise errors.InvalidRequestError(
+            ['owners are not imported next to a Nova cell, which names them'],
+            hint='Use "ironic-ownership nova adopt"',
+        )
+    entries = [
+        import_nodes.Entry(one['uuid'], model.canonical_host(one['service']))
+        for one in body['nodes']
+    ]
+    if len({entry.uuid for entry in entries}) < len(entries):
+        raise errors.InvalidRequestError(['a node is named more than once'])
+    ports = context.ports_of(request.request_id)
+    operation = import_nodes.ImportNodes(
+        ports,
+        context.node_imports,
+        create=body.get('new_services', False),
+        sharded=context.sharded,
+    )
+    found = operation.propose(entries)
+    refused = [one for one in found if one.state is ImportState.REFUSED]
+    dry_run = body.get('dry_run', False)
+    if not dry_run and refused and not body.get('skip_invalid', False):
+        gates = sorted({g.gate for one in refused for g in one.refused})
+        raise errors.GatesFailedError(
+            f'{len(refused)} of {len(found)} nodes are refused by a gate, '
+            f'nothing was imported: {", ".join(gates)}',
+            [cells(shown.RESULTS, one) for one in refused],
+            hint='Correct the causes, or skip these nodes',
+        )
+    if not dry_run:
+        found = operation.execute(
+            found, Caller(request.actor, request.request_id)
+        )
+    return Answer(
+        {
+            'nodes': [cells(shown.RESULTS, one) for one in found],
+            'dry_run': dry_run,
+            'request_id': request.request_id,
+            'warnings': [],
+        }
+    )
+
+
+OPERATIONS = (
+    Operation(
+        'compute_node:import',
+        'POST',
+        '/v1/compute-nodes/import',
+        'Record the owners of nodes that another system has recorded.',
+        _import,
+        Access.ADMIN,
+        {
+            200: (
+                'The result for each node; or the proposal, for dry_run.',
+                schemas.thing(
+                    nodes=schemas.array(schemas.thing(shown.RESULTS, _TYPES)),
+                    dry_run=schemas.FLAG,
+                    request_id=schemas.REQUEST_ID,
+                    warnings=schemas.WARNINGS,
+                ),
+            )
+        },
+        description='Only unowned nodes are imported; the owner on record is '
+        'never replaced. An instance that a node has is recorded with it. '
+        'Repeated, it changes nothing. 409 lists the refused nodes.',
+        body=schemas.body(
+            {
+                'nodes': schemas.array(
+                    schemas.body(
+                        {'uuid': schemas.UUID, 'service': schemas.HOST},
+                        ['uuid', 'service'],
+                    ),
+                    minItems=1,
+                    maxItems=LARGEST,
+                    description='Each node once, with its owner.',
+                ),
+                'new_services': schemas.described(
+                    schemas.FLAG,
+                    'Create services that are not on record, as those of '
+                    'which nothing has registered yet.',
+                ),
+                'skip_invalid': schemas.described(
+                    schemas.FLAG,
+                    'Import the other nodes if a gate refuses some.',
+                ),
+                'dry_run': schemas.DRY_RUN,
+            },
+            ['nodes'],
+        ),
+        errors=(409, 502, 503),
+    ),
+)

@@ -1,0 +1,38 @@
+"""Snapshot of a policy's source, read once for ``plugin check``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from ironic_ownership.contracts import (
+    bounded_call,
+    foreign_errors,
+    model,
+    sources,
+)
+from ironic_ownership.engine.decision import policy_validation
+
+
+def read(
+    source: sources.Source, settings: Mapping[str, model.Value]
+) -> tuple[model.Value, str]:
+    """Read a source as a service does.
+
+    :returns: the snapshot and an empty text, or ``None`` and the error.
+    """
+    calls: bounded_call.BoundedCalls[model.Value] = bounded_call.BoundedCalls()
+    try:
+        found = calls.result(
+            source.name,
+            functools.partial(source.read, dict(settings)),
+            source.timeout,
+        )
+        policy_validation.check_snapshot(found)
+    except bounded_call.UnfinishedError:
+        return None, f'it has not been read after {source.timeout:g} s'
+    except BaseException as exc:
+        if foreign_errors.is_interrupt(exc):
+            raise
+        return None, foreign_errors.described(exc)
+    return found, ''

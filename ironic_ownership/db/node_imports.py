@@ -1,0 +1,71 @@
+"""Imports of owners by operators, on SQL.
+
+The rules are those of a claim by the service itself: only an unowned node is
+taken, under the locks that every writer takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import exceptions, model, node_imports
+from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.db import (
+    change_set,
+    change_transaction,
+    connection,
+    tables,
+    transaction,
+)
+
+
+class SqlNodeImports(connection.Port, node_imports.NodeImports):
+    """Imports into the database of the records."""
+
+    @connection.writes
+    def claim(
+        self,
+        conn: sa.Connection,
+        host: str,
+        nodes: Sequence[model.Node],
+        *,
+        actor: str,
+        request_id: str | None = None,
+        create: bool = False,
+    ) -> Collection[str]:
+        service = _service(conn, host, create=create)
+        outcome = change_transaction.apply(
+            conn,
+            self._companion,
+            host,
+            service.epoch,
+            [Claim(node, Reason.IMPORTED) for node in nodes],
+            Origin(actor, request_id),
+        )
+        return {claim.uuid for claim in outcome.applied}
+
+
+def _service(
+    conn: sa.Connection, host: str, *, create: bool
+) -> change_set.ServiceState:
+    found = transaction.lock_services(conn, {host}, write=False)
+    if host not in found and create:
+        # Another transaction may insert it first: this one is repeated then.
+        conn.execute(
+            sa.insert(tables.services).values(
+                host=host,
+                epoch=0,
+                disabled=False,
+                forced_down=False,
+                fenced=False,
+                settings='',
+            )
+        )
+        found = transaction.lock_services(conn, {host}, write=False)
+    if host not in found:
+        raise exceptions.NotFoundError(f'service {host!r} is not known')
+    return found[host]

@@ -1,0 +1,121 @@
+"""The outbox of notifications, on SQL: one row with a position and a turn."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import model, notifications
+from ironic_ownership.contracts.events import EventPosition
+from ironic_ownership.db import connection, rows, tables, transaction
+
+_outbox = tables.outbox.c
+_events = tables.events.c
+
+_NAME = 'notifications'
+_OURS = _outbox.name == _NAME
+
+
+class SqlOutbox(connection.Port, notifications.Outbox):
+    """The events in the database of the records."""
+
+    @connection.writes
+    def claim(
+        self, conn: sa.Connection, sender: str, *, lease: float, max_age: float
+    ) -> notifications.Turn:
+        now = transaction.now_of(conn)
+        row = _row(conn)
+        turn = _turn(row, sender, now, lease)
+        if turn is None:
+            # Another process may have changed it meanwhile, or inserts it:
+            # then this insertion fails, and all of it is repeated.
+            row = _row(conn, for_update=True)
+            turn = _turn(row, sender, now, lease)
+        if turn is None:
+            _take(conn, row, sender, now, now + lease)
+            position = now if row is None else row.position
+            turn = notifications.Turn(True, position, now)
+        oldest = now - max_age
+        return dataclasses.replace(turn, position=max(turn.position, oldest))
+
+    def read(
+        self, since: float, after: EventPosition | None, limit: int
+    ) -> Sequence[model.Event]:
+        statement = (
+            sa.select(tables.events)
+            .where(_events.at >= (since if after is None else after.at))
+            .order_by(_events.at, _events.id)
+            .limit(limit)
+        )
+        if after is not None:
+            statement = statement.where(
+                (_events.at > after.at) | (_events.id > after.id)
+            )
+        return self._database.select(statement, rows.event)
+
+    @connection.writes
+    def advance(
+        self,
+        conn: sa.Connection,
+        sender: str,
+        position: float,
+        *,
+        lease: float,
+    ) -> bool:
+        until = transaction.now_of(conn) + lease
+        return _change(
+            conn,
+            _outbox.sender == sender,
+            position=position,
+            sender_until=until,
+        )
+
+    @connection.writes
+    def yield_turn(self, conn: sa.Connection, sender: str) -> None:
+        _change(conn, _outbox.sender == sender, sender_until=0.0)
+
+
+def _row(conn: sa.Connection, *, for_update: bool = False) -> Any:
+    statement = sa.select(tables.outbox).where(_OURS)
+    if for_update:
+        statement = statement.with_for_update()
+    return conn.execute(statement).first()
+
+
+def _turn(
+    row: Any, sender: str, now: float, lease: float
+) -> notifications.Turn | None:
+    """Return the turn if it is another's, or does not need a renewal yet."""
+    if row is None:
+        return None
+    is_mine = row.sender == sender
+    if row.sender_until <= (now + lease / 2 if is_mine else now):
+        return None
+    return notifications.Turn(is_mine, row.position, now)
+
+
+def _take(
+    conn: sa.Connection, row: Any, sender: str, now: float, until: float
+) -> None:
+    if row is not None:
+        _change(conn, sender=sender, sender_until=until)
+        return
+    conn.execute(
+        sa.insert(tables.outbox).values(
+            name=_NAME, position=now, sender=sender, sender_until=until
+        )
+    )
+
+
+def _change(
+    conn: sa.Connection,
+    *conditions: sa.ColumnElement[bool],
+    **values: str | float,
+) -> bool:
+    changed = conn.execute(
+        sa.update(tables.outbox).where(_OURS, *conditions).values(**values)
+    )
+    return changed.rowcount == 1

@@ -1,0 +1,152 @@
+"""Release free nodes of services that may be alive, inside one transaction.
+
+Nothing else stops for it: the service keeps its right to write, and loses the
+nodes. Its permissions to act on them end within a heartbeat interval, and
+until the release ends no other service may own them.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Collection, Mapping, Sequence
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import moves, reasons
+from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.db import (
+    change_set,
+    event_log,
+    queries,
+    service_admin,
+    tables,
+    transaction,
+)
+from ironic_ownership.db.companion import Companion
+
+_nodes = tables.compute_nodes.c
+
+
+def release(
+    conn: sa.Connection,
+    companion: Companion,
+    nodes: Sequence[moves.NodeMove],
+    hand_over: moves.HandOver,
+) -> dict[str, str]:
+    """Make nodes unowned that still are free and as they were seen.
+
+    :returns: why a node was not released, by uuid.
+    """
+    hosts = {node.source for node in nodes if node.source}
+    known = transaction.lock_services(conn, hosts)
+    for host in sorted(hosts - known.keys()):
+        service_admin.keep_unregistered(conn, host)
+    rows, instances = _lock(conn, [node.uuid for node in nodes])
+    companions = companion.lock(conn, rows)
+    now = transaction.now_of(conn)
+    refused: dict[str, str] = {}
+    released: dict[str | None, list[str]] = collections.defaultdict(list)
+    for node in nodes:
+        row = rows.get(node.uuid)
+        objection = _against(
+            node, row, instances, now, hand_over
+        ) or companions.against_release(node.uuid)
+        if objection:
+            refused[node.uuid] = objection
+        elif row is not None:
+            released[row['host']].append(node.uuid)
+    _write(conn, released, now, hand_over)
+    return refused
+
+
+def end(conn: sa.Connection, request_id: str, uuids: Collection[str]) -> None:
+    """Let any service own nodes again that a request has released."""
+    transaction.update_rows(
+        conn,
+        _nodes.uuid,
+        sorted(uuids),
+        _nodes.held_by == request_id,
+        held_by=None,
+        held_until=None,
+    )
+
+
+def _lock(
+    conn: sa.Connection, uuids: Collection[str]
+) -> tuple[dict[str, change_set.Row], dict[str, str]]:
+    rows: dict[str, change_set.Row] = {}
+    instances: dict[str, str] = {}
+    for some in queries.chunks(sorted(uuids)):
+        for row in conn.execute(
+            sa.select(tables.compute_nodes)
+            .where(_nodes.uuid.in_(some), _nodes.deleted_at.is_(None))
+            .order_by(_nodes.uuid)
+            .with_for_update()
+        ):
+            rows[row.uuid] = dict(row._mapping)
+        instances.update(transaction.open_instances(conn, some))
+    return rows, instances
+
+
+def _against(
+    node: moves.NodeMove,
+    row: change_set.Row | None,
+    instances: Mapping[str, str],
+    now: float,
+    hand_over: moves.HandOver,
+) -> str | None:
+    if row is None:
+        return 'record_exists: its record was deleted'
+    if node.uuid in instances:
+        return f'instance_changed: its instance is {instances[node.uuid]}'
+    owner = row['host']
+    held = change_set.against_held(row, now, hand_over.request_id)
+    # A repeated release: no service has owned it since the first one.
+    is_released = owner is None and row['released_by'] == node.source
+    if held or owner == node.source or is_released:
+        return held
+    return (
+        f'owner_changed: its owner is {owner or "no service"}, and no longer '
+        f'{node.source or "no service"}'
+    )
+
+
+def _write(
+    conn: sa.Connection,
+    released: Mapping[str | None, Sequence[str]],
+    now: float,
+    hand_over: moves.HandOver,
+) -> None:
+    held = {
+        'held_by': hand_over.request_id,
+        'held_until': now + hand_over.longest,
+    }
+    for owner, uuids in sorted(released.items(), key=str):
+        if owner is None:
+            transaction.update_rows(conn, _nodes.uuid, uuids, **held)
+            continue
+        transaction.update_rows(
+            conn,
+            _nodes.uuid,
+            uuids,
+            host=None,
+            reason=reasons.Reason.RELEASED.value,
+            released_by=owner,
+            updated_at=now,
+            **held,
+        )
+        conn.execute(
+            sa.insert(tables.events),
+            [
+                event_log.row(
+                    now,
+                    hand_over.actor,
+                    EventKind.NODE_HANDED_OVER,
+                    node_uuid=uuid,
+                    from_host=owner,
+                    reason=hand_over.reason,
+                    request_id=hand_over.request_id,
+                )
+                for uuid in uuids
+            ],
+        )

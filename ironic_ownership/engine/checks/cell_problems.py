@@ -1,0 +1,132 @@
+"""Problems of a Nova cell: rows that do not agree with the records.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator
+
+from ironic_ownership.contracts.cell import CellNode, Drift
+from ironic_ownership.contracts.model import canonical_host
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.checks.problem import (
+    Facts,
+    Kind,
+    Problem,
+    Severity,
+)
+
+CODES = frozenset(('row_drifted', 'row_drifted_deployed', 'uuid_differs'))
+"""The codes of :func:`rows`."""
+
+_DELETED = (
+    'Another row has the uuid of the node. While no instance of {row.host} is '
+    'on the node: UPDATE compute_nodes SET deleted = id WHERE id = {row.id}, '
+    "in the cell's database; and openstack resource provider delete {row.uuid}"
+)
+_RENAMED = (
+    'Stop the nova-compute of {row.host}, then: UPDATE compute_nodes SET uuid '
+    "= '{row.name}' WHERE id = {row.id}, in the cell's database; and UPDATE "
+    "resource_providers SET uuid = '{row.name}' WHERE uuid = '{row.uuid}', in "
+    'that of Placement. Allocations stay'
+)
+
+
+def rows(facts: Facts) -> Iterator[Problem]:
+    """Find rows that do not agree with the records, or with Ironic."""
+    yield from row_drifted(facts)
+    yield from uuid_differs(facts)
+
+
+def row_drifted(facts: Facts) -> Iterator[Problem]:
+    """Find nodes whose row names another host than the record."""
+    groups: dict[tuple[str, str, bool], list[Drift]] = collections.defaultdict(
+        list
+    )
+    for one in facts.snapshot.drift or ():
+        groups[
+            one.owner, one.host or 'no host', one.instance_uuid is not None
+        ].append(one)
+    for (owner, host, deployed), found in sorted(groups.items()):
+        nodes = suggestions.counted(len(found), 'node')
+        kind = 'with' if deployed else 'without'
+        yield Problem(
+            'row_drifted_deployed' if deployed else 'row_drifted',
+            Severity.ERROR if deployed else Severity.WARNING,
+            f'{nodes} {kind} an instance owned by {owner} on record; the rows '
+            f'in the cell name {host}',
+            Kind.NODE,
+            tuple(one.uuid for one in found),
+            (owner,),
+            hint(facts, found[0]),
+        )
+
+
+def uuid_differs(facts: Facts) -> Iterator[Problem]:
+    """Find rows whose uuid is not that of their node."""
+    for row in facts.snapshot.strays or ():
+        yield Problem(
+            'uuid_differs',
+            Severity.ERROR,
+            f'{row.host} cannot serve the node: its row in the cell has the '
+            f'uuid {row.uuid}',
+            Kind.NODE,
+            (row.name,),
+            (canonical_host(row.host),) if row.host else (),
+            rename(row),
+        )
+
+
+def rename(row: CellNode) -> str:
+    """Return the action for a row whose uuid is not that of its node.
+
+    A resource provider of Placement has the uuid of the row. No command of
+    OpenStack changes either.
+    """
+    text = _DELETED if row.replaced else _RENAMED
+    return text.format(row=row)
+
+
+def hint(facts: Facts, one: Drift) -> str:
+    """Return the action that makes row and record agree again."""
+    service = facts.services.get(one.owner)
+    if service is not None and service.never_registered:
+        return adopt_again(one)
+    if one.instance_uuid is not None:
+        return move_to_instance(one, 'UUID')
+    if service is not None and service.host in facts.view.hosts:
+        return repaired(one)
+    return (
+        f'Start {one.owner}: its first refresh corrects the rows. Or, if it '
+        f'stays away, disable it and move the nodes: ironic-ownership compute '
+        'node move UUID --service HOST'
+    )
+
+
+def repaired(one: Drift) -> str:
+    """Return what happens by itself to the row of a free node."""
+    return f'The next refresh of {one.owner} corrects the row'
+
+
+def adopt_again(one: Drift) -> str:
+    """Return the action for a node that stock Nova has moved."""
+    return (
+        f'{one.owner} is served by stock Nova, which moved it: ironic-'
+        'ownership nova adopt'
+    )
+
+
+def move_to_instance(one: Drift, node: str) -> str:
+    """Return the action for a node whose instance is on another host.
+
+    :param node: its uuid, or a word that stands for several.
+    """
+    owner = one.owner
+    return (
+        f'Stop {owner} (ironic-ownership service set {owner} --down), then: '
+        f'ironic-ownership compute node move {node} --service '
+        f'{canonical_host(one.host or "")}; then bring it back: '
+        f'ironic-ownership service set {owner} --up'
+    )

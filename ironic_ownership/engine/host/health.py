@@ -1,0 +1,133 @@
+"""Health of a host process: whether it does its work, and why not.
+
+What the process itself knows, without a request to any server, so that it
+also answers while all of them are down.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+
+from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.engine.host.activity import Activity, Key
+from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
+from ironic_ownership.engine.host.refresh_loop import RefreshLoop
+from ironic_ownership.engine.host.refresh_result import Summary
+from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.membership.registration import (
+    Active,
+    ForcedDown,
+    Standby,
+)
+from ironic_ownership.engine.membership.service_context import ServiceContext
+
+MONITOR_PATIENCE = 180.0
+"""Seconds without a check of the loops after which the process stands still:
+much longer than a write of conditions to a frozen database takes."""
+
+
+class Role(enum.StrEnum):
+    """The role of a process for its host."""
+
+    STARTING = 'starting'
+    ACTIVE = 'active'
+    STANDBY = 'standby'
+    FORCED_DOWN = 'forced_down'
+
+
+@dataclasses.dataclass(frozen=True)
+class Health:
+    """The health of one process at one moment.
+
+    :param fence_remaining: seconds for which it may still act without another
+        heartbeat; 0 if it may not.
+    :param heartbeat_age: seconds since the last accepted heartbeat; ``None``
+        before the first one.
+    :param now: time of the conditions' clock, in seconds.
+    :param took: seconds that the last success of a loop took, by loop.
+    :param errors: failures since the start, by loop and code.
+    :param changes: changes since the start, by kind and reason.
+    :param summary: counts of the last refresh; ``None`` before the first.
+    """
+
+    host: str
+    role: Role
+    fence_remaining: float
+    heartbeat_age: float | None
+    now: float
+    loops: tuple[Condition, ...]
+    took: Mapping[str, float]
+    errors: Mapping[Key, int]
+    changes: Mapping[Key, int]
+    summary: Summary | None
+
+    @property
+    def faults(self) -> list[str]:
+        """Reasons why the process does not do its work; none if it does.
+
+        A standby has nothing to do but to stay a member, and one that an
+        operator forces down nothing at all.
+        """
+        if self.role == Role.FORCED_DOWN:
+            return []
+        found = [
+            f'{one.loop}: {one.error or "its thread has ended"}'
+            for one in self.loops
+            if one.fails
+            and (self.role != Role.STANDBY or one.loop == Loop.HEARTBEAT)
+        ]
+        if self.role == Role.STARTING and not found:
+            found.append('not registered yet')
+        if self.role == Role.ACTIVE and self.fence_remaining <= 0:
+            found.append('no valid membership: nothing is acted on')
+        return found
+
+
+@dataclasses.dataclass(eq=False)
+class HealthReader:
+    """Reads the health of this process. Threading: any thread."""
+
+    context: ServiceContext
+    member: LocalMember
+    refresh_loop: RefreshLoop
+    activity: Activity
+    monitor: ConditionMonitor
+
+    def read(self) -> Health:
+        """Return the health of this moment, without any request."""
+        conditions = self.context.conditions
+        loops = self.monitor.conditions()
+        now = conditions.clock()
+        beaten_at = next(
+            (one.succeeded_at for one in loops if one.loop == Loop.HEARTBEAT),
+            None,
+        )
+        return Health(
+            self.context.host,
+            self._role(),
+            max(0.0, self.context.fence.remaining),
+            None if beaten_at is None else now - beaten_at,
+            now,
+            loops,
+            conditions.took,
+            conditions.errors,
+            self.activity.changes,
+            self.refresh_loop.last,
+        )
+
+    def _role(self) -> Role:
+        state = self.member.state
+        if isinstance(state, Active):
+            return Role.ACTIVE
+        if isinstance(state, Standby):
+            return Role.STANDBY
+        if isinstance(state, ForcedDown):
+            return Role.FORCED_DOWN
+        return Role.STARTING
+
+    @property
+    def is_watched(self) -> bool:
+        """False if the thread that finds standing loops stands itself."""
+        return self.monitor.idle_for < MONITOR_PATIENCE

@@ -1,0 +1,244 @@
+"""Incremental reading of Ironic: what one page of the latest changes proves.
+
+Pure. A page proves every change since an earlier time if it reaches back to
+before that time. Everything else must agree: the counts of nodes, the nodes
+that the page before had, the clocks of the servers. If anything does not, the
+answer is a reason to read the whole list. Nothing is missing because a page
+lacks it: a node only leaves the fleet when the page has it in another
+conductor group.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.compact import CompactMap
+from ironic_ownership.contracts.inventory import LatestChanges
+
+OVERLAP = 60.0
+"""Seconds of changes that are read again. A change may become visible late,
+with an earlier time: the clocks of the processes of Ironic differ, and a
+transaction takes a while. Together this must be less."""
+
+LONGEST_CLOCK_STEP = OVERLAP / 2
+"""Seconds by which the clocks of two servers that answer may differ."""
+
+LIMITS = (5, 20, 100, 1000)
+"""Numbers of nodes on a page, one after the other until it reaches back. Each
+node costs Ironic about 15 ms of processor time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Baseline:
+    """The fleet as the last read left it, and what the next one must match.
+
+    :param scope: in which the nodes were listed.
+    :param nodes: by uuid.
+    :param read_at: server time before which the last page was read.
+    :param clock: own monotonic time then, in seconds.
+    :param counted: number of nodes that Ironic counts there.
+    :param recent: times of the nodes on the last page, by uuid.
+    """
+
+    scope: model.Scope
+    nodes: CompactMap[model.Node]
+    read_at: float
+    clock: float
+    counted: int
+    recent: Mapping[str, float | None]
+
+    @property
+    def since(self) -> float:
+        """Server time since which changes have to be read."""
+        return self.read_at - OVERLAP
+
+    @property
+    def counts_exactly(self) -> bool:
+        """True if Ironic counts the nodes of this very scope.
+
+        Ironic does not count the nodes of a conductor group.
+        """
+        return self.scope.conductor_group is None
+
+
+@dataclasses.dataclass(frozen=True)
+class Merged:
+    """The fleet after an incremental read.
+
+    :param nodes: by uuid; the same object if nothing has changed.
+    :param changed: nodes that are new or described differently.
+    :param left: uuids of nodes that are in another conductor group now.
+    """
+
+    nodes: CompactMap[model.Node]
+    changed: tuple[model.Node, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def scope_to_read(scope: model.Scope) -> model.Scope:
+    """Return the scope in which changes are listed and nodes are counted.
+
+    With a shard only its nodes are listed. A conductor group is no filter
+    here: a node that left it would not be in the list.
+    """
+    return model.Scope(shard=scope.shard, nothing=scope.nothing)
+
+
+def begin(
+    scope: model.Scope,
+    nodes: CompactMap[model.Node],
+    page: LatestChanges,
+    counted: int,
+    clock: float,
+) -> Baseline:
+    """Return the baseline of a whole list.
+
+    :param page: read before the list was.
+    :param counted: number of nodes, before and after it.
+    :param clock: own monotonic time when the page had been read.
+    """
+    return Baseline(
+        scope,
+        nodes,
+        page.read_at,
+        clock,
+        counted,
+        _recent(page),
+    )
+
+
+def reaches_back(page: LatestChanges, since: float) -> bool:
+    """Tell whether a page has every node that was changed since a time."""
+    return page.complete or _changes(page, since) is not None
+
+
+def sufficient_limit(page: LatestChanges, since: float) -> int:
+    """Return the smallest limit with which a page would have reached back."""
+    needed = _changes(page, since)
+    if needed is None:
+        needed = len(page.nodes)
+    return next((n for n in LIMITS if n > needed), LIMITS[-1])
+
+
+def _changes(page: LatestChanges, since: float) -> int | None:
+    """Return how many nodes precede the first that is too old to matter.
+
+    Nodes without a time are the first or the last of a list.
+    """
+    timed = False
+    for number, row in enumerate(page.nodes):
+        if row.updated_at is None:
+            if timed:
+                return number
+        elif row.updated_at < since:
+            return number
+        else:
+            timed = True
+    return None
+
+
+def objection(
+    baseline: Baseline, page: LatestChanges, clock: float
+) -> str | None:
+    """Return why a page cannot be the successor of a baseline.
+
+    :param page: one that reaches back.
+    :param clock: own monotonic time when it had been read.
+    """
+    if not _is_ordered([row.updated_at for row in page.nodes]):
+        return 'the latest changes are in no order of time'
+    step = (page.read_at - baseline.read_at) - (clock - baseline.clock)
+    if abs(step) > LONGEST_CLOCK_STEP:
+        return f'the time of the server differs by {step:+.0f} s'
+    times = {row.node.uuid: row.updated_at for row in page.nodes}
+    if len(times) < len(page.nodes):
+        return 'a node came twice'
+    oldest = min(
+        (time for time in times.values() if time is not None), default=None
+    )
+    for uuid, before in baseline.recent.items():
+        if uuid not in times:
+            if page.complete or (
+                before is not None and oldest is not None and before > oldest
+            ):
+                return f'node {uuid} is no longer among the latest changes'
+        elif before is not None and (times[uuid] or 0.0) < before:
+            return f'the last change of node {uuid} is older than before'
+    if page.complete and any(uuid not in times for uuid in baseline.nodes):
+        return 'nodes are no longer listed'
+    return None
+
+
+def merge(
+    baseline: Baseline,
+    page: LatestChanges,
+    created: Sequence[model.Node] = (),
+) -> Merged:
+    """Put the nodes of a page into the fleet.
+
+    :param created: nodes that were created last, if they were read.
+    """
+    changed: list[model.Node] = []
+    left: list[str] = []
+    listed = {node.uuid: node for node in created}
+    listed |= {row.node.uuid: row.node for row in page.nodes}
+    for uuid, node in listed.items():
+        before = baseline.nodes.get(uuid)
+        inside = baseline.scope.matches(node.shard, node.conductor_group)
+        if before == node if inside else before is None:
+            continue
+        if inside:
+            changed.append(node)
+        else:
+            left.append(uuid)
+    nodes = baseline.nodes
+    if changed or left:
+        nodes = nodes.changed(changed, left)
+    return Merged(nodes, tuple(changed), tuple(left))
+
+
+def unexplained(baseline: Baseline, merged: Merged, counted: int) -> int:
+    """Return how many nodes Ironic counts more than the fleet explains.
+
+    Negative: nodes were deleted, or left the shard. Zero is no proof if one
+    node was created and another one deleted, until the new one is changed.
+
+    :param counted: number of nodes that Ironic counts now.
+    """
+    found = counted - baseline.counted
+    if baseline.counts_exactly:
+        found -= len(merged.nodes) - len(baseline.nodes)
+    return found
+
+
+def follow(
+    baseline: Baseline,
+    merged: Merged,
+    page: LatestChanges,
+    clock: float,
+    counted: int,
+) -> Baseline:
+    """Return the baseline of the next read."""
+    return Baseline(
+        baseline.scope,
+        merged.nodes,
+        page.read_at,
+        clock,
+        counted,
+        _recent(page),
+    )
+
+
+def _recent(page: LatestChanges) -> dict[str, float | None]:
+    return {row.node.uuid: row.updated_at for row in page.nodes}
+
+
+def _is_ordered(times: Sequence[float | None]) -> bool:
+    known = [time for time in times if time is not None]
+    if known != sorted(known, reverse=True):
+        return False
+    # None of the others in between.
+    first = times.index(known[0]) if known else 0
+    return all(t is not None for t in times[first : first + len(known)])

@@ -1,0 +1,173 @@
+"""Sending of the events as notifications, in a thread of its own.
+
+One service of the deployment sends those of all: it reads the history from
+the position that the records keep. A broker that does not answer delays
+nothing else, and loses nothing: the events wait in the history.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.contracts.events import EventPosition
+from ironic_ownership.contracts.notifications import Notifier, Outbox, Turn
+from ironic_ownership.engine import conditions
+
+LOG = log.getLogger(__name__)
+
+INTERVAL = 1.0
+"""Seconds between two reads of the service that sends."""
+
+LEASE = 30.0
+"""Seconds for which a service has the turn; the others wait half of it."""
+
+LATE = 60.0
+"""Seconds for which an event may appear after later ones: those of a
+transaction have the time at which it began to write."""
+
+LONGEST_SENDING = 30.0
+"""Seconds that one message may take before the loop stands still."""
+
+LONGEST_PAUSE = 60.0
+"""Seconds between two attempts to reach a broker that does not answer."""
+
+PATIENCE = 3
+"""Attempts with a broker that does not answer, until another service tries:
+that one sends the last events again."""
+
+_CONDITION = 'notifications'
+_PAGE = 500
+
+
+@dataclasses.dataclass(eq=False)
+class NotificationLoop:
+    """Sends the events while it has the turn.
+
+    Threading: :meth:`run` in a thread of its own, the rest from any.
+
+    :param sender: unique name of this process.
+    :param max_age: seconds after which an event is not sent any more.
+    """
+
+    outbox: Outbox
+    notifier: Notifier
+    sender: str
+    max_age: float
+    conditions: conditions.Conditions
+
+    def __post_init__(self) -> None:
+        self._stopping = threading.Event()
+        self._sent: dict[int, float] = {}
+        """Ids and times of the last events, which are read again."""
+        self._failures = 0
+        self._failed_at: float | None = None
+        """The position at which the broker refused."""
+        self._sending_since: float | None = None
+
+    def busy(self) -> tuple[str, float] | None:
+        """Return what is sent, and for how many seconds. Any thread."""
+        since = self._sending_since
+        if since is None:
+            return None
+        return 'the message broker', self.conditions.clock() - since
+
+    def run(self) -> None:
+        """Send until :meth:`stop` is called."""
+        pause = 0.0
+        while not self._stopping.wait(pause):
+            pause = self.attempt()
+        self._yield()
+
+    def stop(self) -> None:
+        """Make :meth:`run` return soon."""
+        self._stopping.set()
+
+    def attempt(self) -> float:
+        """Send what is to be sent.
+
+        :returns: the seconds until the next attempt.
+        """
+        began = self.conditions.clock()
+        try:
+            turn = self.outbox.claim(
+                self.sender, lease=LEASE, max_age=self.max_age
+            )
+            if not turn.is_mine:
+                return self._stand_by(turn)
+            self._send(turn)
+        except exceptions.OwnershipError as exc:
+            return self._failed(exc)
+        self._works('notifications are sent again')
+        # A long list to read again is read less often.
+        return max(INTERVAL, 9 * (self.conditions.clock() - began))
+
+    def _stand_by(self, turn: Turn) -> float:
+        self._sent.clear()
+        if self._failed_at is None or turn.position > self._failed_at:
+            self._works('another service sends the notifications')
+        return LEASE / 2
+
+    def _works(self, message: str) -> None:
+        self._failures, self._failed_at = 0, None
+        self.conditions.clear(_CONDITION, message)
+        self.conditions.succeeded(Loop.NOTIFICATIONS)
+
+    def _failed(self, exc: exceptions.OwnershipError) -> float:
+        self._failures += 1
+        self.conditions.report(
+            _CONDITION, f'events are not sent, and wait: {exc}', exc
+        )
+        if self._failed_at is not None and self._failures >= PATIENCE:
+            self._yield()  # another service may reach the broker
+        return float(min(LONGEST_PAUSE, 2.0 ** min(self._failures, 9)))
+
+    def _yield(self) -> None:
+        try:
+            self.outbox.yield_turn(self.sender)
+        except exceptions.RecordsError as exc:
+            LOG.debug('the turn of the notifications expires: %s', exc)
+
+    def _send(self, turn: Turn) -> None:
+        """Send all events that are on record and were not sent.
+
+        Those of the last minute before the position are read again.
+        """
+        position, after = turn.position, None
+        while True:
+            page = self.outbox.read(turn.position - LATE, after, _PAGE)
+            sent = [event for event in page if event.id not in self._sent]
+            for event in sent:
+                if self._stopping.is_set():
+                    return
+                self._send_one(event, position)
+                position = max(position, event.at)
+            if len(page) < _PAGE:
+                break
+            after = EventPosition(page[-1].at, page[-1].id)
+            if sent and not self._advance(position):
+                return
+        # All that was on record at that time is sent.
+        if position > turn.position or turn.now - position > LEASE:
+            self._advance(max(position, turn.now))
+        for event_id, at in list(self._sent.items()):
+            if at < turn.position - LATE:
+                del self._sent[event_id]
+
+    def _send_one(self, event: model.Event, position: float) -> None:
+        self._sending_since = self.conditions.clock()
+        try:
+            self.notifier.send(event)
+        except exceptions.NotificationError:
+            self._failed_at = position
+            raise
+        finally:
+            self._sending_since = None
+        self._sent[event.id] = event.at
+
+    def _advance(self, position: float) -> bool:
+        return self.outbox.advance(self.sender, position, lease=LEASE)

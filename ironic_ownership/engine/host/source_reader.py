@@ -1,0 +1,172 @@
+"""Reader of the sources of this service's policies, in a thread of its own.
+
+A snapshot that differs goes the way of a changed configuration: the policies
+are built with it, and it is advertised. A source that fails keeps its last
+snapshot, and so does one that hangs: its thread is left alone, and the source
+is read again when that ends.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Callable, Mapping
+
+from ironic_ownership.contracts import (
+    bounded_call,
+    exceptions,
+    foreign_errors,
+    model,
+)
+from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.decision import policy_validation
+from ironic_ownership.engine.host.tuning import PolicySource, Tuning
+from ironic_ownership.engine.membership.fence import Clock, monotonic
+
+_CONDITION = 'sources'
+_POLL = 0.5
+"""Seconds after which changed options of a policy count."""
+
+
+@dataclasses.dataclass
+class _Read:
+    """The last attempt to read a source."""
+
+    options: Mapping[str, model.Value]
+    at: float
+    error: str = ''
+
+
+@dataclasses.dataclass(eq=False)
+class SourceReader:
+    """Reads each source when it is due.
+
+    Threading: :meth:`run` in a thread of its own, after :meth:`begin`;
+    :meth:`stop` from any.
+
+    :param current: returns the configuration in use.
+    :param follow: applies one with other snapshots; ``False`` if it has to be
+        offered again later.
+    """
+
+    conditions: conditions.Conditions
+    current: Callable[[], Tuning]
+    follow: Callable[[Tuning], bool]
+    clock: Clock = monotonic
+
+    def __post_init__(self) -> None:
+        self._calls: bounded_call.BoundedCalls[model.Value] = (
+            bounded_call.BoundedCalls()
+        )
+        self._reads: dict[tuple[str, str], _Read] = {}
+        self._snapshots: dict[tuple[str, str], model.Value] = {}
+        self._stopping = threading.Event()
+
+    def begin(self) -> Tuning:
+        """Read every source, and return the configuration with all snapshots.
+
+        Called again until it succeeds; reads only what is still missing.
+
+        :raises SourceError: naming those that can't be read.
+        :raises OwnershipError: if a policy refuses its snapshot.
+        """
+        tuning = self.current()
+        for source in tuning.sources:
+            if source.key not in self._snapshots:
+                self._read(source)
+        self._raise_failures(tuning)
+        try:
+            begun = tuning.with_snapshots(dict(self._snapshots))
+        except exceptions.OwnershipError:
+            self._snapshots.clear()
+            raise
+        self.conditions.succeeded(Loop.SOURCES)
+        return begun
+
+    def run(self) -> None:
+        """Read until :meth:`stop` is called."""
+        while not self._stopping.wait(_POLL):
+            self.read_due()
+
+    def stop(self) -> None:
+        """Make :meth:`run` return soon."""
+        self._stopping.set()
+
+    def read_due(self) -> None:
+        """Read the sources that are due, and offer what has changed."""
+        tuning = self.current()
+        due = [source for source in tuning.sources if self._is_due(source)]
+        for source in due:
+            before = self._snapshots.get(source.key)
+            self._read(source)
+            if self._snapshots.get(source.key) != before:
+                self._try_to_build(tuning, source, before)
+        if due:
+            self._report(tuning)
+        if tuning.snapshots != self._snapshots:
+            self.follow(tuning.with_snapshots(dict(self._snapshots)))
+
+    def _is_due(self, source: PolicySource) -> bool:
+        last = self._reads.get(source.key)
+        return (
+            last is None
+            or last.options != source.options
+            or self.clock() - last.at >= source.source.interval
+        )
+
+    def _read(self, source: PolicySource) -> None:
+        declared = source.source
+        read = self._reads[source.key] = _Read(source.options, self.clock())
+        try:
+            snapshot = self._calls.result(
+                source.key,
+                functools.partial(declared.read, dict(source.options)),
+                declared.timeout,
+            )
+            policy_validation.check_snapshot(snapshot)
+        except bounded_call.UnfinishedError:
+            read.error = f'it has not been read after {declared.timeout:g} s'
+        # An exit as well: it would end this thread.
+        except BaseException as exc:
+            if foreign_errors.is_interrupt(exc):
+                raise
+            read.error = foreign_errors.described(exc)
+        else:
+            self._snapshots[source.key] = snapshot
+
+    def _try_to_build(
+        self, tuning: Tuning, source: PolicySource, before: model.Value
+    ) -> None:
+        """Take a snapshot back that a policy refuses."""
+        try:
+            tuning.with_snapshots(self._snapshots)
+        except exceptions.OwnershipError as exc:
+            self._snapshots[source.key] = before
+            self._reads[source.key].error = str(exc)
+
+    def _failures(self, tuning: Tuning) -> list[str]:
+        return [
+            f'the source {source.source.name!r} of {source.origin}: {error}'
+            for source in tuning.sources
+            if (error := self._reads[source.key].error)
+        ]
+
+    def _raise_failures(self, tuning: Tuning) -> None:
+        failures = self._failures(tuning)
+        if failures:
+            raise exceptions.SourceError(
+                '; '.join(failures),
+                hint='Make it readable, or repair that package: it is read '
+                'again by itself',
+            )
+
+    def _report(self, tuning: Tuning) -> None:
+        try:
+            self._raise_failures(tuning)
+        except exceptions.SourceError as exc:
+            self.conditions.report(_CONDITION, str(exc), exc)
+        else:
+            self.conditions.succeeded(Loop.SOURCES)
+            self.conditions.clear(_CONDITION, 'all sources are read again')

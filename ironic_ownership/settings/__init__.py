@@ -1,0 +1,337 @@
+"""Validated configuration: one frozen snapshot, or the list of its faults.
+
+oslo.config checks options one by one; their combinations are checked here,
+all of them, so that an operator sees every fault in one go.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from ironic_ownership import plugins, version
+from ironic_ownership.conf import core as core_conf
+from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.contracts import (
+    exceptions,
+    model,
+    policy,
+)
+from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.engine.decision import policy_set, policy_validation
+from ironic_ownership.engine.deletion.missing_nodes import Limits
+from ironic_ownership.engine.host.tuning import (
+    Intervals,
+    PolicySource,
+    Snapshots,
+    Tuning,
+)
+from ironic_ownership.settings import policy_building as building
+
+Backend = tuple[type[MembershipBackend], Mapping[str, model.Value]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The settings of a host process; intervals are in seconds.
+
+    :param tuning: the part that may change while the process runs.
+    :param remarks: settings that are accepted and may be a mistake.
+    """
+
+    host: str
+    member_ttl: float
+    fence_margin: float
+    tuning: Tuning
+    remarks: tuple[str, ...]
+
+
+def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
+    """Read and validate the whole configuration.
+
+    :param serves: whether the service runs here. A command may run on
+        another machine, whose host name is not that of a service.
+    :raises ConfigurationError: listing every fault found.
+    """
+    faults: list[str] = []
+    core = _core_values(conf, faults)
+    host = _host(core['host'], faults)
+    policies = _policies(
+        conf, core['policies'], host if serves else None, faults
+    )
+    _backend(conf, core['backend'], faults)
+    _check_intervals(core, faults)
+    advertised = _advertised(policies)
+    too_large = policy_validation.size_fault(advertised)
+    if too_large:
+        faults.append(f'[ownership] policies: {too_large}')
+    if faults:
+        raise exceptions.ConfigurationError(faults)
+    return Settings(
+        host=host,
+        member_ttl=core['member_ttl'],
+        fence_margin=core['fence_margin'],
+        tuning=_tuning(core, policies, host if serves else None, {}),
+        remarks=tuple(_remarks(core['host'], host, policies.values())),
+    )
+
+
+def _tuning(
+    core: Mapping[str, Any],
+    policies: Mapping[str, policy_validation.ValidatedPolicy],
+    host: str | None,
+    snapshots: Snapshots,
+) -> Tuning:
+    def rebuild(others: Snapshots) -> Tuning:
+        again = {
+            name: building.with_snapshots(name, tried, host, others)
+            for name, tried in policies.items()
+        }
+        too_large = policy_validation.size_fault(_advertised(again))
+        if too_large:
+            raise exceptions.ConfigurationError([too_large])
+        return _tuning(core, again, host, others)
+
+    watch = core['watch_interval']
+    if watch is None:
+        watch = min(max(core['member_ttl'] / 20, 0.1), 1.0)
+    return Tuning(
+        advertised=_advertised(policies),
+        policies=policy_set.PolicySet.of(
+            (tried.policy for tried in policies.values()), plugins.origin
+        ),
+        intervals=Intervals(
+            heartbeat=core['heartbeat_interval'],
+            watch=watch,
+            refresh=core['refresh_interval'],
+            restart_grace=core['restart_grace'],
+        ),
+        limits=Limits(
+            core['recheck_interval'],
+            core['mass_loss_share'],
+            core['mass_loss_minimum'],
+            core['trust_credential'],
+        ),
+        handover_limit=core['handover_limit'],
+        recovery_delay=core['recovery_delay'],
+        full_refresh_interval=core['full_refresh_interval'],
+        sources=tuple(
+            PolicySource(
+                name,
+                plugins.named(plugins.POLICIES, name),
+                source,
+                tried.given,
+            )
+            for name, tried in policies.items()
+            for source in tried.policy.sources
+        ),
+        snapshots=snapshots,
+        rebuild=rebuild,
+    )
+
+
+def _advertised(
+    policies: Mapping[str, policy_validation.ValidatedPolicy],
+) -> model.MemberSettings:
+    return model.MemberSettings(
+        tuple(
+            model.PolicySettings.of(name, tried.options)
+            for name, tried in policies.items()
+        ),
+        contract_version=max(
+            (one.policy.contract_version for one in policies.values()),
+            default=1,
+        ),
+        values=tuple(
+            model.PolicySettings.of(name, tried.values)
+            for name, tried in policies.items()
+            if tried.values
+        ),
+        process=model.ProcessInfo(
+            socket.gethostname(), os.getpid(), version.number()
+        ),
+    )
+
+
+def _remarks(
+    configured: str,
+    host: str,
+    policies: Iterable[policy_validation.ValidatedPolicy],
+) -> Iterable[str]:
+    if configured.strip() != host:
+        yield (
+            f'[DEFAULT] host = {configured}: case does not count, this '
+            f'service is {host}'
+        )
+    for tried in policies:
+        yield from tried.remarks
+
+
+def backend(conf: cfg.ConfigOpts) -> Backend:
+    """Read the membership backend and its options only.
+
+    :returns: its class, and a value for each declared option.
+    :raises ConfigurationError: if it can't be used.
+    """
+    faults: list[str] = []
+    chosen = _backend(conf, conf.ownership.backend, faults)
+    if chosen is None:
+        raise exceptions.ConfigurationError(faults)
+    return chosen
+
+
+def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, opts in core_conf.OPTS.items():
+        group = conf if name == 'DEFAULT' else conf[name]
+        for opt in opts:
+            value = opt.default
+            try:
+                value = group[opt.name]
+            except (ValueError, cfg.Error) as exc:
+                faults.append(plugin_conf.unreadable(name, opt.name, exc))
+            # Used where the database is opened; here only validated.
+            if name != 'database':
+                values[opt.name] = value
+    return values
+
+
+def _host(configured: str, faults: list[str]) -> str:
+    host = model.canonical_host(configured)
+    if not host:
+        faults.append(
+            '[DEFAULT] host is empty: name this service, or remove the line'
+        )
+    elif len(host) > 255 or not host.isprintable() or ' ' in host:
+        faults.append(
+            f'[DEFAULT] host = {configured!r}: at most 255 printable '
+            'characters without spaces'
+        )
+    return host
+
+
+def _policies(
+    conf: cfg.ConfigOpts,
+    configured: Sequence[str],
+    host: str | None,
+    faults: list[str],
+) -> dict[str, policy_validation.ValidatedPolicy]:
+    """Build the policies; check them for the host that runs them, if any."""
+    names = [name.strip() for name in configured]
+    selected: dict[str, policy_validation.ValidatedPolicy] = {}
+    if not names:
+        faults.append(
+            '[ownership] policies is empty: add "policies = all", or remove '
+            'the line'
+        )
+    for name in sorted({n for n in names if names.count(n) > 1}):
+        faults.append(f'[ownership] policies names {name!r} more than once')
+    faults.extend(_not_selected(conf, names))
+    for name in dict.fromkeys(names):
+        try:
+            target = plugins.policies([name])[name]
+            _register_clients(conf, target)
+            plugin_conf.register(conf, name, target)
+            values = plugin_conf.values(conf, name, target, faults)
+            if values is not None:
+                nothing = dict.fromkeys(s.name for s in target.sources)
+                selected[name] = building.built(
+                    name, target, values, host, nothing
+                )
+        except exceptions.OwnershipError as exc:
+            faults.append(str(exc))
+    assigners = [
+        name
+        for name, tried in selected.items()
+        if isinstance(tried.policy, policy.AssignerPolicy)
+    ]
+    if len(assigners) > 1:
+        faults.append(
+            '[ownership] policies names more than one assigner: '
+            f'{", ".join(assigners)}: keep one of them'
+        )
+    return selected
+
+
+def _register_clients(
+    conf: cfg.ConfigOpts, target: type[policy.Policy]
+) -> None:
+    """Let a collision with an option of a client be a fault of the plugin.
+
+    The clients register theirs on first use, and would be at fault.
+    """
+    own = target.__module__.startswith(f'{__name__.partition(".")[0]}.')
+    if own or not any(option.group for option in target.options):
+        return
+    from ironic_ownership.clients import session
+    from ironic_ownership.clients.ironic import client
+    from ironic_ownership.clients.placement import options
+
+    client.register_opts(conf)
+    options.register_opts(conf)
+    for group in (client.GROUP, options.GROUP):
+        session.register_auth_opts(conf, group)
+
+
+def _not_selected(
+    conf: cfg.ConfigOpts, selected: Sequence[str]
+) -> Iterator[str]:
+    """Yield the fault of each option whose policy is not selected.
+
+    Policies of other packages are not imported for this: their options are
+    recognized by their group.
+    """
+    for name in plugins.names(plugins.POLICIES):
+        if name in selected:
+            continue
+        if plugins.is_own(plugins.POLICIES, name):
+            target = plugins.policies([name])[name]
+            plugin_conf.register(conf, name, target)
+            found = [*plugin_conf.configured(conf, name, target)]
+        else:
+            group = f'policy_{name}'
+            found = [(group, n) for n in plugin_conf.in_files(conf, group)]
+        for group, option in found:
+            yield (
+                f'[{group}] {option} is set, but its policy is not '
+                f'selected: add {name!r} to [ownership] policies, or '
+                'remove that line'
+            )
+
+
+def _backend(
+    conf: cfg.ConfigOpts, configured: str, faults: list[str]
+) -> Backend | None:
+    name = configured.strip()
+    try:
+        target = plugins.backend_class(name)
+        plugin_conf.register(conf, name, target)
+    except exceptions.ConfigurationError as exc:
+        faults.extend(exc.faults)
+        return None
+    except exceptions.OwnershipError as exc:
+        faults.append(str(exc))
+        return None
+    values = plugin_conf.values(conf, name, target, faults)
+    return None if values is None else (target, values)
+
+
+def _check_intervals(core: Mapping[str, Any], faults: list[str]) -> None:
+    beat, ttl = core['heartbeat_interval'], core['member_ttl']
+    margin = core['fence_margin']
+    if ttl < 3 * beat:
+        faults.append(
+            f'[membership] member_ttl = {ttl:g} is less than three times '
+            f'heartbeat_interval = {beat:g}: set it to {3 * beat:g} or more'
+        )
+    elif margin >= ttl - beat:
+        faults.append(
+            f'[membership] fence_margin = {margin:g} leaves no time to act: '
+            f'set it to less than {ttl - beat:g} (member_ttl - '
+            'heartbeat_interval)'
+        )

@@ -1,0 +1,93 @@
+"""Policies of this service: built with a time limit, and with snapshots."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+
+from ironic_ownership import plugins
+from ironic_ownership.contracts import (
+    bounded_call,
+    exceptions,
+    foreign_errors,
+    model,
+    policy,
+)
+from ironic_ownership.engine.decision import policy_validation
+from ironic_ownership.engine.host.tuning import Snapshots
+
+BUILD_LIMIT = 30.0
+"""Seconds that a policy may take to be built and validated."""
+
+_calls: bounded_call.BoundedCalls[policy_validation.ValidatedPolicy] = (
+    bounded_call.BoundedCalls()
+)
+
+
+def built(
+    name: str,
+    target: type[policy.Policy],
+    given: Mapping[str, model.Value],
+    host: str | None,
+    snapshots: Mapping[str, model.Value],
+) -> policy_validation.ValidatedPolicy:
+    """Build and validate a policy, within a time limit.
+
+    :param snapshots: by the name of the source.
+    :raises OwnershipError: naming the policy and its package.
+    """
+    try:
+        return _calls.result(
+            (name, hash((*given.items(), *snapshots.items()))),
+            functools.partial(_validated, target, given, host, snapshots),
+            BUILD_LIMIT,
+        )
+    except bounded_call.UnfinishedError as exc:
+        whose = plugins.named(plugins.POLICIES, name)
+        raise exceptions.OwnershipError(
+            f'{whose} is not built after {BUILD_LIMIT:g} s: repair or '
+            'uninstall that package'
+        ) from exc
+    except exceptions.OwnershipError:
+        raise
+    except BaseException as exc:
+        if foreign_errors.is_interrupt(exc):
+            raise
+        raise plugins.failed(plugins.POLICIES, name, exc) from exc
+
+
+def with_snapshots(
+    name: str,
+    tried: policy_validation.ValidatedPolicy,
+    host: str | None,
+    snapshots: Snapshots,
+) -> policy_validation.ValidatedPolicy:
+    """Build a policy again if it has sources.
+
+    :raises OwnershipError: if it refuses its snapshots.
+    """
+    if not tried.policy.sources:
+        return tried
+    found = {
+        s.name: snapshots.get((name, s.name)) for s in tried.policy.sources
+    }
+    return built(name, type(tried.policy), tried.given, host, found)
+
+
+def _validated(
+    target: type[policy.Policy],
+    given: Mapping[str, model.Value],
+    host: str | None,
+    snapshots: Mapping[str, model.Value],
+) -> policy_validation.ValidatedPolicy:
+    candidate = target({**given, **snapshots})
+    if host is not None:
+        candidate.check_host(host)
+    secrets = {
+        option.name: given[option.name]
+        for option in target.options
+        if option.secret
+    }
+    found = policy_validation.validate(candidate, plugins.origin, secrets)
+    return dataclasses.replace(found, given=given)

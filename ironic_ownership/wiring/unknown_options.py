@@ -1,0 +1,162 @@
+"""Unknown names in the configuration files, each with the nearest known one.
+
+oslo.config accepts any group and any name. A line that nothing reads is most
+often a typing error, and its default is used in silence.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from importlib import metadata
+
+from oslo_config import cfg
+
+from ironic_ownership import plugins
+from ironic_ownership.clients import session
+from ironic_ownership.clients.ironic import client
+from ironic_ownership.clients.placement import options
+from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.wiring.opts import list_loaded_opts
+
+_LIBRARY = 'oslo.log'
+"""Namespace of options that every process has, in ``[DEFAULT]``."""
+
+_FOREIGN = frozenset(
+    (
+        *('keystone_authtoken', 'oslo_policy', 'oslo_middleware', 'cors'),
+        *('healthcheck', 'audit_middleware_notifications', 'profiler'),
+        *('oslo_concurrency', 'oslo_reports', 'ssl'),
+        *('oslo_messaging_notifications', 'oslo_messaging_rabbit'),
+    )
+)
+"""Groups of libraries, whose options are not imported for this."""
+
+_PLUGIN_GROUPS = {
+    'policy_': plugins.POLICIES,
+    'backend_': plugins.BACKENDS,
+}
+
+Known = Mapping[str, Collection[str]]
+"""Names of options by group, in their canonical form."""
+
+
+def remarks(conf: cfg.ConfigOpts) -> list[str]:
+    """Return one sentence for each unknown name in the files of a process.
+
+    :raises ConfigurationError: if a file can't be read.
+    """
+    written = options.written(conf)
+    return list(find(written, known(conf)))
+
+
+def known(conf: cfg.ConfigOpts) -> Known:
+    """Return the options that this process may read from its files."""
+    client.register_opts(conf)
+    options.register_opts(conf)
+    found: dict[str, set[str]] = {'DEFAULT': set()}
+    listed: list[tuple[str | None, Iterable[cfg.Opt]]] = [
+        *list_loaded_opts(),
+        *_of_own_plugins(),
+        *_of_library(),
+        *_of_clients(conf),
+    ]
+    for group, opts in listed:
+        for opt in opts:
+            for its_group, name in _names(group or 'DEFAULT', opt):
+                found.setdefault(_group(its_group), set()).add(_name(name))
+    return found
+
+
+def find(
+    written: Mapping[str, Mapping[str, object]], known: Known
+) -> Iterator[str]:
+    """Yield one sentence for each name that is not known. Pure.
+
+    :param written: the options in the files, by group.
+    """
+    for group, names in written.items():
+        place = _group(group)
+        if place in _FOREIGN or _is_of_plugin(place, known):
+            continue
+        if place not in known:
+            near = _nearest(place, {*known, *_FOREIGN})
+            yield f'[{group}] is no group of options{near and f": {near}"}'
+            continue
+        for name in names:
+            if _name(name) not in known[place]:
+                yield (
+                    f'[{group}] {name} is no option, and has no effect'
+                    f'{_suggestion(place, _name(name), known)}'
+                )
+
+
+def _suggestion(group: str, name: str, known: Known) -> str:
+    elsewhere = [
+        f'[{other}]' for other in sorted(known) if name in known[other]
+    ]
+    if elsewhere:
+        return f': it belongs to {" or ".join(elsewhere)}'
+    near = _nearest(name, known[group])
+    return f': {near}' if near else ''
+
+
+def _nearest(name: str, names: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(names), n=1)
+    return f'did you mean {near[0]}?' if near else ''
+
+
+def _is_of_plugin(group: str, known: Known) -> bool:
+    """Tell whether a plugin that is not loaded may read a group."""
+    for prefix, kind in _PLUGIN_GROUPS.items():
+        if group.startswith(prefix) and group not in known:
+            name = group.removeprefix(prefix)
+            return name in plugins.names(kind)
+    return False
+
+
+def _names(group: str, opt: cfg.Opt) -> Iterator[tuple[str, str]]:
+    yield group, opt.dest
+    yield group, opt.name
+    for old in opt.deprecated_opts:
+        yield old.group or group, old.name or opt.dest
+
+
+def _of_own_plugins() -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
+    for kind in _PLUGIN_GROUPS.values():
+        for name in plugins.names(kind):
+            # Others are not imported for this.
+            if plugins.is_own(kind, name):
+                target = plugins.find(kind, name).target
+                assert target is not None
+                for group, option in plugin_conf.declared(name, target):
+                    yield group, [option]
+
+
+def _of_library() -> Iterator[tuple[str | None, Iterable[cfg.Opt]]]:
+    for point in metadata.entry_points(
+        group='oslo.config.opts', name=_LIBRARY
+    ):
+        yield from point.load()()
+
+
+def _of_clients(
+    conf: cfg.ConfigOpts,
+) -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
+    for group, service_type in (
+        (client.GROUP, client.SERVICE_TYPE),
+        (options.GROUP, options.SERVICE_TYPE),
+    ):
+        section = conf[group].auth_section or group
+        for its_group in (group, section):
+            yield its_group, session.every_opt(service_type)
+        for its_group, opt in session.register_auth_opts(conf, group):
+            yield its_group, [opt]
+
+
+def _group(name: str) -> str:
+    return name if name == 'DEFAULT' else name.lower()
+
+
+def _name(name: str) -> str:
+    return name.replace('-', '_')

@@ -1,0 +1,1 @@
+"""A membership backend for ironic-ownership in PostgreSQL."""

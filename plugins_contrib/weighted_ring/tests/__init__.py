@@ -1,0 +1,1 @@
+"""Run against the installed packages, from anywhere."""

@@ -1,0 +1,1 @@
+"""A policy for ironic-ownership: nodes go to the zones of the services."""

@@ -1,0 +1,102 @@
+"""The outbox of notifications, in every implementation of the records."""
+
+from __future__ import annotations
+
+from concurrent import futures
+
+from ironic_ownership.contracts import notifications
+from ironic_ownership.contracts.events import EventPosition
+from tests.contract.suites import records
+
+LEASE = 600.0
+AGE = 3600.0
+
+
+class OutboxContract(records.RecordsContract):
+    """Processes take turns, and read the events in order."""
+
+    def make_outbox(self) -> notifications.Outbox:
+        """Return an access to the same database as this test's records."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.outbox = self.make_outbox()
+
+    def claim(self, sender: str, lease: float = LEASE) -> notifications.Turn:
+        return self.outbox.claim(sender, lease=lease, max_age=AGE)
+
+    def test_first_one_begins_with_what_happens_from_now_on(self) -> None:
+        turn = self.claim('a')
+        self.assertTrue(turn.is_mine)
+        self.assertEqual(turn.now, turn.position)
+
+    def test_others_wait_for_the_turn(self) -> None:
+        self.claim('a')
+        self.assertFalse(self.claim('b').is_mine)
+        self.assertTrue(self.claim('a').is_mine)
+
+    def test_turn_that_is_over_is_free(self) -> None:
+        for end in (
+            lambda: self.outbox.yield_turn('a'),
+            lambda: self.outbox.advance('a', 5.0, lease=0.0),
+        ):
+            self.assertTrue(self.claim('a').is_mine)
+            end()
+            self.assertTrue(self.claim('b').is_mine)
+            self.assertFalse(self.claim('a').is_mine)
+            self.outbox.yield_turn('b')
+
+    def test_only_the_own_turn_is_advanced_or_yielded(self) -> None:
+        begun = self.claim('a').position
+        self.assertFalse(self.outbox.advance('b', begun + 9, lease=LEASE))
+        self.outbox.yield_turn('b')
+        self.assertEqual(begun, self.claim('b').position)
+        self.assertFalse(self.claim('b').is_mine)
+        self.assertTrue(self.outbox.advance('a', begun + 9, lease=LEASE))
+        # The same again is no loss of the turn.
+        self.assertTrue(self.outbox.advance('a', begun + 9, lease=LEASE))
+        self.assertEqual(begun + 9, self.claim('b').position)
+
+    def test_next_one_continues_at_the_position(self) -> None:
+        position = self.claim('a').position + 9
+        self.outbox.advance('a', position, lease=LEASE)
+        self.outbox.yield_turn('a')
+        turn = self.claim('b')
+        self.assertEqual((True, position), (turn.is_mine, turn.position))
+
+    def test_what_is_too_old_is_left_out(self) -> None:
+        self.claim('a')
+        self.outbox.advance('a', 1.0, lease=LEASE)
+        for sender in ('a', 'b'):
+            turn = self.claim(sender)
+            self.assertEqual(turn.now - AGE, turn.position)
+
+    def test_one_of_many_gets_the_first_turn(self) -> None:
+        boxes = [self.make_outbox() for _ in range(4)]
+        with futures.ThreadPoolExecutor(len(boxes)) as pool:
+            turns = list(
+                pool.map(
+                    lambda number: boxes[number].claim(
+                        f'{number}', lease=LEASE, max_age=AGE
+                    ),
+                    range(len(boxes)),
+                )
+            )
+        self.assertEqual(1, sum(turn.is_mine for turn in turns))
+
+    def test_events_are_read_page_by_page_oldest_first(self) -> None:
+        for number in range(1, 6):
+            self.register(f'host{number}')
+        read, after = [], None
+        while page := self.outbox.read(0.0, after, 2):
+            self.assertLessEqual(len(page), 2)
+            read += page
+            after = EventPosition(page[-1].at, page[-1].id)
+        self.assertEqual(list(self.records.events())[::-1], read)
+        self.assertEqual(5, len(read))
+        since = read[3].at
+        self.assertEqual(
+            [event for event in read if event.at >= since],
+            list(self.outbox.read(since, None, 10)),
+        )

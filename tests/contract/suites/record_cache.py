@@ -1,0 +1,161 @@
+"""The cache of a service's records is the same as reading all of them."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from ironic_ownership.contracts import (
+    compact_forms,
+    exceptions,
+    model,
+    moves,
+)
+from ironic_ownership.contracts.compact import CompactMap
+from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.records import (
+    Change,
+    Claim,
+    Forget,
+    Records,
+    Release,
+    Report,
+    Update,
+)
+from ironic_ownership.engine.host.record_cache import RecordCache
+from tests.contract.suites import records
+
+HOSTS = ('host1', 'host2', 'host3')
+NODES = range(1, 13)
+SCOPE = model.Scope(shard='a')
+
+
+class RecordCacheContract(records.RecordsContract):
+    """Random changes of three services, and of an operator."""
+
+    def make_moves(self) -> moves.Moves:
+        """Return an access to the moves of this test's records."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.moves = self.make_moves()
+        self.epochs = {host: self.register(host) for host in HOSTS}
+        self.cache = RecordCache(self.build(), 'host1')
+        self.nodes = CompactMap.of(
+            compact_forms.NodeForm(), map(records.node, NODES)
+        )
+
+    def read(self, cache: RecordCache) -> Mapping[str, model.ComputeNode]:
+        """Read as a refresh does: first the services."""
+        services = {row.host: row for row in cache.records.services()}
+        cache.near(SCOPE, services)
+        return cache.also(self.nodes)[0]
+
+    def assert_same(self) -> None:
+        """Compare with a read of all records."""
+        expected = {r.uuid: r for r in self.records.compute_nodes()}
+        self.assertEqual(expected, dict(self.read(self.cache)))
+
+    def test_every_change_of_a_record_is_seen(self) -> None:
+        choice = random.Random(16)
+        for step in range(60):
+            host, number = choice.choice(HOSTS), choice.choice(NODES)
+            if step % 10 == 9:
+                self._move(number, host)
+            else:
+                self._change(self.records, host, number, choice)
+            # Several changes between two reads, of one node as well.
+            if choice.random() < 0.5:
+                self.assert_same()
+
+    def test_record_that_had_an_owner_between_two_reads_is_seen(self) -> None:
+        self.assert_same()
+        uuid, epoch = records.uuid(1), self.epochs['host2']
+        claim = records.claim(1, shard='a')
+        self.assert_applied('host2', epoch, claim)
+        self.assert_applied('host2', epoch, Release(uuid))
+        self.assert_same()
+        services = {row.host: row for row in self.records.services()}
+        cache = RecordCache(self.build(), 'host1')
+        cache.near(SCOPE, services)
+        self.assert_applied('host2', epoch, records.claim(2, shard='a'))
+        self.assert_applied('host2', epoch, Release(records.uuid(2)))
+        services = {row.host: row for row in self.records.services()}
+        self.assertEqual(
+            {uuid, records.uuid(2)}, cache.near(SCOPE, services).keys()
+        )
+
+    def test_nothing_changed_is_the_same_object_and_one_query_less(
+        self,
+    ) -> None:
+        for number in NODES:
+            self.assert_applied(
+                'host1', self.epochs['host1'], records.claim(number)
+            )
+        before = self.read(self.cache)
+        self.assertIs(before, self.read(self.cache))
+
+    def test_commits_of_concurrent_writers_are_never_lost(self) -> None:
+        accesses = {host: self.build() for host in HOSTS}
+        for turn in range(8):
+            threads = [
+                threading.Thread(target=self._write, args=(access, host, turn))
+                for host, access in accesses.items()
+            ]
+            for thread in threads:
+                thread.start()
+            while any(thread.is_alive() for thread in threads):
+                self.read(self.cache)
+            for thread in threads:
+                thread.join()
+            self.assert_same()
+
+    def _write(self, access: Records, host: str, turn: int) -> None:
+        choice = random.Random(f'{host} {turn}')
+        for _ in range(4):
+            self._change(access, host, choice.choice(NODES), choice)
+
+    def _change(
+        self, access: Records, host: str, number: int, choice: random.Random
+    ) -> None:
+        uuid = records.uuid(number)
+        node = records.node(
+            number,
+            name=f'name-{choice.random()}',
+            shard=choice.choice('ab'),
+            instance_uuid=choice.choice((None, records.uuid(900 + number))),
+        )
+        changes: list[Change] = [
+            Claim(node, Reason.EXCLUSIVE),
+            Update(node),
+            Release(uuid),
+            Forget(uuid),
+            Report(uuid, str(choice.random())),
+        ]
+        access.apply(host, self.epochs[host], [choice.choice(changes)])
+
+    def _move(self, number: int, to: str) -> None:
+        found = self.find(number)
+        if found is None or found.host is None:
+            return
+        epoch = self.service(found.host).epoch
+        node = moves.NodeMove(
+            found.uuid, found.host, epoch, found.instance_uuid
+        )
+        request_id = f'req-{number}-{to}-{self.service(to).revision}'
+        self.moves.plan(
+            moves.Move(request_id, to, 'operator', 'because', ()), [node]
+        )
+        for result in self.moves.carry_out(request_id, [node]):
+            self._restore_right(result)
+
+    def _restore_right(self, result: Any) -> None:
+        """Register services again that the move has fenced."""
+        for host in HOSTS:
+            try:
+                self.records.apply(host, self.epochs[host], [])
+            except exceptions.FencedError:
+                self.epochs[host] = self.register(host)

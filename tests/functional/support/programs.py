@@ -1,0 +1,80 @@
+"""The programs of the project, in forks of a process with all imports done.
+
+That is most of what a short command costs, and half of the start of a host.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+
+from lab import preloaded, process
+from tests.functional.support import databases, own_imports
+
+Done = subprocess.CompletedProcess[str]
+
+API = 'ironic_ownership.cmd.api'
+CLI = 'ironic_ownership.cmd.cli'
+DBSYNC = 'ironic_ownership.cmd.dbsync'
+HOST = 'ironic_ownership.cmd.host'
+
+_ROOT = pathlib.Path('/')
+_starting = threading.Lock()
+
+
+def run(
+    argv: Sequence[str],
+    timeout: float,
+    program: str = CLI,
+    *,
+    as_one: bool = False,
+) -> Done:
+    """Run a program to its end, away from the checkout.
+
+    :param argv: arguments; the first is its path.
+    :param program: its module.
+    :param as_one: whether standard error goes to standard output.
+    :raises TimeoutExpired: if it takes longer.
+    """
+    return _forks().run(
+        f'{program}:main',
+        argv,
+        os.environ,
+        _ROOT,
+        timeout=timeout,
+        as_one=as_one,
+    )
+
+
+def begin(
+    program: str, arguments: Sequence[str], log: pathlib.Path
+) -> process.Process:
+    """Return a program that goes on, which is not started.
+
+    :param log: takes its output.
+    """
+    return preloaded.Preloaded(
+        _forks(), f'{program}:main', [program, *arguments], log
+    )
+
+
+def _forks() -> preloaded.Forks:
+    with _starting:
+        return _started()
+
+
+@functools.cache
+def _started() -> preloaded.Forks:
+    made = preloaded.Forks(
+        pathlib.Path(sys.executable),
+        pathlib.Path(own_imports.__file__),
+        databases.temporary_directory('programs') / 'forks.log',
+    )
+    atexit.register(made.stop)
+    return made

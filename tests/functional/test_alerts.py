@@ -1,0 +1,184 @@
+"""Alerts: each fires in its fault, and goes out afterwards."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import unittest
+from collections.abc import Callable
+
+import yaml
+
+from lab import process, prometheus
+from tests.functional.support import (
+    api_process,
+    databases,
+    hosts,
+    installations,
+)
+
+_PAGES = installations.CHECKOUT / 'doc' / 'source'
+_DASHBOARD = prometheus.RULES.parents[1] / 'grafana' / 'dashboard.json'
+_QUICK = {'> 600': '> 15', '[15m]': '[30s]'}
+"""Limits of the rules, and those of services that refresh every second."""
+
+
+def _rules() -> dict[str, dict]:
+    groups = yaml.safe_load(prometheus.RULES.read_text())['groups']
+    return {rule['alert']: rule for group in groups for rule in group['rules']}
+
+
+def _queries() -> dict[str, str]:
+    panels = json.loads(_DASHBOARD.read_text())['panels']
+    return {one['title']: one['targets'][0]['expr'] for one in panels}
+
+
+class TestAlerts(hosts.HostsTestCase):
+    """Two services, the HTTP service, and a Prometheus that scrapes them."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.uuids = self.enrolment.enrol(12, conductor_group='main')
+        self.deployment.more = {
+            'ownership': {
+                'refresh_interval': 1,
+                'recheck_interval': 1,
+                'mass_loss_minimum': 2,
+            }
+        }
+        self.ports = [process.free_port() for _ in range(3)]
+        self.services = [self.start_host(number) for number in (0, 1)]
+        self.api = self.start_api()
+        directory = databases.temporary_directory('prometheus')
+        self.prometheus = prometheus.Prometheus(
+            directory,
+            {
+                'ironic-ownership-host': self.ports[:2],
+                'ironic-ownership-api': self.ports[2:],
+            },
+            _QUICK,
+        )
+        self.addCleanup(self.prometheus.stop)
+        self.prometheus.start()
+        self.seen: set[str] = set()
+
+    def start_host(self, number: int) -> hosts.Host:
+        return self.deployment.start(
+            f'host{number + 1}',
+            'conductor_group,peer_list',
+            health={'listen': f'127.0.0.1:{self.ports[number]}'},
+            ironic={
+                'conductor_group': 'main',
+            },
+        )
+
+    def start_api(self) -> api_process.Api:
+        config = self.deployment.directory / 'api.conf'
+        config.write_text(
+            hosts.text_of(
+                hosts.FAST,
+                self.deployment._shared(),
+                {
+                    'api': {
+                        'port': self.ports[2],
+                        'public_metrics': True,
+                        'metrics_interval': 2,
+                    }
+                },
+            )
+        )
+        log = self.deployment.directory / 'api.log'
+        api = api_process.Api(api_process.program(config, log), self.ports[2])
+        self.addCleanup(api.process.kill)
+        return api.start()
+
+    def wait_for(self, *alerts: str) -> None:
+        """Wait until these fire; others may."""
+        self.deployment.wait_until(
+            lambda: self.prometheus.firing() >= set(alerts), f'{alerts}'
+        )
+        self.seen |= set(alerts)
+
+    def wait_for_peace(self) -> None:
+        """Wait until all targets are up, and no alert fires."""
+        self.deployment.wait_until(
+            lambda: (
+                not self.prometheus.firing()
+                and set(self.prometheus.up().values()) == {'up'}
+            ),
+            'end of the alerts',
+        )
+
+    def test_each_alert_fires_in_its_fault_and_goes_out(self) -> None:
+        self.deployment.wait_for_ring(self.uuids, ('host1', 'host2'))
+        self.wait_for_peace()
+        for title, query in _queries().items():
+            self.deployment.wait_until(
+                lambda query=query: self.prometheus.query(query), title
+            )
+        steps: tuple[Callable[[], None], ...] = (
+            self.dead_service,
+            self.ironic_outage,
+            self.unowned_node,
+            self.dead_api,
+            self.lost_nodes,
+        )
+        for step in steps:
+            step()
+            self.wait_for_peace()
+        self.assertEqual(_rules().keys(), self.seen)
+
+    def dead_service(self) -> None:
+        self.services[1].kill()
+        self.wait_for(
+            'OwnershipHostDown',
+            'OwnershipServiceDead',
+            'OwnershipServiceFenced',
+        )
+        self.services[1] = self.start_host(1)
+
+    def ironic_outage(self) -> None:
+        self.server.stop()
+        self.wait_for(
+            'OwnershipRefreshStalled',
+            'OwnershipHostUnhealthy',
+            'OwnershipPartDown',
+        )
+        self.server.start()
+
+    def unowned_node(self) -> None:
+        (uuid,) = self.enrolment.enrol(1, conductor_group='elsewhere')
+        self.wait_for('OwnershipNodesUnowned')
+        self.enrolment.delete(uuid)
+
+    def dead_api(self) -> None:
+        self.api.process.kill()
+        self.wait_for('OwnershipApiDown')
+        self.api = self.start_api()
+
+    def lost_nodes(self) -> None:
+        for uuid in self.uuids[:11]:
+            self.enrolment.delete(uuid)
+        self.wait_for('OwnershipMassLoss', 'OwnershipProblem')
+        for service in self.services:
+            text = service.config.read_text()
+            service.config.write_text(
+                text.replace(
+                    'mass_loss_minimum = 2', 'mass_loss_minimum = 1000'
+                )
+            )
+            service.process.signal(signal.SIGHUP)
+
+
+class TestFile(unittest.TestCase):
+    def test_rules_are_valid_and_name_pages_that_exist(self) -> None:
+        subprocess.run(
+            ['promtool', 'check', 'rules', str(prometheus.RULES)],
+            check=True,
+            capture_output=True,
+        )
+        for name, rule in _rules().items():
+            page = _PAGES / f'{rule["annotations"]["page"]}.rst'
+            self.assertTrue(page.exists(), name)
+            self.assertTrue(rule['annotations']['description'], name)

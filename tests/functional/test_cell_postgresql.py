@@ -1,0 +1,54 @@
+"""The same next to a cell on PostgreSQL, and its permissions."""
+
+from __future__ import annotations
+
+import functools
+
+from tests.functional import test_cell, test_cell_adoption
+from tests.functional.support import cells, databases
+
+
+class _OnPostgreSQL(test_cell._WithCell):
+    """The tables of the cell are in a schema of the same database."""
+
+    def make_cell(self) -> str:
+        url = databases.POSTGRESQL.empty()
+        self.cell = _cell(url)
+        self.cell.clear()
+        return url
+
+
+@functools.cache
+def _cell(url: str) -> cells.PostgreSQLCell:
+    return cells.PostgreSQLCell(url)
+
+
+class CellTest(_OnPostgreSQL, test_cell.CellTest):
+    pass
+
+
+class AdoptionTest(_OnPostgreSQL, test_cell_adoption.AdoptionTest):
+    pass
+
+
+class DriftTest(_OnPostgreSQL, test_cell_adoption.DriftTest):
+    pass
+
+
+class SettingsTest(_OnPostgreSQL, test_cell_adoption.SettingsTest):
+    pass
+
+
+class GrantsTest(test_cell_adoption.GrantsTest):
+    """A user whose search path is its own schema, as documented."""
+
+    before = ('USAGE on schema nova',)
+
+    def make_account(self) -> str:
+        url = databases.POSTGRESQL.fresh()
+        self.cell = cells.PostgreSQLCell(url)
+        name = f'owner_of_{url.rpartition("/")[2]}'
+        self.cell.query(f'CREATE ROLE {name} LOGIN')
+        self.cell.query(f'CREATE SCHEMA {name} AUTHORIZATION {name}')
+        self.cell.query(f'ALTER ROLE {name} SET search_path = {name}')
+        return url.replace('postgres@', f'{name}@')

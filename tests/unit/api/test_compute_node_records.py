@@ -1,0 +1,74 @@
+"""``/v1/compute-node-records``: pages of the records, and their age."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ironic_ownership.contracts.conditions import Condition
+from tests.unit.web import app_case
+
+PATH = '/v1/compute-node-records'
+
+
+class TestRecords(app_case.SiteCase):
+    def read(self, query: str = '') -> dict[str, Any]:
+        found: dict[str, Any] = self.get(f'{PATH}?{query}')
+        return found
+
+    def names(self, query: str = '') -> list[str]:
+        listed = self.read(query)['compute_node_records']
+        return [one['name'] for one in listed]
+
+    def test_ironic_is_not_asked(self) -> None:
+        self.ironic.calls.clear()
+        (first, *_) = self.read()['compute_node_records']
+        self.assertEqual([], self.ironic.calls)
+        self.assertEqual(
+            {
+                'uuid': first['uuid'],
+                'name': 'node1',
+                'service': 'old',
+                'state': 'owned',
+                'instance_uuid': None,
+                'shard': 'a',
+                'conductor_group': '',
+                'reason': 'exclusive',
+                'unavailable': None,
+                'seen_at': None,
+            },
+            first,
+        )
+
+    def test_filters_are_those_of_the_record(self) -> None:
+        self.assertEqual(6, len(self.names('service=OLD')))
+        self.assertEqual([], self.names('service=new'))
+        self.assertEqual(['node1', 'node3', 'node5'], self.names('shard=a'))
+        self.assertEqual([], self.names('conductor_group=g'))
+
+    def test_unknown_service_is_not_found(self) -> None:
+        self.get(f'{PATH}?service=odl', 404)
+
+    def test_pages_follow_each_other(self) -> None:
+        page = self.read('limit=4')
+        self.assertEqual(4, len(page['compute_node_records']))
+        last = self.get(page['next'])
+        self.assertEqual(2, len(last['compute_node_records']))
+        self.assertIsNone(last['next'])
+
+    def test_age_is_that_of_the_last_refresh(self) -> None:
+        (remark,) = self.read()['notes']
+        self.assertIn('no refresh is on record of old', remark)
+        self.records.report_conditions(
+            'old',
+            'one',
+            [Condition('refresh', succeeded_at=100.0)],
+            interval=60,
+            at=130.0,
+        )
+        (remark,) = self.read()['notes']
+        self.assertIn('Ironic was read at most 30 s ago, by old', remark)
+        (first, *_) = self.read()['compute_node_records']
+        self.assertIsNotNone(first['seen_at'])
+
+    def test_nothing_on_record_has_no_age(self) -> None:
+        self.assertEqual([], self.read('service=new')['notes'])

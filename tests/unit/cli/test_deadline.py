@@ -1,0 +1,87 @@
+"""The time limit of one run: what it reports, and what it leaves alone."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import unittest
+from typing import Any
+from unittest import mock
+
+from ironic_ownership.api import caller
+from ironic_ownership.cli import deadline
+from ironic_ownership.contracts import pending_calls
+
+LONG = 300.0
+
+
+class _Caller(caller.Caller):
+    def _execute(self, *args: Any) -> Any:
+        return {}
+
+
+class TestDeadline(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.calls = pending_calls.PendingCalls()
+        self.ended = threading.Event()
+        self.texts: list[str] = []
+
+    def end(self, text: str) -> None:
+        self.texts.append(text)
+        self.ended.set()
+
+    def limit(self, seconds: float = 0.01) -> deadline.Deadline:
+        made = deadline.Deadline(seconds, end=self.end, calls=self.calls)
+        self.addCleanup(made.cancel)
+        return made
+
+    def test_servers_without_an_answer_are_named(self) -> None:
+        made = self.limit()
+        with self.calls.to('Ironic'), self.calls.to('the database x'):
+            made.start()
+            self.assertTrue(self.ended.wait(LONG))
+        self.assertTrue(made.passed())
+        (text,) = self.texts
+        self.assertRegex(
+            text,
+            r'^ironic-ownership: error: no result within 0.01 s.*from: '
+            r'Ironic \(\d+\.\d s\), the database x \(\d+\.\d s\)\n$',
+        )
+
+    def test_what_may_have_changed_can_be_found_out(self) -> None:
+        made = self.limit()
+        made.api = _Caller('req-7')
+        for name, body in (
+            ('check:show', None),
+            ('move:create', {'dry_run': True}),
+        ):
+            made.api.call(name, body=body)
+        self.assertFalse(made.api.has_written)
+        made.api.call('move:create', body={'dry_run': False})
+        made.start()
+        self.assertTrue(self.ended.wait(LONG))
+        (text,) = self.texts
+        for command in (
+            'event list --request-id req-7',
+            'move list --unfinished',
+        ):
+            self.assertIn(f'"ironic-ownership {command}"', text)
+
+    def test_run_that_has_ended_is_left_alone(self) -> None:
+        made = self.limit()
+        made.allow_grace()
+        with mock.patch.object(deadline, 'GRACE', LONG):
+            made.allow_grace()
+        made.start()
+        while not made.passed():
+            self.ended.wait(0.01)
+        made.cancel()
+        made._timer.join(LONG)
+        self.assertEqual([], self.texts)
+
+    def test_only_positive_numbers_are_times(self) -> None:
+        self.assertEqual(2.5, deadline.seconds('2.5'))
+        for text in ('0', '-1', 'soon', 'nan', 'inf', '1e300'):
+            with self.assertRaises(argparse.ArgumentTypeError):
+                deadline.seconds(text)

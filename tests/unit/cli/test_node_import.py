@@ -1,0 +1,168 @@
+"""Import of owners, in this process and over HTTP: the same output."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import tempfile
+from typing import Any
+from unittest import mock
+
+from ironic_ownership.cli import errors, node_import
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.records import Release
+from ironic_ownership.db.node_imports import SqlNodeImports
+from tests.unit.cli import test_move
+from tests.unit.engine import world
+
+
+class ImportCommandTest(test_move.CommandCase):
+    """Nodes 1 to 4 are unowned; ``old`` owns 5 and 6."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        freed = [Release(world.uuid(number)) for number in range(1, 5)]
+        self.records.apply('old', self.epoch, freed)
+        directory = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, directory)
+        self.file = directory / 'owners.csv'
+
+    def run_import(
+        self, owners: dict[int, str], *words: str, more: str = ''
+    ) -> tuple[int, dict[str, str]]:
+        lines = [f'{world.uuid(n)},{host}\n' for n, host in owners.items()]
+        self.file.write_text(f'uuid,owner\n{"".join(lines)}{more}')
+        code, rows = self.run_command(
+            node_import.ImportComputeNode, str(self.file), '--all', *words
+        )
+        self.rows = {row['uuid']: row for row in rows}
+        return code, {row['uuid']: row['state'] for row in rows}
+
+    def owner(self, number: int) -> str | None:
+        return self.owners()[world.uuid(number)]
+
+    def test_dry_run_changes_nothing(self) -> None:
+        before = self.owners()
+        code, states = self.run_import({1: 'new', 2: 'NEW'}, '--dry-run')
+        self.assertEqual(0, code, self.stderr.getvalue())
+        self.assertEqual({'planned'}, set(states.values()))
+        self.assertEqual(before, self.owners())
+
+    def test_import_is_repeated_without_a_change(self) -> None:
+        node = self.ironic.nodes[world.uuid(1)]
+        instance = world.uuid(77)
+        self.ironic.nodes[node.uuid] = world.node(
+            1, name='node1', instance_uuid=instance
+        )
+        code, states = self.run_import({1: 'new', 2: 'new'}, '-y')
+        self.assertEqual(0, code, self.stderr.getvalue())
+        self.assertEqual({'imported'}, set(states.values()))
+        self.assertEqual(['new', 'new'], [self.owner(1), self.owner(2)])
+        (record,) = self.records.compute_nodes_by_uuid([node.uuid])
+        self.assertEqual(instance, record.instance_uuid)
+        code, states = self.run_import({1: 'new', 2: 'new', 3: 'new'}, '-y')
+        self.assertEqual(
+            (0, ['imported', 'unchanged', 'unchanged']),
+            (code, sorted(states.values())),
+        )
+
+    def test_refused_nodes_stop_the_others_unless_skipped(self) -> None:
+        del self.ironic.nodes[world.uuid(2)]
+        owners = {1: 'new', 2: 'new', 3: 'nwe', 5: 'new'}
+        code, states = self.run_import(owners, '-y')
+        self.assertEqual(3, code)
+        self.assertIn('3 of 4 nodes are refused', self.stderr.getvalue())
+        self.assertEqual('planned', states[world.uuid(1)])
+        self.assertIsNone(self.owner(1))
+        gates = {n: self.rows[world.uuid(n)]['failed_gates'] for n in owners}
+        self.assertEqual(
+            {
+                1: [],
+                2: ['node_exists'],
+                3: ['service_known'],
+                5: ['not_owned'],
+            },
+            gates,
+        )
+        hints = {n: self.rows[world.uuid(n)]['hint'] for n in owners}
+        self.assertIn('Did you mean new?', hints[3])
+        self.assertIn(f'move {world.uuid(5)} --service new', hints[5])
+        code, states = self.run_import(owners, '-y', '--skip-invalid')
+        self.assertEqual(3, code)
+        self.assertEqual(
+            ['imported', 'refused', 'refused', 'refused'],
+            sorted(states.values()),
+        )
+        self.assertEqual(('new', 'old'), (self.owner(1), self.owner(5)))
+
+    def test_services_that_have_not_started_are_created_if_asked(self) -> None:
+        code, _ = self.run_import({1: 'rack9'}, '--new-services', '-y')
+        self.assertEqual(0, code, self.stderr.getvalue())
+        self.assertEqual('rack9', self.owner(1))
+        (row,) = [s for s in self.records.services() if s.host == 'rack9']
+        self.assertTrue(row.never_registered)
+
+    def test_service_that_was_stopped_gets_no_node(self) -> None:
+        self.records.retire('old', self.epoch, grace=0)
+        code, _ = self.run_import({1: 'old'}, '-y')
+        row = self.rows[world.uuid(1)]
+        self.assertEqual(
+            (3, ['service_may_write']), (code, row['failed_gates'])
+        )
+        # The hint works.
+        self.records.register('old', world.ALL)
+        code, _ = self.run_import({1: 'old'}, '-y')
+        self.assertEqual((0, 'old'), (code, self.owner(1)))
+
+    def test_bad_lines_are_named_and_stop_the_import(self) -> None:
+        with self.assertRaises(errors.UsageError):
+            self.run_import({1: 'new'}, '-y', more='nonsense,new\n')
+        self.assertIn('line 3: ', self.stderr.getvalue())
+        self.assertIsNone(self.owner(1))
+        code, _ = self.run_import(
+            {1: 'new'}, '-y', '--skip-invalid', more='nonsense,new\n'
+        )
+        self.assertEqual((3, 'new'), (code, self.owner(1)))
+
+    def test_interrupted_import_is_resumed(self) -> None:
+        claim, calls = SqlNodeImports.claim, iter(range(100))
+
+        def breaking(*args: Any, **how: Any) -> Any:
+            if next(calls) == 1:
+                raise exceptions.RecordsUnavailableError('no answer')
+            return claim(*args, **how)
+
+        owners = {1: 'new', 2: 'new', 3: 'new'}
+        with (
+            mock.patch.object(node_import, 'LARGEST', 1),
+            mock.patch.object(SqlNodeImports, 'claim', breaking),
+            self.assertRaises(exceptions.OwnershipError),
+        ):
+            self.run_import(owners, '-y')
+        self.assertIn('stopped after 1 of 3 nodes', self.stderr.getvalue())
+        self.assertIn('3 of 3 nodes evaluated', self.stderr.getvalue())
+        self.assertEqual(('new', None), (self.owner(1), self.owner(2)))
+        code, states = self.run_import(owners, '-y')
+        self.assertEqual(0, code)
+        self.assertEqual('unchanged', states[world.uuid(1)])
+        self.assertEqual('imported', states[world.uuid(3)])
+
+    def test_node_that_got_an_owner_meanwhile_is_refused(self) -> None:
+        with mock.patch.object(SqlNodeImports, 'claim', return_value=set()):
+            code, states = self.run_import({1: 'new'}, '-y')
+        self.assertEqual((3, {'refused'}), (code, set(states.values())))
+        row = self.rows[world.uuid(1)]
+        self.assertEqual(['not_owned'], row['failed_gates'])
+
+    def test_many_nodes_are_read_by_lists(self) -> None:
+        for number in range(100, 130):
+            node = world.node(number)
+            self.ironic.nodes[node.uuid] = node
+        code, states = self.run_import(
+            dict.fromkeys(range(100, 130), 'new'), '-y'
+        )
+        self.assertEqual((0, {'imported'}), (code, set(states.values())))
+
+
+class ImportCommandOverHttpTest(ImportCommandTest):
+    remote = True

@@ -1,0 +1,41 @@
+"""Connections of pymysql share one TLS context."""
+
+from __future__ import annotations
+
+import ssl
+from unittest import mock
+
+import testtools
+
+from ironic_ownership.db import connection, mysql_tls
+
+
+class TestContext(testtools.TestCase):
+    def connect(self, **options):
+        made = mysql_tls.connection_class()
+        return made(host='127.0.0.1', defer_connect=True, **options)
+
+    def test_connections_without_options_share_one(self) -> None:
+        one, two = self.connect(), self.connect()
+        # TLS if the server has it, as of pymysql itself.
+        self.assertTrue(one.ssl)
+        self.assertIsInstance(one.ctx, ssl.SSLContext)
+        self.assertIs(one.ctx, two.ctx)
+
+    def test_options_of_tls_have_a_context_of_their_own(self) -> None:
+        own = self.connect(ssl={'cipher': 'HIGH'})
+        self.assertIsNot(self.connect().ctx, own.ctx)
+
+    def test_disabled_tls_has_none(self) -> None:
+        self.assertFalse(self.connect(ssl_disabled=True).ssl)
+
+    def test_engines_of_records_use_it(self) -> None:
+        opened = connection.open_database('mysql+pymysql://u@127.0.0.1:1/x')
+        self.addCleanup(opened.close)
+        with (
+            mock.patch.object(
+                mysql_tls, 'connection_class', side_effect=RuntimeError
+            ),
+            testtools.ExpectedException(RuntimeError),
+        ):
+            opened.engine.raw_connection()

@@ -1,0 +1,95 @@
+"""Rows of a Nova cell that do not agree with the records."""
+
+from __future__ import annotations
+
+from ironic_ownership.contracts import cell, exceptions, model
+from ironic_ownership.engine.checks import problem, runner
+from ironic_ownership.engine.queries import deployment_snapshot
+from tests.unit.engine import world
+from tests.unit.engine.checks import test_runner
+
+Part = deployment_snapshot.Part
+
+
+class TestDrift(test_runner.CheckCase):
+    drift: list[cell.Drift] | None = None
+    strays: list[cell.CellNode] | None = None
+
+    def check(self) -> list[problem.Problem]:
+        return runner.check(
+            deployment_snapshot.DeploymentSnapshot(
+                self.services,
+                self.records,
+                deployment_snapshot.Nodes(self.nodes),
+                model.View.of(self.members),
+                self.unread,
+                drift=self.drift,
+                strays=self.strays,
+            ),
+            world.interpret,
+        )
+
+    def test_rows_that_agree_are_no_problem(self) -> None:
+        self.drift = []
+        self.assertEqual([], self.check())
+
+    def test_free_node_of_a_live_service_is_corrected_by_it(self) -> None:
+        self.drift = [cell.Drift(world.uuid(1), 'host1', 'Host2')]
+        found = self.assert_found('row_drifted', world.uuid(1))
+        self.assertIs(problem.Severity.WARNING, found.severity)
+        self.assertEqual(('host1',), found.services)
+        self.assertIn('Host2', found.what)
+        self.assertIn('next refresh of host1', found.hint)
+
+    def test_node_whose_instance_is_elsewhere_is_an_error(self) -> None:
+        self.drift = [
+            cell.Drift(world.uuid(n), 'host1', 'Host2', f'instance{n}')
+            for n in (1, 3)
+        ]
+        found = self.assert_found(
+            'row_drifted_deployed', world.uuid(1), world.uuid(3)
+        )
+        self.assertIs(problem.Severity.ERROR, found.severity)
+        self.assertIn('compute node move UUID --service host2', found.hint)
+
+    def test_dead_owner_is_named_as_the_one_to_start(self) -> None:
+        self.members.pop(0)
+        self.drift = [cell.Drift(world.uuid(1), 'host1', None)]
+        found = self.assert_found('row_drifted', world.uuid(1))
+        self.assertIn('Start host1', found.hint)
+        self.assertIn('no host', found.what)
+
+    def test_node_that_stock_nova_moved_is_adopted_again(self) -> None:
+        self.services.append(model.Service('stock'))
+        self.drift = [
+            cell.Drift(world.uuid(1), 'stock', 'stock2'),
+            cell.Drift(world.uuid(2), 'stock', 'stock2', 'instance'),
+        ]
+        for code in ('row_drifted', 'row_drifted_deployed'):
+            self.assertIn('nova adopt', self.found(code).hint)
+
+    def test_row_with_another_uuid_gets_that_of_the_node(self) -> None:
+        name = world.uuid(1)
+        self.strays = [cell.CellNode(7, 'odd', name, 'Host1', 3)]
+        found = self.assert_found('uuid_differs', name)
+        self.assertIs(problem.Severity.ERROR, found.severity)
+        self.assertEqual(('host1',), found.services)
+        self.assertIn(f"SET uuid = '{name}' WHERE id = 7", found.hint)
+
+    def test_row_that_was_replaced_is_deleted(self) -> None:
+        self.strays = [
+            cell.CellNode(7, 'odd', world.uuid(1), None, 3, replaced=True)
+        ]
+        found = self.assert_found('uuid_differs', world.uuid(1))
+        self.assertEqual((), found.services)
+        self.assertIn('SET deleted = id WHERE id = 7', found.hint)
+        self.assertIn('provider delete odd', found.hint)
+
+    def test_cell_that_does_not_answer_is_named_with_what_is_skipped(
+        self,
+    ) -> None:
+        self.unread[Part.CELL] = exceptions.RecordsError('no grant')
+        (found,) = self.check()
+        self.assertIs(problem.Severity.UNKNOWN, found.severity)
+        self.assertEqual(('cell',), found.subjects)
+        self.assertIn('rows of the Nova cell', found.hint)

@@ -1,0 +1,349 @@
+"""Incremental reads find the same fleet as a list of all nodes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import fixtures
+import testtools
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.inventory import LatestChanges
+from ironic_ownership.engine.host import incremental
+from ironic_ownership.engine.host.fleet_reader import FleetReader
+from ironic_ownership.testing import fakes
+from tests.unit.engine import world
+
+EVERYTHING = model.Scope()
+SCOPES = (
+    EVERYTHING,
+    model.Scope(shard='a'),
+    model.Scope(conductor_group='g'),
+    model.Scope(shard='a', conductor_group='g'),
+)
+INTERVAL = 3600.0
+SKEW, DELAY = 20.0, 15.0
+
+
+class Ironic(fakes.FakeInventory):
+    """An Ironic whose processes have clocks of their own.
+
+    :ivar skew: seconds by which the clock of the next writer is ahead.
+    :ivar nulls_first: as on PostgreSQL.
+    """
+
+    def __init__(self) -> None:
+        self.clocks = fakes.FakeClock(100_000.0)
+        self.skew = self.server_skew = 0.0
+        self.nulls_first = False
+        super().__init__(clock=lambda: self.clocks.now + self.skew)
+
+    def latest_changes(
+        self, scope: model.Scope, limit: int
+    ) -> LatestChanges | None:
+        page = super().latest_changes(scope, 10**6)
+        if page is None:
+            return None
+        rows = list(page.nodes)
+        if self.nulls_first:
+            rows.sort(key=lambda row: row.updated_at is not None)
+        return LatestChanges(
+            rows[:limit],
+            self.clocks.now + self.server_skew,
+            len(rows) < limit,
+        )
+
+
+class FleetCase(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic = Ironic()
+        self.ironic.put(*map(world.node, range(1, 41)))
+        for number in range(1, 41):
+            self.ironic.put(world.node(number, name=f'n{number}'))
+            self.ironic.clocks.elapse(10)
+        self.ironic.clocks.elapse(1000)
+        self.reader = FleetReader(
+            self.ironic, 'host1', INTERVAL, self.ironic.clocks
+        )
+        self.assertTrue(self.read())
+
+    def read(self, scope: model.Scope = EVERYTHING) -> bool:
+        """Read, compare with a list of all, and tell if all were listed."""
+        self.ironic.clocks.elapse(60)
+        self.ironic.calls.clear()
+        fleet = self.reader.read(scope)
+        self.assertCountEqual(
+            fakes.FakeInventory.scan(self.ironic, scope),
+            fleet.nodes.values(),
+        )
+        return fleet.is_whole
+
+    def requests(self) -> list[str]:
+        return [method for method, _ in self.ironic.calls][:-1]
+
+
+class TestReads(FleetCase):
+    def test_nothing_changed_costs_two_requests(self) -> None:
+        self.assertFalse(self.read())
+        self.assertEqual(['latest_changes', 'shard_counts'], self.requests())
+
+    def test_nothing_changed_is_the_same_list(self) -> None:
+        before = self.reader.read(EVERYTHING)
+        self.assertIs(before.nodes, self.reader.read(EVERYTHING).nodes)
+
+    def test_changes_are_found_and_the_page_grows(self) -> None:
+        self.ironic.put(*(world.node(n, shard='x') for n in range(1, 31)))
+        self.assertFalse(self.read())
+        self.assertEqual(
+            [*['latest_changes'] * 3, 'shard_counts'],
+            self.requests(),
+        )
+        self.assertFalse(self.read())
+        self.assertEqual(['latest_changes', 'shard_counts'], self.requests())
+
+    def test_new_node_is_found_by_the_counts(self) -> None:
+        self.ironic.put(world.node(100), world.node(101))
+        self.assertFalse(self.read())
+        self.assertEqual(
+            ['latest_changes', 'shard_counts', 'newest'], self.requests()
+        )
+        self.assertFalse(self.read())
+
+    def test_new_nodes_among_deleted_ones_mean_a_whole_list(self) -> None:
+        for deleted, created in ((1, 100), (2, 110)):
+            del self.ironic.nodes[world.uuid(deleted)]
+            self.ironic.put(*map(world.node, range(created, created + 3)))
+            self.assertTrue(self.read())
+
+    def test_deleted_node_means_a_whole_list(self) -> None:
+        del self.ironic.nodes[world.uuid(3)]
+        self.assertTrue(self.read())
+        self.assertFalse(self.read())
+
+    def test_node_that_enters_the_shard_is_found(self) -> None:
+        shard = model.Scope(shard='x')
+        self.assertTrue(self.read(shard))
+        self.ironic.put(world.node(5, shard='x'))
+        self.assertFalse(self.read(shard))
+
+    def test_node_that_leaves_the_shard_means_a_whole_list(self) -> None:
+        self.ironic.put(world.node(5, shard='x'), world.node(6, shard='x'))
+        shard = model.Scope(shard='x')
+        self.assertTrue(self.read(shard))
+        self.ironic.put(world.node(5, shard='y'))
+        self.assertTrue(self.read(shard))
+
+    def test_node_that_leaves_the_group_is_seen_there(self) -> None:
+        group = model.Scope(conductor_group='')
+        self.assertTrue(self.read(group))
+        self.ironic.put(world.node(5, conductor_group='g'))
+        self.assertFalse(self.read(group))
+        self.ironic.put(world.node(5))
+        self.assertFalse(self.read(group))
+
+    def test_no_request_without_the_shard_lists_nodes(self) -> None:
+        scope = model.Scope(shard='a', conductor_group='g')
+        for number in (5, 6):
+            self.ironic.put(world.node(number, shard='a'))
+            self.read(scope)
+            for method, argument in self.ironic.calls:
+                if method in ('latest_changes', 'newest'):
+                    self.assertEqual('a', argument[0].shard)
+                elif method == 'scan':
+                    self.assertEqual('a', argument.shard)
+
+    def test_another_scope_is_a_whole_list(self) -> None:
+        self.assertTrue(self.read(model.Scope(shard='x')))
+
+    def test_every_node_is_listed_again_within_the_interval(self) -> None:
+        for host in ('host1', 'host2', 'host3'):
+            reader = FleetReader(
+                self.ironic, host, INTERVAL, self.ironic.clocks
+            )
+            reader.read(EVERYTHING)
+            self.ironic.clocks.elapse(INTERVAL / 2 - 1)
+            self.assertFalse(reader.read(EVERYTHING).is_whole)
+            self.ironic.clocks.elapse(INTERVAL / 2 + 1)
+            self.assertTrue(reader.read(EVERYTHING).is_whole)
+
+    def test_zero_lists_every_node_every_time(self) -> None:
+        self.reader.interval = 0.0
+        for _ in range(2):
+            self.assertTrue(self.read())
+            self.assertEqual(['scan'], self.requests())
+
+    def test_list_that_changes_meanwhile_is_no_baseline(self) -> None:
+        self.reader.require_whole()
+        counts = iter([{None: 40}, {None: 41}, {None: 40}, {None: 40}])
+        self.ironic.shard_counts = lambda: next(counts)
+        self.assertTrue(self.read())
+        self.assertTrue(self.read())
+
+
+class TestWhatDoesNotAddUp(FleetCase):
+    def test_too_many_changes(self) -> None:
+        self.ironic.put(*map(world.node, range(100, 1200)))
+        self.read()
+        self.ironic.put(*(world.node(n, shard='x') for n in range(100, 1200)))
+        self.assertTrue(self.read())
+        self.ironic.clocks.elapse(2 * incremental.OVERLAP)
+        self.assertTrue(self.read() or self.read() is False)
+
+    def test_server_that_does_not_tell(self) -> None:
+        self.ironic.clock = None
+        self.assertTrue(self.read())
+        self.assertTrue(self.read())
+
+    def test_refused_counts(self) -> None:
+        self.ironic.failures['shard_counts'] = exceptions.IronicError('403')
+        self.assertTrue(self.read())
+        self.assertTrue(self.read())
+
+    def test_outage_keeps_what_is_known(self) -> None:
+        down = exceptions.IronicUnavailableError('down')
+        for method in ('latest_changes', 'shard_counts'):
+            self.ironic.failures = {method: down}
+            self.assertRaises(type(down), self.reader.read, EVERYTHING)
+        self.ironic.failures = {}
+        self.ironic.put(world.node(5, shard='x'))
+        self.assertFalse(self.read())
+
+    def test_clock_of_another_server(self) -> None:
+        self.ironic.server_skew = incremental.LONGEST_CLOCK_STEP + 1
+        self.assertTrue(self.read())
+
+    def test_credential_that_sees_less(self) -> None:
+        hidden = world.uuid(40)
+        visible = self.ironic._within
+        self.ironic._within = lambda scope: [
+            node for node in visible(scope) if node.uuid != hidden
+        ]
+        self.assertTrue(self.read())
+
+    def test_database_of_an_earlier_time(self) -> None:
+        self.ironic.put(world.node(7, shard='x'))
+        self.assertFalse(self.read())
+        self.ironic.put(world.node(7, name='n7'))
+        self.ironic.changed_at[world.uuid(7)] = 100_060.0
+        self.assertTrue(self.read())
+
+    def test_order_that_is_not_by_time(self) -> None:
+        self.ironic.put(world.node(7, shard='x'))
+        ordered = Ironic.latest_changes
+
+        def shuffled(scope: model.Scope, limit: int) -> LatestChanges | None:
+            page = ordered(self.ironic, scope, limit)
+            assert page is not None
+            return dataclasses.replace(page, nodes=page.nodes[::-1])
+
+        self.ironic.latest_changes = shuffled
+        self.assertTrue(self.read())
+
+
+OPERATIONS = ('create', 'change', 'delete', 'shard', 'group', 'read')
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> Sequence[tuple[str, int, float, float]]:
+    return draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(OPERATIONS),
+                st.integers(0, 29),
+                st.floats(-SKEW, SKEW),
+                st.floats(0, DELAY),
+            ),
+            min_size=5,
+            max_size=40,
+        )
+    )
+
+
+class TestEveryHistory(testtools.TestCase):
+    """Writers with other clocks, and commits that become visible late.
+
+    The one limit: as many nodes deleted as created since the read before, and
+    the new ones never changed. Then both stay unseen until the next list of
+    all nodes, or until one of the new nodes changes.
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        # Fewer nodes than a page would always have all changes.
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'ironic_ownership.engine.host.incremental.LIMITS', (2, 5, 12)
+            )
+        )
+
+    @given(
+        histories(), st.sampled_from(SCOPES), st.booleans(), st.floats(1, 200)
+    )
+    def test_fleet_is_that_of_a_list_of_all(
+        self,
+        history: Sequence[tuple[str, int, float, float]],
+        scope: model.Scope,
+        nulls_first: bool,
+        pause: float,
+    ) -> None:
+        ironic = Ironic()
+        ironic.nulls_first = nulls_first
+        ironic.put(
+            *(world.node(n, shard='a', conductor_group='g') for n in range(25))
+        )
+        reader = FleetReader(ironic, 'host1', 10**9, ironic.clocks)
+        reader.read(scope)
+        for number, (kind, one, skew, delay) in enumerate(history):
+            uuid = world.uuid(one)
+            if kind == 'read':
+                ironic.server_skew = skew / 2
+                self._compare(ironic, reader, scope)
+                ironic.clocks.elapse(pause)
+            elif kind == 'create':
+                ironic.put(
+                    world.node(100 + number, shard='a', conductor_group='g')
+                )
+            elif kind == 'delete':
+                ironic.nodes.pop(uuid, None)
+            elif uuid in ironic.nodes:
+                ironic.skew = skew - delay
+                ironic.put(self._changed(ironic.nodes[uuid], kind, number))
+        self._compare(ironic, reader, scope)
+        reader.require_whole()
+        self.assertCountEqual(
+            ironic.scan(scope), reader.read(scope).nodes.values()
+        )
+
+    def _compare(
+        self, ironic: Ironic, reader: FleetReader, scope: model.Scope
+    ) -> None:
+        fleet = dict(reader.read(scope).nodes)
+        truth = {node.uuid: node for node in ironic.scan(scope)}
+        for uuid in fleet.keys() & truth.keys():
+            self.assertEqual(truth[uuid], fleet[uuid])
+        unseen, stale = (
+            truth.keys() - fleet.keys(),
+            fleet.keys() - truth.keys(),
+        )
+        self.assertFalse(unseen & ironic.changed_at.keys())
+        counted = model.Scope(shard=scope.shard)
+        for uuid in stale:
+            node = ironic.nodes.get(uuid)
+            self.assertFalse(
+                node and counted.matches(node.shard, node.conductor_group)
+            )
+        if scope.conductor_group is None:
+            self.assertEqual(len(unseen), len(stale))
+
+    def _changed(self, node: model.Node, kind: str, number: int) -> model.Node:
+        if kind == 'shard':
+            other = 'b' if node.shard == 'a' else 'a'
+            return dataclasses.replace(node, shard=other)
+        if kind == 'group':
+            other = '' if node.conductor_group else 'g'
+            return dataclasses.replace(node, conductor_group=other)
+        return dataclasses.replace(node, name=f'change {number}')

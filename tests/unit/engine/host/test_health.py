@@ -1,0 +1,97 @@
+"""Laws of a process' health: nothing is healthy that does nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import unittest
+
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.records import (
+    Claim,
+    Forget,
+    Outcome,
+    Report,
+)
+from ironic_ownership.engine.conditions import Conditions, hangs
+from ironic_ownership.engine.host.activity import Activity
+from ironic_ownership.engine.host.health import Role
+from tests.unit.engine.host.healths import FAILS, WORKS, health
+
+
+class TestFaults(unittest.TestCase):
+    def test_active_process_that_works_has_none(self) -> None:
+        self.assertEqual([], health().faults)
+
+    def test_each_loop_that_fails_is_one(self) -> None:
+        found = health(loops=(WORKS, FAILS)).faults
+        self.assertEqual(['refresh: Ironic does not answer'], found)
+
+    def test_thread_that_has_ended_is_one(self) -> None:
+        ended = dataclasses.replace(WORKS, ended=True)
+        self.assertEqual(
+            ['heartbeat: its thread has ended'], health(loops=(ended,)).faults
+        )
+
+    def test_active_process_without_the_right_to_act_has_one(self) -> None:
+        self.assertIn(
+            'no valid membership', health(fence_remaining=0.0).faults[0]
+        )
+
+    def test_process_that_is_not_registered_has_one(self) -> None:
+        self.assertEqual(
+            ['not registered yet'], health(role=Role.STARTING).faults
+        )
+
+    def test_standby_only_has_to_stay_a_member(self) -> None:
+        standby = health(role=Role.STANDBY, loops=(WORKS, FAILS))
+        self.assertEqual([], standby.faults)
+        lost = Condition(Loop.HEARTBEAT, code='x', error='no answer')
+        self.assertEqual(
+            ['heartbeat: no answer'],
+            dataclasses.replace(standby, loops=(lost,)).faults,
+        )
+
+    def test_process_that_an_operator_forces_down_has_none(self) -> None:
+        self.assertEqual(
+            [], health(role=Role.FORCED_DOWN, loops=(FAILS,)).faults
+        )
+
+
+class TestCounts(unittest.TestCase):
+    def test_errors_are_counted_by_loop_and_code(self) -> None:
+        conditions = Conditions()
+        for _ in range(3):
+            conditions.report('refresh', 'no answer', code='down')
+        conditions.report('contested', 'a node', code='none of a loop')
+        self.assertEqual({('refresh', 'down'): 3}, conditions.errors)
+
+    def test_loop_that_still_hangs_is_one_error(self) -> None:
+        conditions = Conditions()
+        for _ in range(3):
+            conditions.report(hangs(Loop.REFRESH), 'hangs', code='hangs')
+        self.assertEqual({('refresh', 'hangs'): 1}, conditions.errors)
+
+    def test_duration_of_the_last_success_is_kept(self) -> None:
+        conditions = Conditions()
+        conditions.succeeded(Loop.REFRESH, 2.5)
+        conditions.succeeded(Loop.HEARTBEAT)
+        self.assertEqual({'refresh': 2.5}, conditions.took)
+
+    def test_changes_are_counted_by_kind_and_reason(self) -> None:
+        activity = Activity()
+        node = model.Node('00000000-0000-4000-8000-000000000001')
+        activity.changed(Claim(node, Reason.EXCLUSIVE))
+        activity.changed(Claim(node, Reason.EXCLUSIVE, 'host2'))
+        activity.changed(Forget(node.uuid))
+        activity.changed(Report(node.uuid, None))
+        activity.applied(Outcome(fenced=('host2', 'host3')))
+        self.assertEqual(
+            {
+                ('claim', 'exclusive'): 2,
+                ('delete', 'node_gone'): 1,
+                ('fence', ''): 2,
+            },
+            activity.changes,
+        )

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import threading
+
+from ironic_ownership.contracts import exceptions, model, notifications
+from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.db.outbox import SqlOutbox
+from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.host import notification_loop
+from tests.unit.db import sqlite
+from tests.unit.engine import clock, world
+
+DOWN = exceptions.NotificationError('the message broker is down')
+
+
+class Broker(notifications.Notifier):
+    """Keeps what is sent; ``error`` is raised instead while it is set."""
+
+    def __init__(self) -> None:
+        self.sent: list[model.Event] = []
+        self.error: exceptions.NotificationError | None = None
+
+    def send(self, event: model.Event) -> None:
+        if self.error is not None:
+            raise self.error
+        self.sent.append(event)
+
+
+class TestNotificationLoop(sqlite.SqliteCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.database = self.open_with_schema()
+        self.records = SqlRecords(self.database)
+        self.broker = Broker()
+        self.clock = clock.Clock()
+        self.loop = self.make('a')
+
+    def make(self, sender: str) -> notification_loop.NotificationLoop:
+        return notification_loop.NotificationLoop(
+            SqlOutbox(self.database),
+            self.broker,
+            sender,
+            86400,
+            conditions.Conditions(self.clock),
+        )
+
+    def happen(self, *names: str) -> None:
+        for name in names:
+            self.records.register(name, world.ALL)
+
+    def hosts(self) -> list[str | None]:
+        return [event.to_host for event in self.broker.sent]
+
+    def condition(self, loop: notification_loop.NotificationLoop):
+        (found,) = loop.conditions.of_loops([Loop.NOTIFICATIONS])
+        return found
+
+    def test_each_event_is_sent_once_and_in_order(self) -> None:
+        self.loop.attempt()
+        for names in (('x',), (), ('y', 'z'), ()):
+            self.happen(*names)
+            self.assertLessEqual(
+                notification_loop.INTERVAL, self.loop.attempt()
+            )
+        self.assertEqual(['x', 'y', 'z'], self.hosts())
+        self.assertIsNotNone(self.condition(self.loop).succeeded_at)
+
+    def test_many_are_sent_page_by_page(self) -> None:
+        self.loop.attempt()
+        self.addCleanup(
+            setattr, notification_loop, '_PAGE', notification_loop._PAGE
+        )
+        notification_loop._PAGE = 3
+        names = [f'host{number}' for number in range(10)]
+        self.happen(*names)
+        self.loop.attempt()
+        self.assertEqual(names, self.hosts())
+
+    def test_event_of_a_long_transaction_is_sent_late(self) -> None:
+        self.loop.attempt()
+        self.happen('x', 'y')
+        self.loop.attempt()
+        self.happen('z')
+        sqlite.run_sql(
+            self.database, "UPDATE events SET at = at - 50 WHERE to_host = 'z'"
+        )
+        self.loop.attempt()
+        self.assertEqual(['x', 'y', 'z'], self.hosts())
+
+    def test_one_of_two_sends(self) -> None:
+        other = self.make('b')
+        self.loop.attempt()
+        self.happen('x')
+        self.assertEqual(notification_loop.LEASE / 2, other.attempt())
+        self.loop.attempt()
+        other.attempt()
+        self.assertEqual(['x'], self.hosts())
+        self.assertFalse(self.condition(other).fails)
+
+    def test_the_other_continues_when_the_first_one_stops(self) -> None:
+        other = self.make('b')
+        self.loop.attempt()
+        self.loop.stop()
+        self.loop.run()
+        self.happen('x')
+        other.attempt()
+        self.assertEqual(['x'], self.hosts())
+
+    def test_broker_that_is_away_loses_nothing_and_is_named(self) -> None:
+        self.loop.attempt()
+        self.broker.error = DOWN
+        self.happen('x', 'y')
+        with self.assertLogs('ironic_ownership.engine', 'WARNING') as logs:
+            pauses = [self.loop.attempt() for _ in range(9)]
+        self.assertEqual(1, len(logs.records))
+        self.assertEqual(sorted(pauses), pauses)
+        self.assertEqual(notification_loop.LONGEST_PAUSE, pauses[-1])
+        found = self.condition(self.loop)
+        self.assertEqual('notifications_unavailable', found.code)
+        self.assertIn('the message broker is down', found.error)
+        self.broker.error = None
+        self.loop.attempt()
+        self.assertEqual(['x', 'y'], self.hosts())
+        self.assertFalse(self.condition(self.loop).fails)
+
+    def test_another_service_sends_when_one_cannot(self) -> None:
+        """The condition of the first one ends then, and not before."""
+        other = self.make('b')
+        self.loop.attempt()
+        self.broker.error = DOWN
+        self.happen('x')
+        for _ in range(notification_loop.PATIENCE):
+            self.assertLess(self.loop.attempt(), notification_loop.LEASE)
+        other.attempt()
+        self.assertTrue(self.condition(other).fails)
+        self.loop.attempt()
+        self.assertTrue(self.condition(self.loop).fails)
+        self.broker.error = None
+        other.attempt()
+        self.assertEqual(['x'], self.hosts())
+        self.loop.attempt()
+        self.assertFalse(self.condition(self.loop).fails)
+
+    def test_unavailable_records_are_a_condition_too(self) -> None:
+        down = exceptions.RecordsUnavailableError('database is down')
+        for name in ('claim', 'yield_turn'):
+            setattr(self.loop.outbox, name, self.failing(down))
+        self.loop.attempt()
+        self.assertEqual('records_unavailable', self.condition(self.loop).code)
+        self.loop.stop()
+        self.loop.run()
+
+    def failing(self, error: Exception):
+        def fail(*args: object, **values: object) -> None:
+            raise error
+
+        return fail
+
+    def test_stop_interrupts_a_long_list(self) -> None:
+        self.loop.attempt()
+        self.happen('x', 'y')
+        broker_send = self.broker.send
+
+        def send(event: model.Event) -> None:
+            broker_send(event)
+            self.loop.stop()
+
+        self.broker.send = send  # type: ignore[method-assign]
+        self.loop.attempt()
+        self.assertEqual(['x'], self.hosts())
+
+    def test_hanging_broker_is_busy(self) -> None:
+        self.loop.attempt()
+        self.happen('x')
+        self.assertIsNone(self.loop.busy())
+        sending, answered = threading.Event(), threading.Event()
+
+        def send(event: model.Event) -> None:
+            sending.set()
+            answered.wait(60)
+
+        self.broker.send = send  # type: ignore[method-assign]
+        thread = threading.Thread(target=self.loop.attempt, daemon=True)
+        thread.start()
+        self.assertTrue(sending.wait(60))
+        self.clock.elapse(7)
+        self.assertEqual(('the message broker', 7.0), self.loop.busy())
+        answered.set()
+        thread.join(60)
+        self.assertIsNone(self.loop.busy())

@@ -1,0 +1,204 @@
+"""Sources of policies: read in the background, and never in the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import unittest
+from collections.abc import Mapping
+
+from ironic_ownership.contracts import exceptions, model, sources
+from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.host.source_reader import SourceReader
+from ironic_ownership.engine.host.tuning import (
+    PolicySource,
+    Snapshots,
+    Tuning,
+)
+from tests.unit.engine import service, world
+from tests.unit.engine.clock import Clock
+
+KEY = 'zones', 'table'
+
+
+class SourceCase(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.clock = Clock()
+        self.conditions = conditions.Conditions(self.clock)
+        self.contents: object = ('a:1',)
+        self.given: list[Mapping[str, model.Value]] = []
+        self.refused: object = 'refused'
+        self.followed: list[Tuning] = []
+        self.accepts = True
+        self.current = self.tuning({})
+        self.reader = SourceReader(
+            self.conditions,
+            lambda: self.current,
+            self.follow,
+            self.clock,
+        )
+
+    def read(self, options: Mapping[str, model.Value]) -> model.Value:
+        self.given.append(options)
+        if isinstance(self.contents, BaseException):
+            raise self.contents
+        return self.contents  # type: ignore[return-value]
+
+    def tuning(
+        self,
+        snapshots: Snapshots,
+        options: Mapping[str, model.Value] | None = None,
+    ) -> Tuning:
+        if self.refused in snapshots.values():
+            raise exceptions.PolicySettingsError('no such zone')
+        declared = sources.Source(
+            'table', self.read, 'A table.', interval=30, timeout=60
+        )
+        return dataclasses.replace(
+            service.tuning_of(world.ALL),
+            sources=(
+                PolicySource(
+                    'zones',
+                    "policy 'zones' from their-zones 1.0",
+                    declared,
+                    options or {'path': '/there'},
+                ),
+            ),
+            snapshots=dict(snapshots),
+            rebuild=self.tuning,
+        )
+
+    def follow(self, wanted: Tuning) -> bool:
+        self.followed.append(wanted)
+        if self.accepts:
+            self.current = wanted
+        return self.accepts
+
+    def condition(self) -> Condition:
+        (found,) = self.conditions.of_loops([Loop.SOURCES])
+        return found
+
+
+class TestBegin(SourceCase):
+    def test_all_sources_are_read_before_the_service_joins(self) -> None:
+        begun = self.reader.begin()
+        self.assertEqual({KEY: ('a:1',)}, begun.snapshots)
+        self.assertEqual([{'path': '/there'}], self.given)
+        self.assertEqual(1000.0, self.condition().succeeded_at)
+
+    def test_source_that_cannot_be_read_is_named_and_read_again(self) -> None:
+        for fault in (LookupError('no such file'), SystemExit(0)):
+            self.contents = fault
+            with self.assertRaises(exceptions.SourceError) as caught:
+                self.reader.begin()
+            self.assertIn(
+                "the source 'table' of policy 'zones' from their-zones 1.0",
+                str(caught.exception),
+            )
+            self.assertIn(type(fault).__name__, str(caught.exception))
+        self.contents = ()
+        self.assertEqual({KEY: ()}, self.reader.begin().snapshots)
+
+    def test_snapshot_that_the_policy_refuses_is_an_error(self) -> None:
+        self.contents = self.refused
+        with self.assertRaisesRegex(exceptions.OwnershipError, 'no such zone'):
+            self.reader.begin()
+        self.contents = 'fine'
+        self.assertEqual({KEY: 'fine'}, self.reader.begin().snapshots)
+
+
+class TestReading(SourceCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.current = self.reader.begin()
+        self.given.clear()
+
+    def due(self) -> None:
+        self.clock.elapse(30)
+        self.reader.read_due()
+
+    def test_it_is_read_when_it_is_due(self) -> None:
+        self.clock.elapse(29)
+        self.reader.read_due()
+        self.assertEqual([], self.given)
+        self.clock.elapse(1)
+        self.reader.read_due()
+        self.assertEqual(1, len(self.given))
+        self.assertEqual([], self.followed)
+        self.assertEqual(1030.0, self.condition().succeeded_at)
+
+    def test_other_contents_are_followed(self) -> None:
+        self.contents = ('a:1', 'b:2')
+        self.due()
+        self.assertEqual({KEY: ('a:1', 'b:2')}, self.current.snapshots)
+        self.reader.read_due()
+        self.assertEqual(1, len(self.followed))
+
+    def test_change_is_offered_until_it_is_accepted(self) -> None:
+        self.contents, self.accepts = 'new', False
+        self.due()
+        self.reader.read_due()
+        self.assertEqual(2, len(self.followed))
+        self.accepts = True
+        self.reader.read_due()
+        self.assertEqual({KEY: 'new'}, self.current.snapshots)
+
+    def test_changed_options_are_read_with_at_once(self) -> None:
+        self.current = self.tuning(
+            self.current.snapshots, {'path': '/elsewhere'}
+        )
+        self.reader.read_due()
+        self.assertEqual([{'path': '/elsewhere'}], self.given)
+
+    def test_fault_keeps_the_last_snapshot_and_is_named(self) -> None:
+        for fault, words in (
+            (OSError('no such file'), 'OSError: no such file'),
+            (SystemExit(0), 'SystemExit: 0'),
+            (object(), 'returned a object'),
+            (('a', 1), 'returned a tuple'),
+            (float('nan'), 'returned a float'),
+            ('x' * 70_000, '60000 bytes'),
+            (self.refused, 'no such zone'),
+        ):
+            with self.subTest(words):
+                self.contents = fault
+                self.due()
+                found = self.condition()
+                self.assertEqual('source', found.code)
+                self.assertIn('from their-zones 1.0', found.error)
+                self.assertIn(words, found.error)
+                self.assertEqual([], self.followed)
+                self.contents = ('a:1',)
+                self.due()
+                self.assertFalse(self.condition().fails)
+                self.assertEqual(self.clock(), self.condition().succeeded_at)
+
+    def test_source_that_hangs_is_left_alone_until_it_ends(self) -> None:
+        end = threading.Event()
+        self.addCleanup(end.set)
+        hanging = dataclasses.replace(
+            self.current.sources[0].source,
+            read=lambda options: end.wait() and 'late',
+            timeout=0.2,
+        )
+        self.current = dataclasses.replace(
+            self.current,
+            sources=(
+                dataclasses.replace(self.current.sources[0], source=hanging),
+            ),
+        )
+        self.due()
+        self.assertIn('not been read after 0.2 s', self.condition().error)
+        self.due()
+        self.assertTrue(self.condition().fails)
+        self.assertEqual([], self.followed)
+        end.set()
+        for _ in range(100):
+            self.due()
+            if self.followed:
+                break
+            threading.Event().wait(0.05)
+        self.assertEqual({KEY: 'late'}, self.current.snapshots)
+        self.assertFalse(self.condition().fails)

@@ -1,0 +1,153 @@
+"""The scheduler follows the services: nodes without one are not offered."""
+
+from __future__ import annotations
+
+from ironic_ownership.contracts import exceptions, placement
+from ironic_ownership.engine.placement.scheduling_status import (
+    SchedulingStatus,
+)
+from tests.contract.suites.placement import FakePlacement
+from tests.unit.engine import service, world
+
+A, B, C = (world.runs(shard_key=shard) for shard in 'abc')
+
+
+class TestSchedulingStatus(service.ServiceCase):
+    """``host1`` owns nodes 1 and 2, ``host2`` node 3."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for number, shard in ((1, 'a'), (2, 'a'), (3, 'b')):
+            self.ironic.put(world.node(number, shard=shard, driver='fake'))
+        self.placement = FakePlacement(map(world.uuid, range(1, 4)))
+        self.services: dict[str, service.Service] = {}
+        self.statuses: dict[str, SchedulingStatus] = {}
+        for host, settings in (('host1', A), ('host2', B)):
+            self.serve(host, settings)
+        self.work()
+
+    def serve(self, host: str, settings: object) -> None:
+        started = self.start(host, settings)  # type: ignore[arg-type]
+        started.refresh()
+        self.services[host] = started
+        self.statuses[host] = SchedulingStatus(
+            started.context, self.placement, started.member.liveness
+        )
+
+    def work(self) -> None:
+        """Let the services notice deaths, and report."""
+        for _ in range(2):
+            self.settle(*self.services.values())
+        for host, status in self.statuses.items():
+            if host in self.services:
+                status.report(lambda: False)
+
+    def marked(self) -> set[int]:
+        return {int(uuid[-4:]) for uuid in self.placement.disabled()}
+
+    def operate(self, host: str, **values: bool) -> None:
+        self.records.set_service(host, actor='operator', **values)
+
+    def test_steady_services_ask_placement_nothing(self) -> None:
+        self.placement.calls.clear()
+        self.work()
+        self.assertEqual([], self.placement.calls)
+        self.assertEqual(set(), self.marked())
+
+    def test_nodes_of_a_dead_service_until_it_returns(self) -> None:
+        del self.services['host1']
+        self.work()
+        self.assertEqual({1, 2}, self.marked())
+        self.placement.calls.clear()
+        self.work()
+        self.assertEqual([], self.placement.calls)
+        self.serve('host1', A)
+        self.work()
+        self.assertEqual(set(), self.marked())
+
+    def test_disabled_and_forced_down_services(self) -> None:
+        for values, back in (
+            ({'disabled': True}, {'disabled': False}),
+            ({'forced_down': True}, {'forced_down': False}),
+        ):
+            self.operate('host1', **values)
+            self.statuses['host2'].report(lambda: False)
+            self.assertEqual({1, 2}, self.marked())
+            self.operate('host1', **back)
+            self.services['host1'].beat()
+            self.work()
+            self.assertEqual(set(), self.marked())
+
+    def test_service_that_is_disabled_alone_marks_its_nodes(self) -> None:
+        for host in ('host1', 'host2'):
+            self.operate(host, disabled=True)
+        self.work()
+        self.assertEqual({1, 2, 3}, self.marked())
+
+    def test_service_that_gets_a_node_takes_the_mark_back(self) -> None:
+        self.operate('host1', disabled=True)
+        self.work()
+        self.operator(
+            f"UPDATE compute_nodes SET host = 'host2' WHERE uuid = "
+            f"'{world.uuid(1)}'"
+        )
+        self.operator('UPDATE services SET revision = revision + 1')
+        self.work()
+        self.assertEqual({2}, self.marked())
+
+    def test_service_that_is_only_suspected_keeps_its_nodes(self) -> None:
+        self.services.clear()
+        self.shared.clock.elapse(3 * service.TTL)
+        # An observer that has just started knows too little.
+        self.serve('host3', C)
+        self.statuses['host3'].report(lambda: False)
+        self.assertEqual(set(), self.marked())
+        self.work()
+        self.assertEqual({1, 2, 3}, self.marked())
+
+    def test_service_that_was_never_seen_keeps_its_nodes(self) -> None:
+        self.operator(
+            'INSERT INTO services (host, epoch, disabled, forced_down, '
+            "fenced, settings) VALUES ('adopted', 0, 0, 0, 0, '')"
+        )
+        self.operator("UPDATE compute_nodes SET host = 'adopted'")
+        self.work()
+        self.assertEqual(set(), self.marked())
+
+    def test_service_that_returns_meanwhile_is_marked_no_more(self) -> None:
+        self.operate('host1', disabled=True)
+        put = self.placement.put_disabled
+
+        def put_late(uuid: str, disabled: bool, **values: object) -> bool:
+            if disabled:
+                self.operate('host1', disabled=False)
+            return put(uuid, disabled, **values)  # type: ignore[arg-type]
+
+        self.placement.put_disabled = put_late  # type: ignore[method-assign]
+        self.statuses['host2'].report(lambda: False)
+        self.assertEqual(set(), self.marked())
+
+    def test_fenced_service_writes_nothing(self) -> None:
+        self.operate('host1', disabled=True)
+        self.services['host2'].fence.drop()
+        with self.assertRaises(exceptions.FencedError):
+            self.statuses['host2'].report(lambda: False)
+        self.assertEqual(set(), self.marked())
+
+    def test_outage_and_missing_providers(self) -> None:
+        self.operate('host1', disabled=True)
+        self.placement.fail_with = exceptions.PlacementUnavailableError('x')
+        with self.assertRaises(exceptions.PlacementUnavailableError):
+            self.statuses['host2'].report(lambda: False)
+        self.placement.fail_with = None
+        del self.placement.providers[world.uuid(1)]
+        self.statuses['host2'].report(lambda: False)
+        self.assertEqual({2}, self.marked())
+
+    def test_other_traits_stay(self) -> None:
+        self.placement.put_traits(world.uuid(1), {'CUSTOM_X'})
+        self.operate('host1', disabled=True)
+        self.work()
+        found = self.placement.traits(world.uuid(1))
+        assert found is not None
+        self.assertEqual({'CUSTOM_X', placement.DISABLED}, found.names)

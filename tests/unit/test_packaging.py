@@ -1,0 +1,127 @@
+"""Files for packagers: manual pages, the container file, Python versions.
+
+What they name has to exist. An image is not built here.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import tomllib
+import unittest
+from typing import Any
+
+ROOT = pathlib.Path(__file__).parents[2]
+_FILE = ROOT / 'etc' / 'ironic_ownership' / 'container' / 'Containerfile'
+
+
+def _project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / 'pyproject.toml').read_text())
+
+
+class TestManualPages(unittest.TestCase):
+    """``tools/genman`` writes them."""
+
+    def page(self, program: str) -> str:
+        (path,) = (ROOT / 'doc' / 'man').glob(f'{program}.[18]')
+        return path.read_text().replace('\\-', '-').replace('\\', '')
+
+    def test_every_program_has_a_page_that_is_installed(self) -> None:
+        project = _project()
+        programs = set(project['project']['scripts'])
+        pages = {p.stem for p in (ROOT / 'doc' / 'man').iterdir()}
+        self.assertEqual(programs, pages)
+        data = project['tool']['setuptools']['data-files']
+        for section in '18':
+            self.assertEqual(
+                [f'doc/man/*.{section}'], data[f'share/man/man{section}']
+            )
+
+    def test_every_command_and_its_options_are_described(self) -> None:
+        page = ' '.join(self.page('ironic-ownership').split())
+        group = _project()['project']['entry-points']['ironic_ownership.cli']
+        for name in group:
+            self.assertTrue(name in page.lower(), f'{name}: run tools/genman')
+        for option in ('--new-services', '--skip-invalid', '--request-id'):
+            self.assertTrue(option in page, f'{option}: run tools/genman')
+
+
+class TestContainerFile(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        text = _FILE.read_text().replace('\\\n', ' ')
+        self.lines = [
+            line
+            for line in text.splitlines()
+            if line and not line.startswith('#')
+        ]
+
+    def values(self, instruction: str) -> list[str]:
+        return [
+            line.partition(' ')[2].strip()
+            for line in self.lines
+            if line.startswith(f'{instruction} ')
+        ]
+
+    def test_services_do_not_run_as_root(self) -> None:
+        (user,) = self.values('USER')
+        uid, _, gid = user.partition(':')
+        self.assertTrue(int(uid) > 0 and int(gid) > 0)
+        made = ' '.join(self.values('RUN'))
+        self.assertIn(f'--uid {uid} --gid {gid}', made)
+        self.assertIn(f'--owner={uid} --group={gid}', made)
+        # Nothing is installed or changed after it.
+        names = [line.split()[0] for line in self.lines]
+        self.assertEqual(
+            ['USER', 'WORKDIR', 'STOPSIGNAL', 'CMD'],
+            names[names.index('USER') :],
+        )
+
+    def test_what_it_names_exists(self) -> None:
+        project = _project()['project']
+        (command,) = self.values('CMD')
+        program, *words = re.findall('"([^"]+)"', command)
+        self.assertIn(program, project['scripts'])
+        self.assertEqual('--config-file', words[0])
+        (extras,) = re.findall(
+            r'/source\[([^]]+)\]', ' '.join(self.values('RUN'))
+        )
+        known = set(project['optional-dependencies'])
+        # Built against a library of the system, and for a command of users.
+        self.assertEqual(
+            known - {'journal', 'osc', 'tooz'}, set(extras.split(','))
+        )
+        (own, _) = self.values('COPY')
+        self.assertEqual('. /source', own)
+
+    def test_its_python_is_a_supported_one(self) -> None:
+        versions = {
+            re.findall(r'python:(3\.\d+)-', base)[0]
+            for base in self.values('FROM')
+        }
+        self.assertEqual(1, len(versions))
+        self.assertLessEqual(versions, _supported())
+
+
+def _supported() -> set[str]:
+    return {
+        text.rpartition(' ')[2]
+        for text in _project()['project']['classifiers']
+        if re.search(r'Python :: 3\.\d+$', text)
+    }
+
+
+class TestPythonVersions(unittest.TestCase):
+    def test_all_places_name_the_same_versions(self) -> None:
+        found = sorted(_supported(), key=lambda v: int(v.split('.')[1]))
+        self.assertEqual(['3.11', '3.12', '3.13'], found)
+        project = _project()
+        self.assertEqual(
+            f'>={found[0]}', project['project']['requires-python']
+        )
+        ruff = project['tool']['ruff']['target-version']
+        self.assertEqual(f'py{found[0].replace(".", "")}', ruff)
+        self.assertEqual(found[0], project['tool']['mypy']['python_version'])
+        environments = (ROOT / 'tox.ini').read_text()
+        names = ','.join(f'py{v.replace(".", "")}' for v in found)
+        self.assertIn(f'envlist = {names},', environments)
