@@ -35,13 +35,16 @@ class Fleet:
     :param nodes: by uuid; the same object if nothing has changed.
     :param is_whole: whether Ironic just listed all of them. Only then a node
         that is not among them may count as missing.
+    :param baseline: from which later changes can be read; ``None`` if this
+        Ironic cannot list them.
     """
 
     nodes: CompactMap[model.Node]
     is_whole: bool = True
+    baseline: incremental.Baseline | None = None
 
 
-class _WholeListError(Exception):
+class WholeListError(Exception):
     """A reason to read the whole list."""
 
 
@@ -86,16 +89,14 @@ class FleetReader:
                 return self._read_changes(baseline)
             except exceptions.IronicUnavailableError:
                 raise  # the next read covers this time as well
-            except (_WholeListError, exceptions.IronicError) as reason:
+            except (WholeListError, exceptions.IronicError) as reason:
                 LOG.info('all nodes are listed again: %s', reason)
-        self._baseline = None
+        self._baseline, self._limit = None, incremental.LIMITS[0]
         return self._read_all(scope)
 
     def _read_changes(self, baseline: incremental.Baseline) -> Fleet:
-        page, clock = self._page(baseline)
-        objection = incremental.objection(baseline, page, clock)
-        if objection is not None:
-            raise _WholeListError(objection)
+        page, clock = read_page(self.source, baseline, self.clock, self._limit)
+        self._limit = incremental.sufficient_limit(page, baseline.since)
         counted = self._count(baseline.scope)
         merged = incremental.merge(baseline, page)
         more = incremental.unexplained(baseline, merged, counted)
@@ -105,7 +106,7 @@ class FleetReader:
             merged = incremental.merge(baseline, page, created)
             more = incremental.unexplained(baseline, merged, counted)
         if more:
-            raise _WholeListError(
+            raise WholeListError(
                 f'Ironic counts {more:+} nodes that no change explains'
             )
         self._baseline = incremental.follow(
@@ -116,28 +117,7 @@ class FleetReader:
             len(page.nodes),
             len(merged.changed) + len(merged.left),
         )
-        return Fleet(merged.nodes, is_whole=False)
-
-    def _page(
-        self, baseline: incremental.Baseline
-    ) -> tuple[LatestChanges, float]:
-        scope = incremental.scope_to_read(baseline.scope)
-        read = 0
-        for limit in incremental.LIMITS:
-            if limit < self._limit:
-                continue
-            page = self.source.latest_changes(scope, limit)
-            clock = self.clock()
-            if page is None:
-                raise _WholeListError('Ironic does not list the changes')
-            if incremental.reaches_back(page, baseline.since):
-                self._limit = incremental.sufficient_limit(
-                    page, baseline.since
-                )
-                return page, clock
-            read = len(page.nodes)
-        self._limit = incremental.LIMITS[0]
-        raise _WholeListError(f'more than {read} nodes changed')
+        return Fleet(merged.nodes, is_whole=False, baseline=self._baseline)
 
     def _read_all(self, scope: model.Scope) -> Fleet:
         began = self.clock()
@@ -147,7 +127,7 @@ class FleetReader:
         if before is not None and before[1] == self._count(scope):
             self._baseline = incremental.begin(scope, nodes, *before, clock)
             self._due_at = began + self.interval * _share(self.host)
-        return Fleet(nodes)
+        return Fleet(nodes, baseline=self._baseline)
 
     def _before_all(
         self, scope: model.Scope
@@ -167,6 +147,37 @@ class FleetReader:
 
     def _count(self, scope: model.Scope) -> int:
         return gates.expected(self.source.shard_counts(), scope.shard)
+
+
+def read_page(
+    source: Inventory,
+    baseline: incremental.Baseline,
+    clock: fence.Clock,
+    least: int = incremental.LIMITS[0],
+) -> tuple[LatestChanges, float]:
+    """Read all changes since a baseline, on one page.
+
+    :param least: number of nodes on the first page that is tried.
+    :returns: the page, and the own monotonic time when it had been read.
+    :raises WholeListError: if no page can tell.
+    :raises IronicError: if Ironic does not answer.
+    """
+    scope = incremental.scope_to_read(baseline.scope)
+    read = 0
+    for limit in incremental.LIMITS:
+        if limit < least:
+            continue
+        page = source.latest_changes(scope, limit)
+        now = clock()
+        if page is None:
+            raise WholeListError('Ironic does not list the changes')
+        if incremental.reaches_back(page, baseline.since):
+            objection = incremental.objection(baseline, page, now)
+            if objection is not None:
+                raise WholeListError(objection)
+            return page, now
+        read = len(page.nodes)
+    raise WholeListError(f'more than {read} nodes changed')
 
 
 def _share(host: str) -> float:

@@ -52,25 +52,31 @@ class OperatorLog:
         self._failed: set[str] = set()
 
     def applied(self, outcome: Outcome) -> None:
-        """Log the changes of one transaction, fences and take-overs first."""
+        """Log the changes of one transaction, fences first."""
         self.activity.applied(outcome)
-        taken: dict[str, list[Claim]] = {}
-        for change in outcome.applied:
-            if isinstance(change, Claim) and change.seen_host is not None:
-                taken.setdefault(change.seen_host, []).append(change)
-        taken.pop(self._host, None)
-        for owner, claims in sorted(taken.items()):
-            cause = f'{claims[0].cause}, seen missing by {self._host}'
+        for owner, cause in sorted(
+            reconcile_plan.taken_over(self._host, outcome)
+        ):
             if owner in outcome.fenced:
-                LOG.warning('fenced %s: %s', owner, cause)
-            LOG.info(
-                'took over %s of %s: %s',
-                counted(len(claims), 'free node'),
-                owner,
-                cause,
-            )
+                LOG.warning(
+                    'fenced %s: %s, seen missing by %s',
+                    owner,
+                    cause,
+                    self._host,
+                )
         for change in outcome.applied:
             self.changed(change)
+
+    def took_over(self, taken: Mapping[reconcile_plan.Death, int]) -> None:
+        """Log the nodes that one round took over."""
+        for (owner, cause), number in sorted(taken.items()):
+            LOG.info(
+                'took over %s of %s: %s, seen missing by %s',
+                counted(number, 'free node'),
+                owner,
+                cause,
+                self._host,
+            )
 
     def changed(self, change: Change) -> None:
         """Log one change that was written."""

@@ -6,19 +6,29 @@ no node while one of its members is suspected to be dead.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.contracts.reasons import Reason
-from ironic_ownership.contracts.records import Change, Claim, Release, Update
+from ironic_ownership.contracts.records import (
+    Change,
+    Claim,
+    Outcome,
+    Release,
+    Update,
+)
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.membership.failure_detector import (
     VIEW_ONLY,
     Liveness,
 )
+
+Death = tuple[str, str]
+"""A service that died, and the cause."""
 
 
 @dataclasses.dataclass
@@ -249,4 +259,15 @@ def hands_over(change: Change) -> bool:
     """Tell whether a change is part of a change of owner."""
     return isinstance(change, Release) or (
         isinstance(change, Claim) and change.seen_host is not None
+    )
+
+
+def taken_over(host: str, outcome: Outcome) -> collections.Counter[Death]:
+    """Count the nodes that a service took over in one transaction."""
+    return collections.Counter(
+        (change.seen_host, str(change.cause))
+        for change in outcome.applied
+        if isinstance(change, Claim)
+        and change.seen_host is not None
+        and change.seen_host != host
     )

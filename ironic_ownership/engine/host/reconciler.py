@@ -7,6 +7,7 @@ epoch of this service and the owner that it saw.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 from collections.abc import Collection, Container, Mapping, Sequence
@@ -34,12 +35,16 @@ class Written:
     :param handed_over: number of nodes that may change owner by them.
     :param refused: changes that lost a race.
     :param limited: whether the handover limit left changes for later.
+    :param taken_over: number of nodes, by the service that died.
     """
 
     applied: int = 0
     handed_over: int = 0
     refused: list[Change] = dataclasses.field(default_factory=list)
     limited: bool = False
+    taken_over: collections.Counter[reconcile_plan.Death] = dataclasses.field(
+        default_factory=collections.Counter
+    )
 
 
 @dataclasses.dataclass(eq=False)
@@ -144,4 +149,7 @@ class Reconciler:
             written.applied += len(outcome.applied)
             written.refused.extend(outcome.refused)
             self.operator_log.applied(outcome)
+            written.taken_over += reconcile_plan.taken_over(
+                self.context.host, outcome
+            )
         return written

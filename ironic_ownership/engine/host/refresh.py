@@ -170,7 +170,7 @@ class Refresher:
 
     def _refresh(self) -> Summary:
         epoch = self.context.fence.epoch()
-        began, mark = self.context.clock(), self._feed.mark()
+        mark = self._feed.mark()
         incremental = self.reader is not None and self.reader.interval > 0
         if not incremental:
             self._forget()
@@ -181,7 +181,9 @@ class Refresher:
             self.reader,
             self._cache,
         )
-        self.last_scan = Scan(self.scope, seen.nodes, began)
+        self.last_scan = Scan(
+            self.scope, seen.nodes, self.context.clock(), seen.baseline
+        )
         summary = Summary(nodes=len(seen.nodes))
         summary.away = _away(seen.services.values())
         self._last = summary
@@ -298,23 +300,12 @@ class Refresher:
         self, seen: snapshot.Snapshot, check: ReleaseCheck, summary: Summary
     ) -> None:
         """Decide and write, some nodes at a time."""
-        tolerated, is_final = self.reconciler.tolerated, True
+        tolerated = self.reconciler.tolerated
         written = Written()
-        plans = self._planner.plans(seen, self._refused)
-        while True:
-            with self._monitor.monitored(seen.view):
-                plan = next(plans, None)
-            decided = self._planner.decided
-            summary.waiting = decided.waiting
-            summary.deferred = decided.deferred
-            if plan is None:
-                break
-            is_final &= not any(isinstance(c, Release) for c in plan.changes)
-            applied = written.applied
-            self.reconciler.write(
-                check.confirm(plan.changes), self._refused, written
-            )
-            summary.applied += written.applied - applied
+        try:
+            is_final = self._write(seen, check, summary, written)
+        finally:
+            self.operator_log.took_over(written.taken_over)
         summary.limited = written.limited
         summary.refused = len(written.refused)
         self._refused = frozenset(c.uuid for c in written.refused)
@@ -328,6 +319,31 @@ class Refresher:
             self._planner.keep(seen)
         else:
             self._planner.clear()
+
+    def _write(
+        self,
+        seen: snapshot.Snapshot,
+        check: ReleaseCheck,
+        summary: Summary,
+        written: Written,
+    ) -> bool:
+        """Tell whether all that was planned was final."""
+        is_final = True
+        plans = self._planner.plans(seen, self._refused)
+        while True:
+            with self._monitor.monitored(seen.view):
+                plan = next(plans, None)
+            decided = self._planner.decided
+            summary.waiting = decided.waiting
+            summary.deferred = decided.deferred
+            if plan is None:
+                return is_final
+            is_final &= not any(isinstance(c, Release) for c in plan.changes)
+            applied = written.applied
+            self.reconciler.write(
+                check.confirm(plan.changes), self._refused, written
+            )
+            summary.applied += written.applied - applied
 
     def _notify(self, nodes: Mapping[str, model.Node]) -> None:
         fleet = self.availability.fleet if self.availability else None

@@ -9,6 +9,7 @@ from typing import Protocol
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.host import incremental
 
 
 @dataclasses.dataclass
@@ -76,12 +77,14 @@ class RefreshResult:
 class Scan:
     """The nodes that a refresh listed, by uuid.
 
-    :param began: monotonic time of its start, in seconds.
+    :param ended: monotonic time of its end, in seconds.
+    :param baseline: from which later changes can be read, if they can.
     """
 
     scope: model.Scope
     nodes: Mapping[str, model.Node]
-    began: float
+    ended: float
+    baseline: incremental.Baseline | None = None
 
 
 class Reporter(Protocol):

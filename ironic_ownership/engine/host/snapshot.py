@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.host import incremental
 from ironic_ownership.engine.host.fleet_reader import Fleet, FleetReader
 from ironic_ownership.engine.host.record_cache import RecordCache
 from ironic_ownership.engine.ports import Ports
@@ -31,6 +32,7 @@ class Snapshot:
     :param records: by uuid: those of the nodes, and the service's own.
     :param services: by host.
     :param view: serving view, with one member for each host.
+    :param baseline: from which later changes of nodes can be read.
     """
 
     nodes: CompactMap[model.Node]
@@ -38,6 +40,7 @@ class Snapshot:
     services: Mapping[str, model.Service]
     view: model.View
     is_whole: bool = True
+    baseline: incremental.Baseline | None = None
 
     def part(self, nodes: Sequence[model.Node]) -> Part:
         """Return what concerns only some of the nodes."""
@@ -87,7 +90,9 @@ def take(
     if late:
         nodes, known = nodes.changed(drop=late), known.changed(drop=late)
     services, view = read_members(services, ports)
-    return Snapshot(nodes, known, services, view, fleet.is_whole)
+    return Snapshot(
+        nodes, known, services, view, fleet.is_whole, fleet.baseline
+    )
 
 
 def read_members(

@@ -1,7 +1,8 @@
 """Take over free nodes of dead services, without a scan of all nodes.
 
-A scan takes as long as there are nodes. For the nodes of a dead service, only
-their instances have to be read again; the last scan has the rest. A refresh
+A scan takes as long as there are nodes. The last one is still true of all
+nodes that did not change since, and one page of the latest changes has those.
+Where no page can tell, the instances of all nodes are read again. A refresh
 follows in any case, and completes what was not possible here.
 """
 
@@ -9,13 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.engine.host.reconciler import Reconciler
+from ironic_ownership.engine.host import fleet_reader, incremental
+from ironic_ownership.engine.host.reconciler import Reconciler, Written
 from ironic_ownership.engine.host.refresh_result import Scan
 from ironic_ownership.engine.host.snapshot import Part, read_members
 from ironic_ownership.engine.membership.failure_detector import Liveness
@@ -38,7 +40,8 @@ class TakeOver:
     :param last_scan: returns the nodes that the last refresh listed.
     :param liveness: returns which services are dead.
     :param wake: set when a refresh is to follow.
-    :ivar longest_age: seconds after which a scan is too old.
+    :ivar longest_age: seconds after which a scan is too old, where later
+        changes cannot be read.
     """
 
     context: ServiceContext
@@ -126,29 +129,30 @@ class TakeOver:
         context, ports = self.context, self.context.ports
         context.fence.epoch()
         scan = self.last_scan()
-        if scan is None or context.clock() - scan.began > self.longest_age:
+        if scan is None:
             return False
         rows = {row.host: row for row in ports.records.services()}
         records = self._records_of(hosts)
-        listed = scan.nodes
-        nodes = [listed[uuid] for uuid in records if uuid in listed]
-        if not nodes:
+        if not any(uuid in scan.nodes for uuid in records):
             return False
-        instances = ports.source.instances(scan.scope)
+        found = self._changed_since(scan) or self._with_instances(scan)
+        if found is None:
+            return False
         services, view = read_members(rows, ports)
         peer_groups = self.reconciler.peer_groups(services, view)
         group = peer_groups.group_of.get(context.host)
         if group is None or not group.rebalancing:
             return False
         assigner = group.policies.assigner
+        only: Iterable[str] = records
         if assigner is None or not assigner.node_by_node:
-            nodes = list(listed.values())
+            only = found.listed
         known: Mapping[str, model.ComputeNode] = records
         if assigner is not None and assigner.reads_owners:
             near = ports.records.compute_nodes_near(context.host, scan.scope)
             known = {**{one.uuid: one for one in near}, **records}
         seen = Part(
-            [_with_instance(n, instances.get(n.uuid)) for n in nodes],
+            found.nodes(only),
             known,
             services,
             view,
@@ -156,8 +160,31 @@ class TakeOver:
         plan = self.reconciler.plan(
             seen, peer_groups, self.liveness(), only=records
         )
-        written = self.reconciler.write(plan.changes)
+        written = Written()
+        try:
+            self.reconciler.write(plan.changes, written=written)
+        finally:
+            self.reconciler.operator_log.took_over(written.taken_over)
         return written.limited and not written.refused
+
+    def _changed_since(self, scan: Scan) -> _Nodes | None:
+        """Return the nodes of a scan with the changes since then."""
+        if scan.baseline is None:
+            return None
+        source, clock = self.context.ports.source, self.context.clock
+        try:
+            page, _ = fleet_reader.read_page(source, scan.baseline, clock)
+        except fleet_reader.WholeListError as reason:
+            LOG.info('the instances of all nodes are listed: %s', reason)
+            return None
+        return _Nodes(incremental.merge(scan.baseline, page).nodes)
+
+    def _with_instances(self, scan: Scan) -> _Nodes | None:
+        """Return the nodes of a scan with their instances of now."""
+        context = self.context
+        if context.clock() - scan.ended > self.longest_age:
+            return None
+        return _Nodes(scan.nodes, context.ports.source.instances(scan.scope))
 
     def _records_of(
         self, hosts: Collection[str]
@@ -171,10 +198,27 @@ class TakeOver:
         }
 
 
-def _with_instance(node: model.Node, instance: str | None) -> model.Node:
-    if node.instance_uuid == instance:
-        return node
-    return dataclasses.replace(node, instance_uuid=instance)
+@dataclasses.dataclass(frozen=True)
+class _Nodes:
+    """Nodes as they were listed.
+
+    :param instances: those that they have now, if the list may be older.
+    """
+
+    listed: Mapping[str, model.Node]
+    instances: Mapping[str, str] | None = None
+
+    def nodes(self, only: Iterable[str]) -> list[model.Node]:
+        """Return some nodes, as they are now."""
+        found = [self.listed[uuid] for uuid in only if uuid in self.listed]
+        if self.instances is None:
+            return found
+        return [
+            dataclasses.replace(
+                node, instance_uuid=self.instances.get(node.uuid)
+            )
+            for node in found
+        ]
 
 
 def longest_scan_age(refresh_interval: float) -> float:

@@ -22,6 +22,7 @@ from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.host import feed, refresh_result, takeover
 from ironic_ownership.engine.host.action_guard import Guard
 from ironic_ownership.engine.host.client_pool import ClientPool
+from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.reconciler import Reconciler
 from ironic_ownership.engine.host.refresh import Refresher
@@ -88,6 +89,7 @@ class Service:
         *,
         reporter: refresh_result.Reporter | None = None,
         placement: Placement | None = None,
+        reader: FleetReader | None = None,
     ) -> None:
         self.host = host
         records = records or shared.records
@@ -128,6 +130,7 @@ class Service:
             self.member.liveness,
             availability=self.availability,
             reporter=reporter,
+            reader=reader,
         )
         self.takeover = takeover.TakeOver(
             self.context,
@@ -188,6 +191,7 @@ class ServiceCase(sqlite.SqliteCase):
         *,
         reporter: refresh_result.Reporter | None = None,
         placement: Placement | None = None,
+        reader: FleetReader | None = None,
     ) -> Service:
         started = Service(
             host,
@@ -195,6 +199,7 @@ class ServiceCase(sqlite.SqliteCase):
             self.shared,
             reporter=reporter,
             placement=placement,
+            reader=reader,
         )
         started.beat()
         return started

@@ -6,6 +6,8 @@ import threading
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.host import reconciler
+from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.membership import fence
 from tests.unit.engine import service, world
 
@@ -22,7 +24,9 @@ class TakeOverCase(service.ServiceCase):
         super().setUp()
         self.ironic.put(*map(world.node, NODES))
         self.dead = self.start('host1', self.settings)
-        self.host = self.start('host2', self.settings)
+        self.host = self.start(
+            'host2', self.settings, reader=self.reader('host2')
+        )
         for one in (self.dead, self.host) * 2:
             one.beat()
             one.refresh()
@@ -30,6 +34,10 @@ class TakeOverCase(service.ServiceCase):
         self.host.refresh()
         self.left = [n for n, o in self.owners().items() if o == 'host1']
         self.ironic.calls.clear()
+
+    def reader(self, host: str) -> FleetReader | None:
+        """Return what reads the nodes; by default all are listed."""
+        return None
 
     def die(self) -> None:
         self.settle(self.host)
@@ -81,6 +89,32 @@ class TestTakeOver(TakeOverCase):
             )
         self.assertEqual({'host2'}, set(self.owners().values()))
         self.assertGreater(rounds, 1)
+
+    def test_round_logs_one_line_for_each_dead_service(self) -> None:
+        self.die()
+        with (
+            unittest.mock.patch.object(reconciler, 'BATCH', 1),
+            self.assertLogs(service.LOGGER, 'INFO') as logged,
+        ):
+            self.host.takeover.take_over({'host1'})
+        lines = [one for one in logged.output if 'took over' in one]
+        self.assertEqual(1, len(lines), lines)
+        self.assertIn(f'took over {len(self.left)} free nodes', lines[0])
+
+    def test_list_that_took_long_is_as_old_as_its_end(self) -> None:
+        fleet = self.ironic.fleet
+
+        def slowly(scope):
+            self.shared.clock.elapse(15)
+            return fleet(scope)
+
+        self.host.takeover.longest_age = 21.0
+        with unittest.mock.patch.object(self.ironic, 'fleet', slowly):
+            self.host.beat()
+            self.host.refresh()
+        self.die()
+        self.host.takeover.take_over({'host1'})
+        self.assertEqual({'host2'}, set(self.owners().values()))
 
     def test_owner_that_came_back_loses_nothing(self) -> None:
         self.die()
@@ -144,6 +178,47 @@ class TestTakeOver(TakeOverCase):
         self.die()
         self.host.takeover.take_over({'host1'})
         self.assertEqual([('instances', model.Scope())], self.ironic.calls)
+
+
+class TestIncremental(TakeOverCase):
+    """A page of the latest changes tells what happened since the scan."""
+
+    def reader(self, host: str) -> FleetReader:
+        # Every node was changed long before.
+        self.ironic.clock = self.shared.clock
+        for number in NODES:
+            self.ironic.put(world.node(number, name=f'n{number}'))
+        self.shared.clock.elapse(1000)
+        return FleetReader(self.ironic, host, 1e6, self.shared.clock)
+
+    def taken_over(self) -> None:
+        self.die()
+        self.assertFalse(self.host.takeover.take_over({'host1'}))
+
+    def test_one_request_is_enough_and_no_scan_is_too_old(self) -> None:
+        self.host.takeover.longest_age = 0.0
+        self.taken_over()
+        self.assertEqual({'host2'}, set(self.owners().values()))
+        self.assertEqual(['latest_changes'], self.requested())
+
+    def test_instance_since_the_scan_is_seen(self) -> None:
+        number = self.left[0]
+        self.ironic.put(world.node(number, instance_uuid='i'))
+        self.taken_over()
+        owners = self.owners()
+        self.assertEqual('host1', owners.pop(number))
+        self.assertEqual({'host2'}, set(owners.values()))
+        self.assertEqual(['latest_changes'], self.requested())
+
+    def test_without_such_a_page_instances_are_listed(self) -> None:
+        number = self.left[0]
+        self.ironic.put(world.node(number, instance_uuid='i'))
+        self.ironic.clock = None
+        self.taken_over()
+        owners = self.owners()
+        self.assertEqual('host1', owners.pop(number))
+        self.assertEqual({'host2'}, set(owners.values()))
+        self.assertEqual(['latest_changes', 'instances'], self.requested())
 
 
 class TestExclusive(TakeOverCase):
