@@ -2,10 +2,10 @@
 
 A third of the nodes is deployed on one service; the others are shared by a
 hash ring. Then, one after the other: nodes are enrolled, a service dies, a
-service joins, a shard is renamed, nodes are retired, and the first service is
-stopped and drained. Intervals and limits are the defaults, the records and
-the members are in PostgreSQL. A step ends when the records are as they have
-to be.
+service joins, a shard is renamed and its nodes are moved, nodes are retired,
+and the first service is stopped and drained. Intervals and limits are the
+defaults, the records and the members are in PostgreSQL. A step ends when the
+records are as they have to be.
 
     python -m benchmarks.bulk [--nodes 100000] [--services 10]
 
@@ -261,7 +261,7 @@ class Bench:
         self._until(lambda: self._shards.counts() == {'a': many})
         self._step(
             f'shard of {many} nodes is renamed',
-            lambda: self._nodes.set_shards(sharded, _NEW),
+            lambda: self._rename(sharded),
             lambda: self._shards.counts() == {'b': many},
         )
         self._step(f'{many} nodes are retired', lambda: self._retire(many))
@@ -341,6 +341,15 @@ class Bench:
     def _die(self, host: str) -> None:
         self._ring.kill(host)
         self.hosts.remove(host)
+
+    def _rename(self, uuids: Sequence[str]) -> None:
+        self._nodes.set_shards(uuids, _NEW)
+        # A service keeps the nodes that leave its scope: an operator moves
+        # them.
+        self._shards.operate(
+            *('compute', 'node', 'move', '--from', 'a', '--shard', _NEW),
+            *('--service', 'b', '--yes'),
+        )
 
     def _retire(self, count: int) -> None:
         self._nodes.delete_all(self.free[-count:])
