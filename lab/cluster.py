@@ -12,7 +12,7 @@ from lab import network, process, server
 
 S = TypeVar('S', bound=server.Server)
 
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 
 
 class Cluster(abc.ABC, Generic[S]):

@@ -215,7 +215,7 @@ class Cluster(cluster.Cluster[Redis]):
         """
         if self.leader() is not member:
             return
-        gives_up = time.monotonic() + 60
+        gives_up = time.monotonic() + 180
         while self.leader() is member:
             if time.monotonic() > gives_up:
                 raise process.LabError('the sentinels keep the primary')

@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Sequence
 
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 class LeftRunning:

@@ -23,7 +23,7 @@ LONG = 120.0
 any test waits."""
 
 CALL_TIMEOUT = 4.0
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 _groups = itertools.count(1)
 

@@ -17,7 +17,7 @@ from tests.functional.support.coordination import until_answered
 
 SETTINGS = backend_case.SETTINGS
 PASSWORD, SENTINELS = 'p4ssw0rd', 's3ntinels'
-PATIENCE = 60.0
+PATIENCE = 180.0
 RIGHTS = (
     f'ownership on >{PASSWORD} ~_tooz* +@read +@write +@scripting '
     '+@transaction +@connection +info'

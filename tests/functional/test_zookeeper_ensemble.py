@@ -18,7 +18,7 @@ from tests.functional.support.coordination import until_answered
 SETTINGS = backend_case.SETTINGS
 LONG = 120.0
 CALL_TIMEOUT = 4.0
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 _groups = itertools.count(1)
 

@@ -22,7 +22,7 @@ from tests.functional.support import databases
 
 _groups = itertools.count(1)
 _servers: dict[str, Any] = {}
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 """Seconds."""
 
 T = TypeVar('T')
@@ -59,7 +59,7 @@ def build(
 def until_answered(call: Callable[[], T]) -> T:
     """Repeat a call until the store answers it.
 
-    :raises BackendUnavailableError: if it has not after a minute.
+    :raises BackendUnavailableError: if it has not after three minutes.
     """
     gives_up = time.monotonic() + _PATIENCE
     while True:
@@ -108,7 +108,7 @@ class Swept(OnStore):
         if seconds > self.ttl:
             watcher = self.make_backend(self.ttl)
             self.addCleanup(watcher.close)
-            gives_up = time.monotonic() + 60
+            gives_up = time.monotonic() + 180
             while watcher.view().members and time.monotonic() < gives_up:
                 time.sleep(0.05)
 

@@ -12,7 +12,7 @@ from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.host import client_pool
 from ironic_ownership.testing import fakes
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 class TestClientPool(unittest.TestCase):

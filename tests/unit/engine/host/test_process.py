@@ -22,7 +22,7 @@ from ironic_ownership.engine.ports import Ports
 from tests.unit.engine import clock
 
 LOGGER = 'ironic_ownership.engine'
-PATIENCE = 30.0
+PATIENCE = 180.0
 """Seconds after which a test gives up on a thread."""
 
 TTL, BEAT, WATCH, GRACE = 20.0, 5.0, 1.0, 90.0

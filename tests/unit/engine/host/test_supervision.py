@@ -7,7 +7,7 @@ from ironic_ownership.contracts import foreign_errors
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import supervision
 
-PATIENCE = 30.0
+PATIENCE = 180.0
 LOGGER = 'ironic_ownership.engine.conditions'
 
 

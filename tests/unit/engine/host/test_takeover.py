@@ -11,7 +11,7 @@ from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.membership import fence
 from tests.unit.engine import service, world
 
-PATIENCE = 30.0
+PATIENCE = 180.0
 NODES = range(1, 21)
 
 

@@ -15,7 +15,7 @@ from ironic_ownership.engine.ports import Ports
 from tests.unit.engine import clock
 
 LOGGER = 'ironic_ownership.engine'
-PATIENCE = 30.0
+PATIENCE = 180.0
 
 
 ZERO = 'ERROR heartbeat failed with an unexpected error: ZeroDivisionError: '

@@ -18,7 +18,7 @@ FREE = {BM: Resource(1)}
 RESERVED = {BM: Resource(1, reserved=1)}
 DOWN = exceptions.PlacementUnavailableError('down')
 REFUSED = exceptions.PlacementRefusedError('no such trait')
-PATIENCE = 30.0
+PATIENCE = 180.0
 COMPARE = 240.0
 
 

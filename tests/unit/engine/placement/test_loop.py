@@ -10,7 +10,7 @@ from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.placement import loop
 
 LOGGER = 'ironic_ownership.engine'
-PATIENCE = 30.0
+PATIENCE = 180.0
 DOWN = exceptions.PlacementUnavailableError('down')
 
 
