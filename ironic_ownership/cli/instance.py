@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from ironic_ownership.api.errors import details_of
-from ironic_ownership.cli import base, confirmation, errors
-from ironic_ownership.cli.deletion import uuids_of
+from ironic_ownership.cli import base, gated_change
 from ironic_ownership.cli.service_change import reason_text
-from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.operations.forget_instances import Result
-from ironic_ownership.observe import instance_removal as shown
-
-_Row = Mapping[str, Any]
+from ironic_ownership.observe import instance_removal
 
 
-class ForgetInstance(base.Lister):
+class ForgetInstance(gated_change.GatedChange):
     """Close instances on record whose node Ironic does not have.
 
     The record of a node with an instance is never deleted. When Ironic has
@@ -28,6 +21,7 @@ class ForgetInstance(base.Lister):
     is 3.
     """
 
+    verb, thing, shown = 'forget', 'the instance', instance_removal.RESULTS
     notes = (
         'The gates are those of "compute node delete", without no_instance.\n'
         'They cannot be overridden.'
@@ -52,45 +46,28 @@ class ForgetInstance(base.Lister):
             metavar='TEXT',
             help='why it no longer exists; stored in the event',
         )
-        confirmation.add_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        uuids = uuids_of(self.api, parsed_args.instances)
-        reason = parsed_args.reason
-        if parsed_args.dry_run or not parsed_args.yes:
-            rows = self._rows(uuids, reason, dry_run=True)
-            passed = [r for r in rows if r['result'] == Result.WOULD_FORGET]
-            if parsed_args.dry_run or not passed:
-                return self._shown(rows)
-            names = [row['instance_uuid'] for row in passed]
-            confirmation.confirm(parsed_args, f'Forget {_phrase(names)}')
-        change = f'forget {_phrase(uuids)}'
-        confirmation.announce(self.api.request_id, change)
-        try:
-            rows = self._rows(uuids, reason, dry_run=False)
-        except exceptions.OwnershipError as exc:
-            if exc.code != 'gates_failed':
-                raise
-            rows = details_of(exc)['nodes']
-        return self._shown(rows)
+        return self.change(parsed_args, parsed_args.instances)
 
-    def _shown(self, rows: Sequence[_Row]) -> base.Table:
-        if any(row['result'] == Result.REFUSED for row in rows):
-            self.exit_code = errors.ExitCode.REFUSED
-        return self.rows(shown.RESULTS, rows)
+    def name(self, row: gated_change.Row) -> str:
+        return str(row['instance_uuid'])
 
-    def _rows(
-        self, uuids: Sequence[str], reason: str, *, dry_run: bool
-    ) -> Sequence[_Row]:
+    def send(
+        self,
+        parsed_args: argparse.Namespace,
+        uuids: Sequence[str],
+        *,
+        dry_run: bool,
+    ) -> Sequence[gated_change.Row]:
         answer = self.api.call(
             'instance:forget',
-            body={'uuids': uuids, 'reason': reason, 'dry_run': dry_run},
+            body={
+                'uuids': uuids,
+                'reason': parsed_args.reason,
+                'dry_run': dry_run,
+            },
         )
-        rows: Sequence[_Row] = answer['instances']
+        rows: Sequence[gated_change.Row] = answer['instances']
         return rows
-
-
-def _phrase(names: Sequence[str]) -> str:
-    rest = f' and {len(names) - 1} more' if len(names) > 1 else ''
-    return f'the instance {names[0]}{rest}'
