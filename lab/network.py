@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable, Collection
 from typing import Self
 
 from lab import process, sockets
 
 _CHUNK = 65536
+_RETRY = 0.01
 
 
 class Network:
@@ -43,11 +45,14 @@ class Network:
         """Name a process, which has another id after each of its starts."""
         self._pid_of[name] = pid
 
-    def connect(self, name: str, target: int) -> int:
+    def connect(self, name: str, target: int, opens_within: float = 0) -> int:
         """Return the port by which others reach a port of a process.
 
         :param name: of the process that listens there.
         :param target: its port on 127.0.0.1.
+        :param opens_within: seconds that a connection waits for the process
+            to listen. This network can end a connection, and not refuse it:
+            a client that tries again only after a refusal needs a wait.
         """
         listener = socket.socket()
         port = process.free_port()
@@ -56,7 +61,7 @@ class Network:
         listener.listen(128)
         self._keep(listener)
         self._addresses[_address(target)] = _address(port)
-        _start(self._accept, listener, name, target)
+        _start(self._accept, listener, name, target, opens_within)
         return port
 
     def partition(self, *sides: Collection[str]) -> None:
@@ -83,7 +88,13 @@ class Network:
                 _end(one)
             self._sockets.clear()
 
-    def _accept(self, listener: socket.socket, name: str, target: int) -> None:
+    def _accept(
+        self,
+        listener: socket.socket,
+        name: str,
+        target: int,
+        opens_within: float,
+    ) -> None:
         while True:
             try:
                 client, (_, port) = listener.accept()
@@ -91,7 +102,8 @@ class Network:
                 return
             if self._keep(client):
                 here = listener.getsockname()[1]
-                _start(self._serve, client, (port, here), name, target)
+                ends = port, here
+                _start(self._serve, client, ends, name, target, opens_within)
 
     def _keep(self, one: socket.socket) -> bool:
         with self._changed:
@@ -107,11 +119,12 @@ class Network:
         ends: tuple[int, int],
         name: str,
         target: int,
+        opens_within: float,
     ) -> None:
         source = self._source(*ends)
         self._pass(source, name)
         try:
-            server = socket.create_connection(('127.0.0.1', target))
+            server = _connection(target, opens_within)
         except OSError:
             self._forget(client)
             return
@@ -165,6 +178,17 @@ class Network:
 
 def _address(port: int) -> bytes:
     return f'127.0.0.1:{port}'.encode('ascii')
+
+
+def _connection(target: int, opens_within: float) -> socket.socket:
+    gives_up = time.monotonic() + opens_within
+    while True:
+        try:
+            return socket.create_connection(('127.0.0.1', target))
+        except ConnectionRefusedError:
+            if time.monotonic() > gives_up:
+                raise
+            time.sleep(_RETRY)
 
 
 def _start(target: object, *args: object) -> None:

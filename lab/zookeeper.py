@@ -26,6 +26,12 @@ TICK = 0.2
 most one tick late."""
 
 
+_LEADER_OPENS = 5.0
+"""Seconds. A new leader listens a moment after its election. A follower whose
+connection is refused connects again; one whose connection ends elects again,
+while the leader waits for it as long as ``initLimit``."""
+
+
 class ZooKeeper(server.Server):
     """One server with a data directory of its own.
 
@@ -152,10 +158,13 @@ class Cluster(cluster.Cluster[ZooKeeper]):
         for home in cluster.homes(directory, 'zookeeper'):
             member = ZooKeeper(home)
             self._add(member)
-            ports = process.free_port(), process.free_port()
-            inner.append(ports)
+            quorum, election = process.free_port(), process.free_port()
+            inner.append((quorum, election))
             outer.append(
-                tuple(self.network.connect(member.name, p) for p in ports)
+                (
+                    self.network.connect(member.name, quorum, _LEADER_OPENS),
+                    self.network.connect(member.name, election),
+                )
             )
         for number, member in enumerate(self.servers):
             data = directory / member.name / 'data'

@@ -40,6 +40,12 @@ class TestEnsemble(unittest.TestCase):
         super().setUp()
         self.group = f'group{next(_groups)}'
         self.addCleanup(self.cluster.network.heal)
+        # Each test loses one of them: all of them have to serve before.
+        for server in self.cluster.servers:
+            if server.pid is None:
+                server.begin()
+        for server in self.cluster.servers:
+            server.wait()
 
     def build(self, *numbers: int, ttl: float = LONG) -> ToozBackend:
         """Build a backend that tries some servers, in this order."""

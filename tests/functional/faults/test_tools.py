@@ -15,7 +15,15 @@ import threading
 import unittest
 import urllib.request
 
-from lab import faketime, ironic_cache, nova_neighbours, proxy, small_disk
+from lab import (
+    faketime,
+    ironic_cache,
+    network,
+    nova_neighbours,
+    process,
+    proxy,
+    small_disk,
+)
 from tests.functional.support import databases, hosts, programs
 
 CLOCKS = 'import time; print(time.time(), time.monotonic())'
@@ -146,6 +154,27 @@ class NetworkTest(unittest.TestCase):
             self.connect(self.proxy.port)
         self.proxy.forward()
         self.assertEqual(b'D', self.ask(self.connect(self.proxy.port), b'd'))
+
+
+class LatePortTest(unittest.TestCase):
+    """A network of several servers, one of which does not listen yet."""
+
+    def test_connection_waits_for_a_port_that_opens_late(self) -> None:
+        port = process.free_port()
+        with network.Network() as between:
+            client = socket.create_connection(
+                ('127.0.0.1', between.connect('late', port, hosts.TIMEOUT))
+            )
+            self.addCleanup(client.close)
+            # Enough for a network that does not wait to end it.
+            client.settimeout(0.5)
+            with self.assertRaises(TimeoutError):
+                client.recv(1)
+            with socket.create_server(('127.0.0.1', port)) as late:
+                client.sendall(b'a')
+                server, _ = late.accept()
+                self.addCleanup(server.close)
+                self.assertEqual(b'a', server.recv(1))
 
 
 class ClockTest(unittest.TestCase):
