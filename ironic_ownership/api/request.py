@@ -136,6 +136,23 @@ class Request:
             }
         )
 
+    def changed(
+        self,
+        body: Mapping[str, Any],
+        *,
+        dry_run: bool,
+        warnings: Iterable[str] = (),
+    ) -> Answer:
+        """Answer with a change that was made, or is only proposed."""
+        return Answer(
+            {
+                **body,
+                'dry_run': dry_run,
+                'request_id': self.request_id,
+                'warnings': list(warnings),
+            }
+        )
+
     @property
     def limit(self) -> int:
         """The size of the page."""

@@ -120,6 +120,12 @@ def page(
 WARNINGS = described(
     TEXTS, 'What could not be read: the answer is incomplete. Mostly empty.'
 )
+CHANGE: operation.Schema = {
+    'dry_run': FLAG,
+    'request_id': REQUEST_ID,
+    'warnings': WARNINGS,
+}
+"""The keys of every answer to a change."""
 DRY_RUN = described(FLAG, 'Only return the proposal, and change nothing.')
 HINT = described(
     TEXT_OR_NULL, 'The action after which the gate passes; null if it does.'

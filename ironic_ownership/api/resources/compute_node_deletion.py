@@ -88,14 +88,9 @@ def _delete(request: Request) -> Answer:
             stopping=request.stopping,
         )
         _raise_if_refused(deletion)
-    return Answer(
-        {
-            'nodes': _rows(deletion.nodes),
-            'gates': _gates(deletion.nodes),
-            'dry_run': dry_run,
-            'request_id': request.request_id,
-            'warnings': [],
-        }
+    nodes = deletion.nodes
+    return request.changed(
+        {'nodes': _rows(nodes), 'gates': _gates(nodes)}, dry_run=dry_run
     )
 
 
@@ -136,9 +131,7 @@ _DELETED = {
         schemas.thing(
             nodes=schemas.array(schemas.thing(shown.RESULTS, _TYPES)),
             gates=_GATES,
-            dry_run=schemas.FLAG,
-            request_id=schemas.REQUEST_ID,
-            warnings=schemas.WARNINGS,
+            **schemas.CHANGE,
         ),
     )
 }

@@ -58,14 +58,7 @@ def _release(request: Request) -> Answer:
             rows,
             hint='Correct the causes; no gate can be overridden',
         )
-    return Answer(
-        {
-            'nodes': rows,
-            'dry_run': dry_run,
-            'request_id': request.request_id,
-            'warnings': [],
-        }
-    )
+    return request.changed({'nodes': rows}, dry_run=dry_run)
 
 
 OPERATIONS = (
@@ -81,9 +74,7 @@ OPERATIONS = (
                 'The result for each node; or the proposal, for dry_run.',
                 schemas.thing(
                     nodes=schemas.array(schemas.thing(shown.RESULTS, _TYPES)),
-                    dry_run=schemas.FLAG,
-                    request_id=schemas.REQUEST_ID,
-                    warnings=schemas.WARNINGS,
+                    **schemas.CHANGE,
                 ),
             )
         },

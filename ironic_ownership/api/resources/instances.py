@@ -49,14 +49,7 @@ def _forget(request: Request) -> Answer:
             rows,
             hint='Correct the causes; no gate can be overridden',
         )
-    return Answer(
-        {
-            'instances': rows,
-            'dry_run': dry_run,
-            'request_id': request.request_id,
-            'warnings': [],
-        }
-    )
+    return request.changed({'instances': rows}, dry_run=dry_run)
 
 
 OPERATIONS = (
@@ -74,9 +67,7 @@ OPERATIONS = (
                     instances=schemas.array(
                         schemas.thing(shown.RESULTS, _TYPES)
                     ),
-                    dry_run=schemas.FLAG,
-                    request_id=schemas.REQUEST_ID,
-                    warnings=schemas.WARNINGS,
+                    **schemas.CHANGE,
                 ),
             )
         },

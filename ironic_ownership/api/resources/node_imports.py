@@ -62,13 +62,9 @@ def _import(request: Request) -> Answer:
         found = operation.execute(
             found, Caller(request.actor, request.request_id)
         )
-    return Answer(
-        {
-            'nodes': [cells(shown.RESULTS, one) for one in found],
-            'dry_run': dry_run,
-            'request_id': request.request_id,
-            'warnings': [],
-        }
+    return request.changed(
+        {'nodes': [cells(shown.RESULTS, one) for one in found]},
+        dry_run=dry_run,
     )
 
 
@@ -85,9 +81,7 @@ OPERATIONS = (
                 'The result for each node; or the proposal, for dry_run.',
                 schemas.thing(
                     nodes=schemas.array(schemas.thing(shown.RESULTS, _TYPES)),
-                    dry_run=schemas.FLAG,
-                    request_id=schemas.REQUEST_ID,
-                    warnings=schemas.WARNINGS,
+                    **schemas.CHANGE,
                 ),
             )
         },

@@ -42,11 +42,6 @@ _TYPES: schemas.Types = {
     'detail': schemas.TEXT,
     'hint': schemas.HINT,
 }
-_TAIL: schemas.Types = {
-    'dry_run': schemas.FLAG,
-    'request_id': schemas.REQUEST_ID,
-    'warnings': schemas.WARNINGS,
-}
 
 
 def _gates(of: Sequence[columns.Column[GateResult]]) -> dict[str, Any]:
@@ -101,14 +96,7 @@ def _set(request: Request) -> Answer:
             reason=body.get('reason'),
             request_id=request.request_id,
         )
-    return Answer(
-        cells(shown.CHANGE, change)
-        | {
-            'dry_run': dry_run,
-            'request_id': request.request_id,
-            'warnings': [],
-        }
-    )
+    return request.changed(cells(shown.CHANGE, change), dry_run=dry_run)
 
 
 def _delete(request: Request) -> Answer:
@@ -132,14 +120,10 @@ def _delete(request: Request) -> Answer:
         operation.execute(
             proposal, actor=request.actor, request_id=request.request_id
         )
-    return Answer(
-        {
-            'host': proposal.host,
-            'gates': gates,
-            'dry_run': dry_run,
-            'request_id': request.request_id,
-            'warnings': list(proposal.warnings),
-        }
+    return request.changed(
+        {'host': proposal.host, 'gates': gates},
+        dry_run=dry_run,
+        warnings=proposal.warnings,
     )
 
 
@@ -159,14 +143,10 @@ def _fail_over(request: Request) -> Answer:
         )
         if not failover.done:
             warnings.append(_not_done(failover))
-    return Answer(
-        cells(shown.FAILOVER, failover)
-        | {
-            'dry_run': dry_run,
-            'request_id': request.request_id,
-            'warnings': warnings,
-            'gates': gates,
-        }
+    return request.changed(
+        {**cells(shown.FAILOVER, failover), 'gates': gates},
+        dry_run=dry_run,
+        warnings=warnings,
     )
 
 
@@ -208,7 +188,7 @@ OPERATIONS = (
         {
             200: (
                 'The service as it is now, or would be.',
-                schemas.thing(shown.CHANGE, _TYPES, **_TAIL),
+                schemas.thing(shown.CHANGE, _TYPES, **schemas.CHANGE),
             )
         },
         description='A disabled service is given no nodes and keeps those '
@@ -232,7 +212,7 @@ OPERATIONS = (
                 schemas.thing(
                     host=schemas.TEXT,
                     gates=_gates(shown.GATES),
-                    **_TAIL,
+                    **schemas.CHANGE,
                 ),
             )
         },
@@ -257,8 +237,8 @@ OPERATIONS = (
                 schemas.thing(
                     shown.FAILOVER,
                     _TYPES,
-                    **_TAIL,
                     gates=_gates(shown.FAILOVER_GATES),
+                    **schemas.CHANGE,
                 ),
             )
         },

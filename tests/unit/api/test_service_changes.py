@@ -151,7 +151,7 @@ class FailoverTest(ChangesCase):
         before = self.state()
         row = self.ask('POST', self.path, json={'dry_run': True})
         self.assertEqual(
-            [*columns.keys(shown.FAILOVER), *TAIL, 'gates'],
+            [*columns.keys(shown.FAILOVER), 'gates', *TAIL],
             list(row),
         )
         self.assertEqual(
