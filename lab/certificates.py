@@ -5,9 +5,8 @@ from __future__ import annotations
 import pathlib
 import socket
 import ssl
-import subprocess
 
-from lab import server
+from lab import process, server
 
 _DAYS = '2'
 
@@ -54,12 +53,10 @@ class Certificates:
 
 
 def _openssl(*arguments: str) -> None:
-    subprocess.run(
+    process.output(
         [
             server.program('openssl', 'openssl'),
             *arguments,
             *('-newkey', 'rsa:2048', '-noenc'),
-        ],
-        capture_output=True,
-        check=True,
+        ]
     )

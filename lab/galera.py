@@ -92,14 +92,7 @@ class Node(mariadb.MariaDB):
     def copy(self, other: Node) -> None:
         """Copy the data of a node that is stopped, as its state transfer."""
         mariadb.give(self._directory)
-        copied = subprocess.run(
-            ['cp', '-a', other._data, self._data],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if copied.returncode:
-            raise process.LabError(f'cp: {copied.stderr}')
+        process.output(['cp', '-a', other._data, self._data])
 
     def applied(self) -> None:
         """Wait until everything that other nodes committed is visible."""
@@ -113,18 +106,14 @@ class Node(mariadb.MariaDB):
         self.applied()
         self.query('FLUSH LOCAL BINARY LOGS')
         files = sorted(self._directory.glob('data/binlog.[0-9]*'))
-        shown = subprocess.run(
+        return process.output(
             [
                 server.program('mysqlbinlog', 'mariadb-server'),
                 '-v',
                 '--base64-output=DECODE-ROWS',
-                *map(str, files),
+                *files,
             ],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return shown.stdout
+        ).decode()
 
     def _set_isolation(self, value: int) -> None:
         self.query(

@@ -6,7 +6,6 @@ import contextlib
 import os
 import pathlib
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -90,20 +89,15 @@ class MariaDB(server.Server):
     def _run(
         self, program: str, *arguments: str, standard_input: bytes = b''
     ) -> bytes:
-        done = subprocess.run(
+        return process.output(
             [
                 _binary(program),
                 *('--no-defaults', '--host=127.0.0.1'),
                 *(f'--port={self.port}', '--user=root'),
                 *arguments,
             ],
-            input=standard_input,
-            capture_output=True,
-            check=False,
+            standard_input=standard_input,
         )
-        if done.returncode:
-            raise process.LabError(f'{program}: {done.stderr.decode()}')
-        return done.stdout
 
     def query(self, statement: str) -> list[tuple[Any, ...]]:
         """Run one statement of an administrator, and return its rows."""
@@ -134,7 +128,7 @@ class MariaDB(server.Server):
 
     def _initialise(self) -> None:
         give(self._directory)
-        initialised = subprocess.run(
+        process.output(
             [
                 _binary('mysql_install_db'),
                 '--no-defaults',
@@ -142,15 +136,8 @@ class MariaDB(server.Server):
                 f'--datadir={self._data}',
                 f'--tmpdir={self._directory}',
                 '--skip-test-db',
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
+            ]
         )
-        if initialised.returncode:
-            raise process.LabError(
-                f'mysql_install_db: {initialised.stdout}{initialised.stderr}'
-            )
 
 
 def give(path: pathlib.Path) -> None:

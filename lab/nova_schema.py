@@ -9,11 +9,9 @@ dump of its own.
 from __future__ import annotations
 
 import fcntl
-import os
 import pathlib
-import subprocess
 
-from lab import mariadb, process, server
+from lab import mariadb, process
 
 API, CELL0, CELL1 = 'nova_api', 'nova_cell0', 'nova_cell1'
 """Names of the databases."""
@@ -39,7 +37,8 @@ def create(
             _make(database, venv, directory, dumps)
     for name in (API, CELL0, CELL1):
         database.create_database(name)
-        _restore(database, name, dumps[API if name == API else CELL1])
+        dump = dumps[API if name == API else CELL1]
+        database.restore(name, dump.read_bytes())
 
 
 def map_cells(database: mariadb.MariaDB, transport: str) -> None:
@@ -93,34 +92,6 @@ def _make(
 def _dump(
     database: mariadb.MariaDB, name: str, destination: pathlib.Path
 ) -> None:
-    text = _client(database, 'mariadb-dump', '--skip-comments', name)
     unfinished = destination.with_suffix('.part')
-    unfinished.write_bytes(text)
+    unfinished.write_bytes(database.dump(name))
     unfinished.replace(destination)
-
-
-def _restore(database: mariadb.MariaDB, name: str, dump: pathlib.Path) -> None:
-    _client(database, 'mariadb', name, stdin=dump)
-
-
-def _client(
-    database: mariadb.MariaDB,
-    program: str,
-    *words: str,
-    stdin: pathlib.Path = pathlib.Path(os.devnull),
-) -> bytes:
-    with stdin.open('rb') as source:
-        done = subprocess.run(
-            [
-                server.program(program, 'mariadb-client'),
-                *('--no-defaults', '--user=root', '--host=127.0.0.1'),
-                *(f'--port={database.port}', '--protocol=tcp', *words),
-            ],
-            stdin=source,
-            capture_output=True,
-            timeout=300,
-            check=False,
-        )
-    if done.returncode:
-        raise process.LabError(f'{program}: {done.stderr.decode()}')
-    return done.stdout

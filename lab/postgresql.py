@@ -12,7 +12,6 @@ import os
 import pathlib
 import shutil
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 
 import psycopg2
@@ -118,19 +117,14 @@ class PostgreSQL(server.Server):
     def _run(
         self, program: str, *arguments: str, standard_input: bytes = b''
     ) -> bytes:
-        done = subprocess.run(
+        return process.output(
             [
-                str(_binary(program)),
+                _binary(program),
                 *('-h', '127.0.0.1', '-p', str(self.port), '-U', _USER),
                 *arguments,
             ],
-            input=standard_input,
-            capture_output=True,
-            check=False,
+            standard_input=standard_input,
         )
-        if done.returncode:
-            raise process.LabError(f'{program}: {done.stderr.decode()}')
-        return done.stdout
 
     def connect(self) -> psycopg2.extensions.connection:
         """Connect as the administrator, to the database of the same name."""
@@ -187,16 +181,11 @@ def run_as_server(
     """
     if os.geteuid() == 0:
         shutil.chown(directory, _USER)
-    done = subprocess.run(
-        [str(_binary(program)), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
+    process.output(
+        [_binary(program), *arguments],
         cwd=directory,
         user=_USER if os.geteuid() == 0 else None,
     )
-    if done.returncode:
-        raise process.LabError(f'{program}: {done.stderr}')
 
 
 def _binary(name: str) -> pathlib.Path:

@@ -27,6 +27,33 @@ class LabError(Exception):
     """A server did not start, or did not do what the lab needs."""
 
 
+def output(
+    argv: Sequence[str | pathlib.Path],
+    *,
+    standard_input: bytes = b'',
+    cwd: pathlib.Path | None = None,
+    user: str | None = None,
+    timeout: float = 600,
+) -> bytes:
+    """Run a program to its end, and return what it printed.
+
+    :raises LabError: with what it said, if it fails.
+    """
+    done = subprocess.run(
+        argv,
+        input=standard_input,
+        capture_output=True,
+        cwd=cwd,
+        user=user,
+        timeout=timeout,
+        check=False,
+    )
+    if done.returncode:
+        said = (done.stderr or done.stdout).decode(errors='replace').strip()
+        raise LabError(f'{pathlib.Path(argv[0]).name}: {said}')
+    return done.stdout
+
+
 def free_port() -> int:
     """Return a TCP port of 127.0.0.1 that no other process uses.
 
