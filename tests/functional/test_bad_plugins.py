@@ -18,14 +18,6 @@ from tests.functional.support import (
 NAMED = "policy 'moody' from their-moods 1.5"
 
 MOODS = """
-    import os
-    import pathlib
-
-    def mood():
-        if 'HAS_MOODS' not in os.environ:
-            return ''
-        return pathlib.Path({path!r}).read_text()
-
     class Moody(AssignerPolicy):
         contract_version = 1
         rebalancing = True
@@ -191,28 +183,18 @@ class TestRunning(hosts.HostsTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.site = plugin_packages.Site()
-        self.mood = self.site.file('mood')
-        self.feel('')
+        self.site = plugin_packages.MoodySite()
+        self.feel = self.site.feel
         self.site.install(
             'their-moods',
-            MOODS.format(path=str(self.mood)),
+            MOODS,
             {'moody': 'Moody', 'picky': 'Picky'},
         )
-        self.deployment.environment = {
-            **self.site.environment,
-            'HAS_MOODS': '1',
-        }
+        self.deployment.environment = self.site.moody
         self.owners: dict[str, str | None] = {}
         self.host = self.deployment.start('host1', 'picky,moody')
         self.enrol()
         self.deployment.wait_for_owners(self.owners)
-
-    def feel(self, mood: str) -> None:
-        """Change what the plugins do, all at once."""
-        new = self.mood.with_suffix('.new')
-        new.write_text(mood)
-        new.rename(self.mood)
 
     def enrol(self) -> None:
         self.owners |= dict.fromkeys(self.enrolment.enrol(2), 'host1')

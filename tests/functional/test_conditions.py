@@ -10,15 +10,8 @@ from lab import proxy
 from tests.functional.support import command_line, hosts, plugin_packages
 
 EXITS = """
-    import os
-    import pathlib
     import sys
     import threading
-
-    def mood():
-        if 'HAS_MOODS' not in os.environ:
-            return ''
-        return pathlib.Path({path!r}).read_text()
 
     class Unspeakable(Exception):
         def __str__(self):
@@ -36,7 +29,7 @@ EXITS = """
             raise Unspeakable
         if how == 'base':
             raise BaseException('all of it')
-        while mood() == f'hang {{where}}':
+        while mood() == f'hang {where}':
             time.sleep(0.05)
 
     class Exiting(FilterPolicy):
@@ -83,25 +76,15 @@ class ConditionsCase(hosts.HostsTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.site = plugin_packages.Site()
-        self.mood = self.site.file('mood')
-        self.feel('')
+        self.site = plugin_packages.MoodySite()
+        self.feel = self.site.feel
         self.site.install(
             'their-exits',
-            EXITS.format(path=str(self.mood)),
+            EXITS,
             {'exiting': 'Exiting', 'threading': 'Threading'},
             {'store': 'Store'},
         )
-        self.deployment.environment = {
-            **self.site.environment,
-            'HAS_MOODS': '1',
-        }
-
-    def feel(self, mood: str) -> None:
-        """Change the behaviour of the plugins, all at once."""
-        new = self.mood.with_suffix('.new')
-        new.write_text(mood)
-        new.rename(self.mood)
+        self.deployment.environment = self.site.moody
 
     def run_cli(self, *words: str, mood: bool = False) -> command_line.Done:
         file = self.deployment.directory / 'operator.conf'
@@ -117,10 +100,9 @@ class ConditionsCase(hosts.HostsTestCase):
                 }
             )
         )
-        moods = {'HAS_MOODS': '1'} if mood else {}
         return command_line.run(
             *('--config-file', str(file), *words),
-            env={**self.site.environment, **moods},
+            env=self.site.moody if mood else self.site.environment,
         )
 
     def problems(self) -> dict[str, dict[str, Any]]:

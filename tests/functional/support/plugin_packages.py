@@ -20,12 +20,25 @@ from ironic_ownership.contracts import (
 )
 """
 
+MOOD = """
+import os
+import pathlib
+
+def mood():
+    if 'HAS_MOODS' not in os.environ:
+        return ''
+    return pathlib.Path({path!r}).read_text()
+
+"""
+
 
 class Site:
     """A directory of installed packages.
 
     :ivar environment: what makes a process see it.
     """
+
+    head = HEAD
 
     def __init__(self) -> None:
         self.path = databases.temporary_directory('site')
@@ -41,12 +54,13 @@ class Site:
     ) -> str:
         """Install a package.
 
-        :param source: of its one module, behind the imports of the contract.
+        :param source: of its one module, behind :attr:`head`.
         :param policies: classes in it, by the names of the policies.
         :returns: name and version, as the host tells them.
         """
         module = distribution.replace('-', '_')
-        (self.path / f'{module}.py').write_text(HEAD + textwrap.dedent(source))
+        text = self.head + textwrap.dedent(source)
+        (self.path / f'{module}.py').write_text(text)
         info = self.path / f'{module}-{version}.dist-info'
         info.mkdir()
         (info / 'METADATA').write_text(
@@ -63,3 +77,24 @@ class Site:
     def file(self, name: str) -> pathlib.Path:
         """Return the path of a file that plugins of a test look at."""
         return self.path / name
+
+
+class MoodySite(Site):
+    """Packages whose plugins change their behaviour while they run.
+
+    :ivar moody: the environment of a process in which they do; in others
+        their ``mood()`` is an empty string.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._mood = self.file('mood')
+        self.head = HEAD + MOOD.format(path=str(self._mood))
+        self.moody = {**self.environment, 'HAS_MOODS': '1'}
+        self.feel('')
+
+    def feel(self, mood: str) -> None:
+        """Change the behaviour of the plugins, all at once."""
+        new = self._mood.with_suffix('.new')
+        new.write_text(mood)
+        new.rename(self._mood)
