@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import abc
 import re
-from collections.abc import Mapping
+import urllib.parse
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ironic_ownership.api import resources
@@ -59,12 +60,34 @@ class Caller(abc.ABC):
         :raises OwnershipError: with the same code, message, hint and details
             in both cases.
         """
-        operation = resources.find(name)
-        sent = {k: v for k, v in query.items() if v is not None}
-        check_names(operation, path, sent)
+        operation, sent = _checked(name, path, query)
         if operation.access not in _READING and not _is_trial(sent, body):
             self.has_written = True
         return self._execute(operation, path, sent, body, progress, stopping)
+
+    def pages(
+        self, name: str, *, query: Mapping[str, Any] = NOTHING
+    ) -> Iterator[Any]:
+        """Call an operation that lists things, page by page.
+
+        Each page is read when it is asked for, so that a list of any length
+        needs little memory. An error may come with any of them.
+
+        :param name: ``noun:verb``, of an operation that only reads.
+        :param query: as for :meth:`call`; its ``limit`` is that of a page.
+        :returns: the bodies of the answers, at least one.
+        """
+        operation, sent = _checked(name, NOTHING, query)
+        while True:
+            page = self._page(operation, sent)
+            yield page
+            if page['next'] is None:
+                return
+            sent = {**sent, 'marker': _marker(page['next'])}
+
+    @abc.abstractmethod
+    def _page(self, operation: Operation, query: Mapping[str, Any]) -> Any:
+        """Read one page of a list, and return the body of the answer."""
 
     @abc.abstractmethod
     def _execute(
@@ -77,6 +100,21 @@ class Caller(abc.ABC):
         stopping: Stopping,
     ) -> Any:
         """Execute the operation, and return the body of its answer."""
+
+
+def _checked(
+    name: str, path: Mapping[str, str], query: Mapping[str, Any]
+) -> tuple[Operation, dict[str, Any]]:
+    operation = resources.find(name)
+    sent = {k: v for k, v in query.items() if v is not None}
+    check_names(operation, path, sent)
+    return operation, sent
+
+
+def _marker(link: str) -> str:
+    """Return where a page ended; only a proxy may know the link's path."""
+    query = urllib.parse.urlsplit(link).query
+    return urllib.parse.parse_qs(query)['marker'][0]
 
 
 def check_names(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from ironic_ownership.api.caller import Caller
+from ironic_ownership.api.caller import NOTHING, Caller
 from ironic_ownership.api.context import RequestContext
 from ironic_ownership.api.operation import Operation
+from ironic_ownership.api.page_cache import PageCache
 from ironic_ownership.api.request import Request
 from ironic_ownership.engine.operations.caller import Progress, Stopping
+
+PAGE = 2000
+"""Items of one page: some megabytes, and few queries for a long list."""
 
 
 class LocalCaller(Caller):
@@ -24,6 +29,21 @@ class LocalCaller(Caller):
         super().__init__(request_id)
         self._context = context
         self._actor = actor
+        self._lists = PageCache(math.inf)
+
+    def _page(self, operation: Operation, query: Mapping[str, Any]) -> Any:
+        return operation.handler(
+            Request(
+                NOTHING,
+                query,
+                None,
+                self._actor,
+                self.request_id,
+                self._context,
+                max_limit=PAGE,
+                page_cache=self._lists,
+            )
+        ).body
 
     def _execute(
         self,

@@ -47,11 +47,16 @@ class RemoteCaller(Caller):
         target = operation.path.format_map(
             {k: urllib.parse.quote(v, safe='') for k, v in path.items()}
         )
-        full = f'{target}?{request.encoded(query)}' if query else target
+        full = _with_query(target, query)
         answer = self._client.send(operation.method, full, body)
         if isinstance(answer, dict) and 'next' in answer:
             return self._whole(target, answer, limit)
         return answer
+
+    def _page(self, operation: Operation, query: Mapping[str, Any]) -> Any:
+        return self._client.send(
+            operation.method, _with_query(operation.path, query)
+        )
 
     def _whole(
         self, target: str, page: dict[str, Any], limit: int | None
@@ -70,3 +75,7 @@ class RemoteCaller(Caller):
             'next': None,
             'warnings': list(dict.fromkeys(warnings)),
         }
+
+
+def _with_query(target: str, query: Mapping[str, Any]) -> str:
+    return f'{target}?{request.encoded(query)}' if query else target

@@ -7,14 +7,15 @@ in words; other formats have keys and values, for scripts.
 from __future__ import annotations
 
 import argparse
+import itertools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cliff import display, lister, show
 from cliff.formatters import base
 
-from ironic_ownership.cli import deadline, errors, tables
+from ironic_ownership.cli import deadline, errors, formatters
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
@@ -26,66 +27,6 @@ LOG = logging.getLogger(__name__)
 T = TypeVar('T')
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 Record = tuple[Sequence[str], Sequence[Any]]
-
-_STRUCTURED = frozenset(('json', 'yaml'))
-"""Formats that have lists and dictionaries."""
-
-
-class _Readable(base.ListFormatter, base.SingleFormatter):
-    """Converts cells into words for another formatter.
-
-    :param words: converts one cell.
-    """
-
-    def __init__(self, formatter: Any, words: Callable[[Any], Any]) -> None:
-        self.formatter = formatter
-        self._words = words
-
-    def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
-        """Add nothing: the other formatter did."""
-
-    def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-        stdout: Any,
-        parsed_args: argparse.Namespace,
-    ) -> None:
-        """Format many rows, one after the other if the formatter can."""
-        words = self._words
-        rows = ([words(cell) for cell in row] for row in data)
-        self.emit_rows(column_names, rows, stdout, parsed_args)
-
-    def emit_rows(self, *how: Any) -> None:
-        """Format many rows of words."""
-        self.formatter.emit_list(*how)
-
-    def emit_one(
-        self,
-        column_names: Sequence[str],
-        data: Sequence[Any],
-        stdout: Any,
-        parsed_args: argparse.Namespace,
-    ) -> None:
-        """Format one row."""
-        cells = [self._words(cell) for cell in data]
-        self.emit_row(column_names, cells, stdout, parsed_args)
-
-    def emit_row(self, *how: Any) -> None:
-        """Format one row of words."""
-        self.formatter.emit_one(*how)
-
-
-class _Table(_Readable):
-    """A table for people, in the width that there is."""
-
-    def emit_rows(self, names: Any, rows: Any, *how: Any) -> None:
-        """Format many rows of words."""
-        tables.emit_list(self.formatter, names, list(rows), *how)
-
-    def emit_row(self, *how: Any) -> None:
-        """Format one row of words."""
-        tables.emit_one(self.formatter, *how)
 
 
 class Shown(display.DisplayCommandBase[base.FormatterT]):
@@ -174,18 +115,12 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
                         hint=errors.nearest(name, column_names),
                     )
         shown = column_names
-        formatter: Any = self.formatter
-        if parsed_args.formatter == 'table':
+        chosen = parsed_args.formatter
+        if chosen == 'table':
             shown = [columns.heading(name) for name in column_names]
-            formatter = _Table(formatter, self.words)
-        elif parsed_args.formatter not in _STRUCTURED:
-            formatter = _Readable(formatter, _flat)
+        formatter: Any = formatters.of(chosen, self.formatter, self.words)
         self.formatter = formatter
         return super().produce_output(parsed_args, shown, data)  # type: ignore[safe-super]
-
-
-def _flat(cell: Any) -> Any:
-    return columns.text(cell) if isinstance(cell, list | dict) else cell
 
 
 class Lister(Shown[base.ListFormatter], lister.Lister):
@@ -204,6 +139,23 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
     ) -> Table:
         keys = columns.keys(shown)
         return keys, [[item[key] for key in keys] for item in items]
+
+    def listed(
+        self, name: str, key: str, query: Mapping[str, Any]
+    ) -> Iterator[Mapping[str, Any]]:
+        """Call an operation that lists things, and yield them.
+
+        Each page is read when it is needed. The first one is read now, so
+        that nearly all errors come before the first line of output.
+
+        :param key: of the list in the answer.
+        """
+        pages = self.api.pages(name, query=query)
+        first = next(pages)
+        self.warn(first)
+        return itertools.chain(
+            first[key], itertools.chain.from_iterable(p[key] for p in pages)
+        )
 
 
 class ShowOne(Shown[base.SingleFormatter], show.ShowOne):

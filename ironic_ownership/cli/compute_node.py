@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ironic_ownership.cli import base, errors
@@ -14,9 +14,6 @@ from ironic_ownership.observe import (
     compute_node,
     compute_node_record,
 )
-
-_PAGE = 1000
-"""Records that are read together."""
 
 _STATES = 'states:\n' + '\n'.join(
     f'  {state:<14}  {state.help}'
@@ -92,61 +89,50 @@ class ListComputeNode(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        query = {
+            'service': parsed_args.service,
+            'shard': parsed_args.shard,
+            'conductor_group': parsed_args.conductor_group,
+        }
         if parsed_args.recorded:
-            return self._recorded(parsed_args)
-        body = self.api.call(
+            return self._recorded(parsed_args, query)
+        found: Iterable[Mapping[str, Any]] = self.listed(
             'compute_node:list',
-            query={
-                'service': parsed_args.service,
-                'shard': parsed_args.shard,
-                'conductor_group': parsed_args.conductor_group,
-                'state': parsed_args.state,
-            },
+            'compute_nodes',
+            {**query, 'state': parsed_args.state},
         )
-        self.warn(body)
-        shown = compute_node.LONG if parsed_args.long else compute_node.SHORT
-        found = body['compute_nodes']
-        found.sort(key=lambda item: (item['name'] or '', item['uuid']))
-        return self.rows(shown, found)
+        if parsed_args.formatter == 'table':
+            found = sorted(found, key=_name_and_uuid)
+        long = parsed_args.long
+        return _rows(compute_node.LONG if long else compute_node.SHORT, found)
 
-    def _recorded(self, parsed_args: argparse.Namespace) -> base.Table:
+    def _recorded(
+        self, parsed_args: argparse.Namespace, query: Mapping[str, str | None]
+    ) -> base.Table:
         for name in ('state', 'long'):
             if getattr(parsed_args, name):
                 raise errors.UsageError(
                     f'--{name} needs what Ironic says now',
                     hint=f'Leave out --{name} or --recorded',
                 )
-        shown = compute_node_record.COLUMNS
-        pages = self._pages(
-            {
-                'service': parsed_args.service,
-                'shard': parsed_args.shard,
-                'conductor_group': parsed_args.conductor_group,
-            }
-        )
-        # Errors come before the first line of output.
-        first = next(pages)
-        rows = itertools.chain(first, itertools.chain.from_iterable(pages))
-        return columns.keys(shown), (
-            [row[column.key] for column in shown] for row in rows
+        return _rows(
+            compute_node_record.COLUMNS,
+            self.listed(
+                'compute_node_record:list', 'compute_node_records', query
+            ),
         )
 
-    def _pages(
-        self, query: Mapping[str, str | None]
-    ) -> Iterator[Sequence[Mapping[str, Any]]]:
-        marker = None
-        while True:
-            body = self.api.call(
-                'compute_node_record:list',
-                query={**query, 'limit': _PAGE, 'marker': marker},
-            )
-            if marker is None:
-                self.note(body)
-            found = body['compute_node_records']
-            yield found
-            if len(found) < _PAGE:
-                return
-            marker = found[-1]['uuid']
+
+def _rows(
+    shown: Iterable[columns.Column[Any]], found: Iterable[Mapping[str, Any]]
+) -> base.Table:
+    """Return columns, and rows that are made when they are read."""
+    keys = columns.keys(shown)
+    return keys, map(operator.itemgetter(*keys), found)
+
+
+def _name_and_uuid(item: Mapping[str, Any]) -> tuple[str, str]:
+    return item['name'] or '', item['uuid']
 
 
 def add_node(parser: argparse.ArgumentParser) -> None:

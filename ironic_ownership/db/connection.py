@@ -28,6 +28,9 @@ LONGEST_IDLE = 10.0
 """Seconds without a statement within a transaction: much more than reading a
 large result takes, and far less than an operator wants to wait."""
 
+_FETCHED = 1000
+"""Rows that are fetched at once, which costs less than one by one."""
+
 _ENGINE_OPTIONS = (
     'connection_debug',
     'connection_parameters',
@@ -97,9 +100,14 @@ class Database:
         build: Callable[[sqlalchemy.Row[Any]], T],
     ) -> list[T]:
         """Run one query, and build a value from each row."""
-        return self.read(
-            lambda conn: list(map(build, conn.execute(statement)))
-        )
+
+        def work(conn: sqlalchemy.Connection) -> list[T]:
+            found: list[T] = []
+            for rows in conn.execute(statement).partitions(_FETCHED):
+                found += map(build, rows)
+            return found
+
+        return self.read(work)
 
     def write(self, work: Work[T]) -> T:
         """Run a transaction that writes; retry it when it lost to another.

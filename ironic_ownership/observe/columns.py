@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -79,6 +80,7 @@ def rounded(number: float | None) -> float | None:
     return None if number is None else round(number, 4)
 
 
+@functools.lru_cache(maxsize=64)
 def moment(seconds: float | None) -> str | None:
     """Return a time as ISO 8601 in UTC.
 

@@ -7,7 +7,7 @@ and are as old as the last refresh of each owner.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.conditions import ConditionReport, Loop
@@ -19,7 +19,7 @@ _FEW = 3
 """Services that a remark names."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class RecordedNode:
     """One compute node on record.
 
@@ -63,12 +63,13 @@ def read(
     if not found and chosen.host is not None:
         _check_service(records, chosen.host)
     reports = records.condition_reports()
+    owners = {record.host for record in found if record.host is not None}
+    seen_at = {host: _seen_at(reports, host) for host in owners}
     nodes = [
-        RecordedNode(record, _seen_at(reports, record.host))
+        RecordedNode(record, seen_at.get(record.host or ''))
         for record in found
     ]
-    owners = {record.host for record in found if record.host is not None}
-    return Page(nodes, _remark(reports, owners))
+    return Page(nodes, _remark(reports, seen_at))
 
 
 def _check_service(records: Records, host: str) -> None:
@@ -78,9 +79,9 @@ def _check_service(records: Records, host: str) -> None:
 
 
 def _seen_at(
-    reports: Mapping[str, ConditionReport], host: str | None
+    reports: Mapping[str, ConditionReport], host: str
 ) -> float | None:
-    report = reports.get(host) if host is not None else None
+    report = reports.get(host)
     if report is None:
         return None
     return next(
@@ -94,16 +95,16 @@ def _seen_at(
 
 
 def _remark(
-    reports: Mapping[str, ConditionReport], owners: Iterable[str]
+    reports: Mapping[str, ConditionReport],
+    seen_at: Mapping[str, float | None],
 ) -> str:
     ages: dict[str, float] = {}
     silent: list[str] = []
-    for host in sorted(owners):
-        seen_at = _seen_at(reports, host)
-        if seen_at is None:
+    for host, at in sorted(seen_at.items()):
+        if at is None:
             silent.append(host)
         else:
-            ages[host] = max(0.0, reports[host].now - seen_at)
+            ages[host] = max(0.0, reports[host].now - at)
     parts = []
     if ages:
         oldest = max(ages, key=lambda host: ages[host])

@@ -7,12 +7,14 @@ import json
 from ironic_ownership.api import errors
 from ironic_ownership.api.caller import Caller
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.records import Update
 from tests.unit.engine import world
 from tests.unit.web import app_case
 
 NODE = world.uuid(1)
 MOVE = {'service': 'new', 'select': {'uuids': [NODE]}}
 UNKNOWN = world.uuid(99)
+ONE = {'limit': 1}
 
 
 class CallerContract(app_case.SiteCase):
@@ -34,6 +36,59 @@ class CallerContract(app_case.SiteCase):
             [item['uuid'] for item in found['compute_nodes']],
         )
         self.assertEqual((None, []), (found['next'], found['warnings']))
+
+    def test_pages_make_the_whole_list(self) -> None:
+        for name, key in (
+            ('compute_node:list', 'compute_nodes'),
+            ('compute_node_record:list', 'compute_node_records'),
+        ):
+            for limit in (1, 2, 4, 6, 7, None):
+                pages = [*self.caller.pages(name, query={'limit': limit})]
+                self.assertEqual(
+                    self.caller.call(name)[key],
+                    [item for page in pages for item in page[key]],
+                )
+                if limit is not None:
+                    largest = max(len(page[key]) for page in pages)
+                    self.assertLessEqual(largest, limit)
+
+    def test_pages_have_the_filters_of_the_query(self) -> None:
+        pages = self.caller.pages(
+            'compute_node:list',
+            query={'shard': 'a', 'state': ['owned', 'orphan'], 'limit': 2},
+        )
+        self.assertEqual(
+            [[world.uuid(1), world.uuid(3)], [world.uuid(5)]],
+            [[item['uuid'] for item in p['compute_nodes']] for p in pages],
+        )
+
+    def test_list_without_anything_is_one_page(self) -> None:
+        query = {'service': 'new'}
+        (page,) = self.caller.pages('compute_node_record:list', query=query)
+        self.assertEqual([], page['compute_node_records'])
+
+    def test_page_is_read_when_it_is_needed(self) -> None:
+        pages = self.caller.pages('compute_node_record:list', query=ONE)
+        (first,) = next(pages)['compute_node_records']
+        renamed = world.node(2, name='renamed', shard='b')
+        self.records.apply('old', self.epoch, [Update(renamed)])
+        (second,) = next(pages)['compute_node_records']
+        self.assertEqual(['node1', 'renamed'], [first['name'], second['name']])
+
+    def test_pages_of_one_walk_show_one_moment_of_ironic(self) -> None:
+        pages = self.caller.pages('compute_node:list', query=ONE)
+        next(pages)
+        lists = len(self.ironic.calls)
+        self.assertEqual(5, len([*pages]))
+        self.assertEqual(lists, len(self.ironic.calls))
+
+    def test_unknown_names_are_refused_by_pages_as_well(self) -> None:
+        pages = self.caller.pages(
+            'compute_node_record:list', query={'service': 'odl'}
+        )
+        with self.assertRaises(exceptions.OwnershipError) as caught:
+            next(pages)
+        self.assertEqual('not_found', caught.exception.code)
 
     def test_limit_is_that_of_the_whole_list(self) -> None:
         for limit in (1, 2, 4, 6, 7, 10**8):

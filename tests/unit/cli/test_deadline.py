@@ -19,6 +19,9 @@ class _Caller(caller.Caller):
     def _execute(self, *args: Any) -> Any:
         return {}
 
+    def _page(self, *args: Any) -> Any:
+        return {}
+
 
 class TestDeadline(unittest.TestCase):
     def setUp(self) -> None:
