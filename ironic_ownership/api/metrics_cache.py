@@ -134,7 +134,7 @@ def families_of(
         with contextlib.suppress(exceptions.PluginFaultError):
             found.append(metrics.nodes(facts.statuses))
     if seen.records is not None:
-        found.append(metrics.unavailable(seen.records))
+        found.append(metrics.unavailable(seen.records.values()))
     if seen.services is not None:
         alive = seen.view.hosts if seen.view else None
         found.append(metrics.services(seen.services, alive))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 MAX_LISTS = 4
-"""The maximum number of lists: one of 100,000 nodes takes some 100 MB."""
+"""The maximum number of lists: one of 100,000 nodes takes some 30 MB."""
 
 
 class PageCache:

@@ -88,7 +88,7 @@ def answer(
     :param nodes: whether to name each node.
     """
     found = compare(
-        seen.nodes.listed if seen.nodes else (),
+        [*seen.nodes.listed.values()] if seen.nodes else (),
         records,
         before.peer_groups(request.context.interpret),
         after.peer_groups(request.context.interpret),

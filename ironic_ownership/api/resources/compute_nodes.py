@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import uuid as uuid_module
 
 from ironic_ownership.api import schemas
@@ -11,6 +12,7 @@ from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.host import slices
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import (
     action_check,
@@ -120,17 +122,24 @@ _EVENTS = Parameter(
 
 
 def _list(request: Request) -> Answer:
-    found = request.kept('compute nodes', _read)
     states = request.query.get('state')
-    return request.page(
+    listing = request.kept('compute nodes', _read)
+    # A page, and the one that tells whether there are more.
+    size = min(request.limit, slices.SIZE) + 1
+    following = (
+        status
+        for status in listing.after(request.query.get('marker', ''), size)
+        if not states or status.is_in(states)
+    )
+    return request.part(
         'compute_nodes',
-        [f for f in found if not states or f.is_in(states)],
+        [*itertools.islice(following, request.limit + 1)],
         lambda status: status.uuid,
         lambda status: cells(compute_node.LONG, status),
     )
 
 
-def _read(request: Request) -> list[node_status.NodeStatus]:
+def _read(request: Request) -> node_listing.Listing:
     context = request.context
     filters = node_listing.Filters(
         request.query.get('service'),
@@ -140,7 +149,7 @@ def _read(request: Request) -> list[node_status.NodeStatus]:
     host = context.wired.service if context.sharded else ''
     scope, whose = node_listing.scope_of(filters, context.scope, host)
     with context.ports() as ports:
-        return list(node_listing.list_nodes(ports, filters, scope, whose))
+        return node_listing.list_nodes(ports, filters, scope, whose)
 
 
 def _show(request: Request) -> Answer:

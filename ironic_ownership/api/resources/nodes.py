@@ -71,8 +71,8 @@ def _surroundings(
         )
     return node_validation.Deployment(
         nodes.fleet,
-        {node.uuid for node in nodes.listed},
-        {node.name for node in nodes.listed if node.name},
+        set(nodes.listed),
+        {node.name for node in nodes.listed.values() if node.name},
         _admits(seen, request.context.interpret, notes),
     )
 

@@ -91,7 +91,7 @@ def _preview(request: Request) -> Answer:
     return comparison.answer(
         request,
         seen,
-        {record.uuid: record for record in seen.records or ()},
+        seen.records or {},
         before,
         scenario.without(after, gone),
         nodes=query.get('nodes', False),

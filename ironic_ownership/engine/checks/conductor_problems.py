@@ -8,16 +8,15 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterator
 
-from ironic_ownership.contracts.availability import Unavailable
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.checks.problem import (
+    CheckedNode,
     Facts,
     Kind,
     Problem,
     Severity,
 )
-from ironic_ownership.engine.queries.node_status import NodeStatus
 
 
 def no_conductor(facts: Facts) -> Iterator[Problem]:
@@ -60,15 +59,12 @@ def out_of_service(facts: Facts) -> Iterator[Problem]:
     """
     if facts.fleet is None or facts.fleet.all_gone:
         return
-    found: dict[tuple[bool, str, str], list[NodeStatus]]
+    found: dict[tuple[bool, str, str], list[CheckedNode]]
     found = collections.defaultdict(list)
-    for status in facts.statuses:
-        node, availability = status.node, status.availability
-        if node is None or availability is None:
-            continue
-        if availability.code is Unavailable.OUT_OF_SERVICE:
-            owned = status.owner is not None
-            found[owned, node.driver, node.conductor_group].append(status)
+    for node in facts.statuses:
+        if node.is_out_of_service:
+            owned = node.owner is not None
+            found[owned, node.driver, node.conductor_group].append(node)
     for (owned, driver, group), statuses in sorted(
         found.items(), key=lambda item: item[0]
     ):
@@ -80,7 +76,7 @@ def _out_of_service(
     owned: bool,
     driver: str,
     group: str,
-    statuses: list[NodeStatus],
+    statuses: list[CheckedNode],
 ) -> Problem:
     kind = 'node' if owned else 'unowned node'
     where = f'conductor group {group!r}' if group else 'the default group'

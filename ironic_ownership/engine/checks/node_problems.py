@@ -6,19 +6,19 @@ Pure. Each function is one check and yields any number of problems.
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Callable, Iterable, Iterator
 
-from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.decision import Contest, Decision
+from ironic_ownership.contracts import reasons
+from ironic_ownership.contracts.decision import Contest
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
+    CheckedNode,
     Facts,
     Kind,
     Problem,
     Severity,
 )
-from ironic_ownership.engine.placement import inventory_diff
-from ironic_ownership.engine.queries.node_status import NodeStatus
 
 _MOVE = 'ironic-ownership compute node move UUID --service'
 _Hosts = tuple[str, ...]
@@ -29,8 +29,7 @@ def unowned(facts: Facts) -> Iterator[Problem]:
     found = [
         f.uuid
         for f in facts.statuses
-        if f.owner is None
-        and _decision(f).reason is reasons.Reason.NOT_ADMITTED
+        if f.owner is None and f.decision.reason is reasons.Reason.NOT_ADMITTED
     ]
     if found:
         yield _nodes(
@@ -47,8 +46,8 @@ def unclaimed(facts: Facts) -> Iterator[Problem]:
     """Find nodes whose owner is decided and has not claimed them yet."""
     yield from _by_hosts(
         facts,
-        lambda s: s.owner is None and _decision(s).owner is not None,
-        lambda s: (_decision(s).owner or '',),
+        lambda s: s.owner is None and s.decision.owner is not None,
+        lambda s: (s.decision.owner or '',),
         'unclaimed',
         Severity.WARNING,
         '{nodes} not yet claimed by {0}',
@@ -58,15 +57,14 @@ def unclaimed(facts: Facts) -> Iterator[Problem]:
 
 def unreturned(facts: Facts) -> Iterator[Problem]:
     """Find deployed nodes that only a service which does not serve claims."""
-    former = {r.uuid: r.released_by or '' for r in facts.records}
     yield from _by_hosts(
         facts,
         lambda s: (
             s.owner is None
-            and _decision(s).owner is None
-            and _decision(s).reason is reasons.Reason.RETURNED
+            and s.decision.owner is None
+            and s.decision.reason is reasons.Reason.RETURNED
         ),
-        lambda s: (former[s.uuid],),
+        lambda s: (s.released_by or '',),
         'released_with_instance',
         Severity.ERROR,
         '{nodes} with an instance released by {0}, which does not serve',
@@ -79,8 +77,8 @@ def misplaced(facts: Facts) -> Iterator[Problem]:
     """Find free nodes that their live owner is about to release."""
     yield from _by_hosts(
         facts,
-        lambda s: bool(s.owner_alive) and _decision(s).owner != s.owner,
-        lambda s: (s.owner or '', _decision(s).owner or 'no service'),
+        lambda s: bool(s.owner_alive) and s.decision.owner != s.owner,
+        lambda s: (s.owner or '', s.decision.owner or 'no service'),
         'misplaced',
         Severity.WARNING,
         '{nodes} still owned by {0}, decided for {1}',
@@ -92,8 +90,8 @@ def contested(facts: Facts) -> Iterator[Problem]:
     """Find nodes about which services with different settings disagree."""
     yield from _by_hosts(
         facts,
-        lambda s: _decision(s).contest is Contest.CONTESTED,
-        lambda s: _decision(s).contenders,
+        lambda s: s.decision.contest is Contest.CONTESTED,
+        lambda s: s.decision.contenders,
         'contested',
         Severity.ERROR,
         '{nodes} admitted by services with different settings: {hosts}',
@@ -108,8 +106,8 @@ def conflict(facts: Facts) -> Iterator[Problem]:
     """Find nodes that several services admit by the same filter."""
     yield from _by_hosts(
         facts,
-        lambda s: _decision(s).contest is Contest.CONFLICT,
-        lambda s: _decision(s).contenders,
+        lambda s: s.decision.contest is Contest.CONFLICT,
+        lambda s: s.decision.contenders,
         'conflict',
         Severity.ERROR,
         '{nodes} admitted by several services with the same filter: {hosts}',
@@ -125,8 +123,8 @@ def kept_from(facts: Facts) -> Iterator[Problem]:
     """
     yield from _by_hosts(
         facts,
-        lambda s: _decision(s).reason is reasons.Reason.RECORD_KEEPS,
-        lambda s: (s.owner or '', _decision(s).wanted_by or 'no service'),
+        lambda s: s.decision.reason is reasons.Reason.RECORD_KEEPS,
+        lambda s: (s.owner or '', s.decision.wanted_by or 'no service'),
         'record_keeps',
         Severity.WARNING,
         '{nodes} on record with {0}; the policies give them to {1}',
@@ -141,8 +139,8 @@ def filtered(facts: Facts) -> Iterator[Problem]:
         facts,
         lambda s: (
             bool(s.owner_alive)
-            and _decision(s).filtered
-            and _decision(s).reason is not reasons.Reason.RECORD_KEEPS
+            and s.decision.filtered
+            and s.decision.reason is not reasons.Reason.RECORD_KEEPS
         ),
         lambda s: (s.owner or '',),
         'filtered',
@@ -169,18 +167,20 @@ def unlisted(facts: Facts) -> Iterator[Problem]:
 
 def orphans(facts: Facts) -> Iterator[Problem]:
     """Find records of nodes that Ironic no longer has."""
-    owners = {r.uuid: r.host for r in facts.records}
-    deployed = {r.uuid for r in facts.records if r.instance_uuid is not None}
     unverified = facts.nodes.unverified
-    gone = sorted(set(facts.nodes.gone) - deployed)
-    if lost := sorted(set(facts.nodes.gone) & deployed):
+    gone: list[str] = []
+    lost: list[str] = []
+    for uuid in sorted(facts.nodes.gone):
+        deployed = facts.records[uuid].instance_uuid is not None
+        (lost if deployed else gone).append(uuid)
+    if lost:
         yield _nodes(
             'orphan_with_instance',
             Severity.ERROR,
             f'{_count(lost)} with an instance on record for which Ironic '
             'answers 404',
             lost,
-            _hosts(owners[uuid] for uuid in lost),
+            _owners(facts, lost),
             'Their records are kept. If the instances no longer exist: '
             'ironic-ownership instance forget UUID --reason TEXT',
         )
@@ -190,7 +190,7 @@ def orphans(facts: Facts) -> Iterator[Problem]:
             Severity.WARNING,
             f'{_count(gone)} on record for which Ironic answers 404',
             gone,
-            _hosts(owners[uuid] for uuid in gone),
+            _owners(facts, gone),
             'Its owner, or for an unowned record a service in whose scope it '
             'is, deletes such a record unless a gate refuses it. See why: '
             'ironic-ownership compute node check-delete UUID. Otherwise: '
@@ -203,7 +203,7 @@ def orphans(facts: Facts) -> Iterator[Problem]:
             f'{_count(unverified)} on record and not listed by Ironic, too '
             'many to verify one by one',
             unverified,
-            _hosts(owners[uuid] for uuid in unverified),
+            _owners(facts, unverified),
             'Make sure that this is the right Ironic, and that the '
             'credential sees all of its nodes',
         )
@@ -211,26 +211,14 @@ def orphans(facts: Facts) -> Iterator[Problem]:
 
 def left_behind(facts: Facts) -> Iterator[Problem]:
     """Find records whose owner does not serve: dead, gone, away, disabled."""
-    for host, records in _owned(facts):
-        code = _owner_code(facts, host)
-        if code is None:
-            continue
-        for deployed in (True, False):
-            uuids = [
-                r.uuid
-                for r in records
-                if (r.instance_uuid is not None) is deployed
-            ]
-            if uuids:
-                yield _left(host, code, deployed, uuids)
-
-
-def _owned(facts: Facts) -> Iterable[tuple[str, list[model.ComputeNode]]]:
-    owned: dict[str, list[model.ComputeNode]] = collections.defaultdict(list)
-    for record in facts.records:
-        if record.host is not None:
-            owned[record.host].append(record)
-    return sorted(owned.items())
+    code_of = functools.lru_cache(functools.partial(_owner_code, facts))
+    found: dict[tuple[str, bool], list[str]] = collections.defaultdict(list)
+    for record in facts.records.values():
+        host, is_free = record.host, record.instance_uuid is None
+        if host is not None and code_of(host) is not None:
+            found[host, is_free].append(record.uuid)
+    for (host, is_free), uuids in sorted(found.items()):
+        yield _left(host, code_of(host) or _GONE, not is_free, uuids)
 
 
 _GONE = 'owner_gone'
@@ -295,53 +283,37 @@ def _left(host: str, code: str, deployed: bool, uuids: list[str]) -> Problem:
 
 def placement_behind(facts: Facts) -> Iterator[Problem]:
     """Find nodes whose latest state Placement has not accepted yet."""
-    for host, diff in _diffs(facts):
-        uuids = [step.uuid for step in diff.steps]
-        if uuids:
-            yield _nodes(
-                'placement_behind',
-                Severity.WARNING,
-                f'Placement is out of date for {_count(uuids)} owned by '
-                f'{host}',
-                uuids,
-                (host,),
-                'Normal for a moment after a change, and for minutes when '
-                'many nodes are new; if it lasts, the log of the service '
-                "has Placement's answers",
-            )
+    for host, uuids in sorted(facts.placement.behind.items()):
+        yield _nodes(
+            'placement_behind',
+            Severity.WARNING,
+            f'Placement is out of date for {_count(uuids)} owned by {host}',
+            uuids,
+            (host,),
+            'Normal for a moment after a change, and for minutes when '
+            'many nodes are new; if it lasts, the log of the service '
+            "has Placement's answers",
+        )
 
 
 def without_class(facts: Facts) -> Iterator[Problem]:
     """Find nodes without a resource class, which Placement needs."""
-    for host, diff in _diffs(facts):
-        if diff.without_class:
-            yield _nodes(
-                'no_resource_class',
-                Severity.WARNING,
-                f'{_count(diff.without_class)} owned by {host} without a '
-                'resource class: not reported to Placement',
-                diff.without_class,
-                (host,),
-                'openstack baremetal node set UUID --resource-class CLASS',
-            )
-
-
-def _diffs(facts: Facts) -> Iterator[tuple[str, inventory_diff.Diff]]:
-    if not facts.reports_inventory:
-        return
-    for host, records in _owned(facts):
-        policies = facts.peer_groups.policies.get(host)
-        if host in facts.view.hosts and not (
-            policies is not None and policies.releases_free
-        ):
-            known = {record.uuid: record for record in records}
-            yield host, inventory_diff.compare(facts.nodes.listed, known)
+    for host, uuids in sorted(facts.placement.without_class.items()):
+        yield _nodes(
+            'no_resource_class',
+            Severity.WARNING,
+            f'{_count(uuids)} owned by {host} without a resource class: not '
+            'reported to Placement',
+            uuids,
+            (host,),
+            'openstack baremetal node set UUID --resource-class CLASS',
+        )
 
 
 def _by_hosts(
     facts: Facts,
-    chosen: Callable[[NodeStatus], bool],
-    hosts_of: Callable[[NodeStatus], _Hosts],
+    chosen: Callable[[CheckedNode], bool],
+    hosts_of: Callable[[CheckedNode], _Hosts],
     code: str,
     severity: Severity,
     what: str,
@@ -380,11 +352,6 @@ def _count(uuids: Iterable[str]) -> str:
     return suggestions.counted(len(tuple(uuids)), 'node')
 
 
-def _hosts(owners: Iterable[str | None]) -> _Hosts:
-    return tuple(sorted({host for host in owners if host is not None}))
-
-
-def _decision(status: NodeStatus) -> Decision:
-    # Facts omit nodes that Ironic does not have; all others are decided.
-    assert status.decision is not None
-    return status.decision
+def _owners(facts: Facts, uuids: Iterable[str]) -> _Hosts:
+    owners = {facts.records[uuid].host for uuid in uuids}
+    return tuple(sorted(host for host in owners if host is not None))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.availability import Unavailable
 from ironic_ownership.contracts.conditions import ConditionReport
+from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.checks import placement_gaps
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.queries import deployment_snapshot, node_status
@@ -55,6 +59,26 @@ class Problem:
     hint: str = ''
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class CheckedNode:
+    """A node that Ironic has, as far as the checks need it.
+
+    Without the node and its record, so that all of them are kept at once.
+
+    :param released_by: the service that released it, while it is unowned.
+    """
+
+    uuid: str
+    state: node_status.State
+    decision: Decision
+    owner: str | None
+    owner_alive: bool | None
+    driver: str
+    conductor_group: str
+    is_out_of_service: bool
+    released_by: str | None
+
+
 @dataclasses.dataclass(frozen=True)
 class Facts:
     """The deployment, and what follows from it.
@@ -80,8 +104,8 @@ class Facts:
         return self.nodes.fleet
 
     @property
-    def records(self) -> Sequence[model.ComputeNode]:
-        """All compute nodes on record."""
+    def records(self) -> Mapping[str, model.ComputeNode]:
+        """All compute nodes on record, by uuid."""
         assert self.snapshot.records is not None
         return self.snapshot.records
 
@@ -89,7 +113,36 @@ class Facts:
     def reports_inventory(self) -> bool:
         """True if any service reports nodes to Placement."""
         return self.reporting or any(
-            record.placement_digest is not None for record in self.records
+            record.placement_digest is not None
+            for record in self.records.values()
+        )
+
+    @functools.cached_property
+    def placement(self) -> placement_gaps.PlacementGaps:
+        """Nodes that are not in Placement as they should be."""
+        hosts = self._reporting_hosts
+        return placement_gaps.find(
+            self.nodes.listed.values() if hosts else (), self.records, hosts
+        )
+
+    @property
+    def _reporting_hosts(self) -> Set[str]:
+        if not self.reports_inventory:
+            return frozenset()
+        known = self.peer_groups.policies
+        return {
+            host
+            for host in self.view.hosts
+            if (policies := known.get(host)) is None
+            or not policies.releases_free
+        }
+
+    @functools.cached_property
+    def places(self) -> Mapping[tuple[str | None, str], int]:
+        """The number of nodes by shard and conductor group."""
+        return collections.Counter(
+            (node.shard, node.conductor_group)
+            for node in self.nodes.listed.values()
         )
 
     @property
@@ -133,7 +186,7 @@ class Facts:
         ]
 
     @property
-    def statuses(self) -> Sequence[node_status.NodeStatus]:
+    def statuses(self) -> Sequence[CheckedNode]:
         """The status of every node that Ironic has, as far as it is known.
 
         Nodes of services whose settings cannot be read are left out.
@@ -147,21 +200,42 @@ class Facts:
     @functools.cached_property
     def _statuses(
         self,
-    ) -> Sequence[node_status.NodeStatus] | exceptions.PluginFaultError:
+    ) -> Sequence[CheckedNode] | exceptions.PluginFaultError:
+        listed = self.nodes.listed
+        found = node_status.Deployment(
+            listed, self.records, self.peer_groups, self.fleet
+        )
         try:
-            found = node_status.evaluate(
-                self.nodes.listed, self.records, self.peer_groups, self.fleet
-            )
+            return [
+                _checked(status, status.node, status.decision)
+                for status in found.statuses(listed)
+                if status.node is not None
+                and status.decision is not None
+                and not self._may_be_unreadable(status.node)
+            ]
         except exceptions.PluginFaultError as exc:
             return exc
-        return [
-            f
-            for f in found
-            if f.node is not None and not self._may_be_unreadable(f.node)
-        ]
 
     def _may_be_unreadable(self, node: model.Node) -> bool:
         return any(
             policies.may_admit(node.shard, node.conductor_group, node)
             for policies in self.unreadable
         )
+
+
+def _checked(
+    status: node_status.NodeStatus, node: model.Node, decision: Decision
+) -> CheckedNode:
+    availability, record = status.availability, status.record
+    return CheckedNode(
+        status.uuid,
+        status.state,
+        decision,
+        status.owner,
+        status.owner_alive,
+        node.driver,
+        node.conductor_group,
+        availability is not None
+        and availability.code is Unavailable.OUT_OF_SERVICE,
+        record.released_by if record else None,
+    )

@@ -35,7 +35,7 @@ def unserved_groups(facts: Facts) -> Iterator[Problem]:
     reported = _unserved_shards(facts)
     nodes: dict[str, int] = collections.Counter()
     served, unserved = set(), set()
-    for (shard, group), number in _places(facts).items():
+    for (shard, group), number in facts.places.items():
         nodes[group] += number
         if _is_served(facts, shard, group):
             served.add(group)
@@ -51,7 +51,7 @@ def unserved_groups(facts: Facts) -> Iterator[Problem]:
 
 def empty_shards(facts: Facts) -> Iterator[Problem]:
     """Find shard keys of live services that no node in Ironic has."""
-    present = {node.shard for node in facts.nodes.listed}
+    present = {shard for shard, _ in facts.places}
     for shard, hosts in _shard_keys(facts).items():
         if shard not in present:
             yield Problem(
@@ -73,7 +73,7 @@ def shard_case(facts: Facts) -> Iterator[Problem]:
     Shards are case-sensitive in Ironic.
     """
     keys = _shard_keys(facts)
-    present = {n.shard for n in facts.nodes.listed if n.shard is not None}
+    present = {shard for shard, _ in facts.places if shard is not None}
     alike: dict[str, set[str]] = collections.defaultdict(set)
     for name in present | keys.keys():
         alike[name.casefold()].add(name)
@@ -127,18 +127,12 @@ def _without_service(
 def _unserved_shards(facts: Facts) -> dict[str, int]:
     nodes: dict[str, int] = collections.Counter()
     served = set()
-    for (shard, group), number in _places(facts).items():
+    for (shard, group), number in facts.places.items():
         if shard is not None:
             nodes[shard] += number
             if _is_served(facts, shard, group):
                 served.add(shard)
     return {shard: n for shard, n in nodes.items() if shard not in served}
-
-
-def _places(facts: Facts) -> Mapping[tuple[str | None, str], int]:
-    return collections.Counter(
-        (node.shard, node.conductor_group) for node in facts.nodes.listed
-    )
 
 
 def _is_served(facts: Facts, shard: str | None, group: str) -> bool:

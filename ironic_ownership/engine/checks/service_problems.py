@@ -256,7 +256,7 @@ def _reported(
 
 def imbalance(facts: Facts) -> Iterator[Problem]:
     """Find rings whose largest share exceeds 1.5 times the expected one."""
-    owned = collections.Counter(record.host for record in facts.records)
+    owned = collections.Counter(r.host for r in facts.records.values())
     for group, spread in balance.rings(facts.peer_groups, owned):
         if spread.uneven:
             most = spread.largest

@@ -22,24 +22,31 @@ def of(
 ) -> Iterator[Sequence[model.Node]]:
     """Yield the nodes to decide, at least one slice.
 
-    All of them at once where a decision may depend on other nodes, and for
-    policies of other packages: the time that they may take is limited for
-    all nodes together.
+    All of them at once unless :func:`may_divide`.
 
     :param only: uuids of nodes of the snapshot; all by default.
     :param last: uuids of nodes that come last.
     """
-    at_once = not decides_node_by_node(groups) or any(
-        group.policies.is_foreign for group in groups.groups
-    )
     nodes = _ordered(seen, only, last)
-    size = len(seen.nodes) + 1 if at_once else SIZE
+    size = SIZE if may_divide(groups) else len(seen.nodes) + 1
     some = list(itertools.islice(nodes, size))
     while True:
         yield some
         some = list(itertools.islice(nodes, size))
         if not some:
             return
+
+
+def may_divide(groups: PeerGroups) -> bool:
+    """Tell whether some nodes can be decided after others.
+
+    Not where a decision may depend on other nodes, and not for policies of
+    other packages: the time that they may take is limited for all nodes
+    together.
+    """
+    return decides_node_by_node(groups) and not any(
+        group.policies.is_foreign for group in groups.groups
+    )
 
 
 def _ordered(

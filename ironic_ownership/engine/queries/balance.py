@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.availability import evaluation
@@ -144,7 +144,7 @@ def spread(group: PeerGroup, nodes_of: Mapping[str | None, int]) -> Spread:
 def loads(
     hosts: Iterable[str],
     records: Iterable[model.ComputeNode],
-    nodes: Sequence[model.Node] | None,
+    nodes: Mapping[str, model.Node] | None,
     peer_groups: PeerGroups | None,
     fleet: evaluation.Fleet | None = None,
 ) -> dict[str, Load]:
@@ -153,27 +153,24 @@ def loads(
     Services of one ring are compared with each other, and services without
     a ring with all others without one.
 
-    :param nodes: all nodes of Ironic; ``None`` if it does not answer.
+    :param nodes: all nodes of Ironic by uuid; ``None`` if it does not answer.
     :param peer_groups: ``None`` if liveness is not known.
     """
-    owned: dict[str, list[model.ComputeNode]] = collections.defaultdict(list)
+    owned: dict[str | None, int] = collections.Counter()
+    used: dict[str | None, int] = collections.Counter()
+    unusable: dict[str | None, int] = collections.Counter()
     for record in records:
-        if record.host is not None:
-            owned[record.host].append(record)
-    present = None if nodes is None else {node.uuid: node for node in nodes}
-    spread_of = _spreads(
-        peer_groups, {h: len(own) for h, own in owned.items()}
-    )
+        host = record.host
+        owned[host] += 1
+        used[host] += record.instance_uuid is not None
+        if nodes is not None:
+            unusable[host] += not usable(nodes.get(record.uuid), fleet)
+    spread_of = _spreads(peer_groups, owned)
     return {
         host: Load(
-            len(owned.get(host, ())),
-            sum(r.instance_uuid is not None for r in owned.get(host, ())),
-            None
-            if present is None
-            else sum(
-                not usable(present.get(r.uuid), fleet)
-                for r in owned.get(host, ())
-            ),
+            owned[host],
+            used[host],
+            None if nodes is None else unusable[host],
             spread_of[host].of_mean(host) if host in spread_of else None,
         )
         for host in hosts

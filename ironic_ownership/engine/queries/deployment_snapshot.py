@@ -1,8 +1,9 @@
 """Snapshot of the whole deployment, as far as its parts answer.
 
 Read-only. The number of requests is that of the pages, a constant, and a
-bounded number of look-ups; the number of queries is constant. The order is
-that of a refresh, see ``engine.host.snapshot``.
+bounded number of look-ups; the number of queries is that of the pages of the
+records, and a constant. The order is that of a refresh, see
+``engine.host.snapshot``. Nodes and records are kept in compact form.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import compact_forms, exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.cell import Cell, CellNode, Drift
+from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.records import Records
@@ -57,7 +59,7 @@ class Sources:
 class Nodes:
     """Nodes and conductors of Ironic.
 
-    :param listed: all nodes, including those that were looked up.
+    :param listed: all nodes by uuid, including those that were looked up.
     :param gone: uuids on record for which Ironic answered 404.
     :param unverified: uuids on record that are not in the list, and too many
         to look up.
@@ -66,7 +68,7 @@ class Nodes:
     :param unshown: the error, if Ironic does not show its conductors.
     """
 
-    listed: Sequence[model.Node]
+    listed: Mapping[str, model.Node]
     gone: frozenset[str] = frozenset()
     unverified: frozenset[str] = frozenset()
     unlisted: int = 0
@@ -84,6 +86,7 @@ class Nodes:
 class DeploymentSnapshot:
     """The deployment at one moment; ``None`` for parts that did not answer.
 
+    :param records: by uuid of the node.
     :param view: with one member for each host, the active one.
     :param unread: the error of each part that did not answer.
     :param reservations: the open ones; ``None`` also if not requested.
@@ -95,7 +98,7 @@ class DeploymentSnapshot:
     """
 
     services: Sequence[model.Service] | None
-    records: Sequence[model.ComputeNode] | None
+    records: Mapping[str, model.ComputeNode] | None
     nodes: Nodes | None
     view: model.View | None
     unread: Mapping[Part, exceptions.OwnershipError]
@@ -133,7 +136,9 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
 
     services = attempt(Part.RECORDS, lambda: sources.records().services())
     sources.prepare(services or ())
-    records = attempt(Part.RECORDS, lambda: sources.records().compute_nodes())
+    records = attempt(
+        Part.RECORDS, lambda: sources.records().near('', model.Scope())
+    )
     reports = attempt(
         Part.RECORDS, lambda: sources.records().condition_reports()
     )
@@ -142,7 +147,7 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
         reservations = attempt(Part.RECORDS, lambda: stored().reservations())
     nodes = attempt(
         Part.IRONIC,
-        lambda: _nodes(sources.inventory(), records or (), sharded),
+        lambda: _nodes(sources.inventory(), records or {}, sharded),
     )
     view = attempt(
         Part.MEMBERSHIP,
@@ -161,11 +166,11 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
 
 def _nodes(
     source: Inventory,
-    records: Sequence[model.ComputeNode],
+    records: Mapping[str, model.ComputeNode],
     sharded: bool,
 ) -> Nodes:
     unlisted = 0
-    listed: dict[str, model.Node] = {}
+    listed = CompactMap(compact_forms.NodeForm())
     scopes = [model.Scope()]
     if sharded:
         counts = source.shard_counts()
@@ -173,28 +178,29 @@ def _nodes(
         names = sorted(name for name in counts if name is not None)
         scopes = [model.Scope(shard=name) for name in names]
     for scope in scopes:
-        listed.update((node.uuid, node) for node in source.scan(scope))
+        fleet = source.fleet(scope)
+        listed = listed.changed(fleet.values()) if listed else fleet
     # Nodes without a shard are not listed: nothing to verify.
     missing = sorted(
         r.uuid
-        for r in records
+        for r in records.values()
         if r.uuid not in listed and not (sharded and r.shard is None)
     )
-    gone = set()
+    gone, found = set(), []
     for uuid in missing[:MAX_LOOKUPS]:
         node = source.get(uuid)
         if node is None:
             gone.add(uuid)
         else:
-            listed[uuid] = node
+            found.append(node)
             unlisted -= sharded and node.shard is None
-    found, unshown = _conductors(source)
+    conductors, unshown = _conductors(source)
     return Nodes(
-        list(listed.values()),
+        listed.changed(found) if found else listed,
         frozenset(gone),
         frozenset(missing[MAX_LOOKUPS:]),
         max(unlisted, 0),
-        found,
+        conductors,
         unshown,
     )
 

@@ -7,17 +7,19 @@ nodes.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.host import snapshot
+from ironic_ownership.engine.host import slices, snapshot
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import node_query
-from ironic_ownership.engine.queries.node_status import NodeStatus, evaluate
+from ironic_ownership.engine.queries.node_status import Deployment, NodeStatus
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,27 +59,56 @@ def scope_of(
     return scope, own
 
 
+@dataclasses.dataclass(frozen=True)
+class Listing:
+    """Compute nodes of one moment, whose status is made when it is read.
+
+    It keeps them in compact form, because a list may be kept for a while.
+
+    :param uuids: of the nodes and records that match, in order.
+    """
+
+    uuids: Sequence[str]
+    deployment: Deployment
+
+    def after(
+        self, uuid: str = '', size: int = slices.SIZE
+    ) -> Iterator[NodeStatus]:
+        """Yield those that follow a uuid, in the order of the uuids.
+
+        :param size: number of nodes that are in use at a time.
+        :raises PluginFaultError: if a policy fails.
+        """
+        first = bisect.bisect_right(self.uuids, uuid)
+        return self.deployment.statuses(
+            itertools.islice(self.uuids, first, None), size
+        )
+
+
 def list_nodes(
     ports: Ports, filters: Filters, scope: model.Scope, host: str
-) -> Sequence[NodeStatus]:
+) -> Listing:
     """Return the compute nodes that match the filters.
 
     :param scope: of :func:`scope_of`, as is ``host``.
     :raises NotFoundError: if the service, shard or group does not exist.
     :raises OwnershipError: if anything can't be read.
     """
-    statuses, services = read(ports, scope, host)
+    found, services = read(ports, scope, host)
     service = _service(filters.service, services)
-    placed = list(_placed(statuses, filters))
-    if not placed:
+    uuids = {*_placed(found, filters)}
+    if not uuids:
         _check_place(ports, filters)
-    return [s for s in placed if service in (None, s.owner)]
+    if service is not None:
+        records = found.records.values()
+        uuids &= {record.uuid for record in records if record.host == service}
+    return Listing(sorted(uuids), found)
 
 
 def read(
     ports: Ports, scope: model.Scope, host: str = ''
-) -> tuple[Sequence[NodeStatus], frozenset[str]]:
-    """Return the status of each node and record of a scope, and all services.
+) -> tuple[Deployment, frozenset[str]]:
+    """Return the nodes and records of a scope, and all services.
 
     The order of reading is that of a refresh. A record whose node is not
     listed is no orphan before Ironic answers 404 for its uuid, because the
@@ -92,13 +123,13 @@ def read(
     elsewhere = node_query.look_up(
         ports.source, (u for u in seen.records if u not in seen.nodes)
     )
-    statuses = evaluate(
-        [*seen.nodes.values(), *elsewhere],
-        seen.records.values(),
+    found = Deployment(
+        seen.nodes.changed(elsewhere) if elsewhere else seen.nodes,
+        seen.records,
         PeerGroups.of(seen.view, seen.services.values(), ports.interpret),
         node_query.fleet_of(ports.source),
     )
-    return statuses, frozenset(seen.services) | seen.view.hosts
+    return found, frozenset(seen.services) | seen.view.hosts
 
 
 def _service(name: str | None, known: Collection[str]) -> str | None:
@@ -110,18 +141,21 @@ def _service(name: str | None, known: Collection[str]) -> str | None:
     return host
 
 
-def _placed(
-    statuses: Iterable[NodeStatus], filters: Filters
-) -> Iterable[NodeStatus]:
+def _placed(found: Deployment, filters: Filters) -> Iterator[str]:
+    """Yield the uuids of nodes, and of records without a node, in a place."""
+    for node in found.nodes.values():
+        if _is_there(node, filters):
+            yield node.uuid
+    for record in found.records.values():
+        if _is_there(record, filters) and record.uuid not in found.nodes:
+            yield record.uuid
+
+
+def _is_there(one: model.Node | model.ComputeNode, filters: Filters) -> bool:
     group = filters.conductor_group
-    for status in statuses:
-        place = status.node or status.record
-        if (
-            place is not None
-            and filters.shard in (None, place.shard)
-            and (group is None or place.conductor_group == group.lower())
-        ):
-            yield status
+    return filters.shard in (None, one.shard) and (
+        group is None or one.conductor_group == group.lower()
+    )
 
 
 def _check_place(ports: Ports, filters: Filters) -> None:

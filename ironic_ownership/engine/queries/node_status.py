@@ -6,7 +6,10 @@ Pure. The CLI, the HTTP API, ``check`` and the metrics all show this status.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+import functools
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from typing import TypeVar
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.availability import Evaluation, Unavailable
@@ -15,6 +18,9 @@ from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.host import slices
+
+T = TypeVar('T')
 
 
 class State(DescribedEnum):
@@ -44,7 +50,7 @@ class Availability(DescribedEnum):
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class NodeStatus:
     """One compute node: Ironic's node, the record and the decision.
 
@@ -96,21 +102,76 @@ def evaluate(
     :param records: one whose node is not among ``nodes`` is an orphan.
     :returns: in the order of names, then uuids.
     """
-    by_uuid = {record.uuid: record for record in records}
-    present = {node.uuid: node for node in nodes}
-    decisions = decide.decide(present.values(), by_uuid, peer_groups)
-    statuses = [
-        _status(
-            uuid,
-            present.get(uuid),
-            by_uuid.get(uuid),
-            decisions,
-            peer_groups,
-            fleet,
-        )
-        for uuid in present.keys() | by_uuid.keys()
-    ]
+    deployment = Deployment(
+        {node.uuid: node for node in nodes},
+        {record.uuid: record for record in records},
+        peer_groups,
+        fleet,
+    )
+    statuses = deployment.statuses(deployment.uuids())
     return sorted(statuses, key=lambda s: (s.name or '', s.uuid))
+
+
+@dataclasses.dataclass(frozen=True)
+class Deployment:
+    """Nodes and records from which the status of each node follows.
+
+    Only the nodes of a slice are in use at a time, so that both mappings may
+    be compact. They are decided at once where a decision may depend on other
+    nodes, and for policies of other packages.
+
+    :param records: one whose node is not among ``nodes`` is an orphan.
+    """
+
+    nodes: Mapping[str, model.Node]
+    records: Mapping[str, model.ComputeNode]
+    peer_groups: PeerGroups
+    fleet: evaluation.Fleet | None = None
+
+    def uuids(self) -> Set[str]:
+        """Return the uuids of all nodes and records."""
+        return self.nodes.keys() | self.records.keys()
+
+    def statuses(
+        self, uuids: Iterable[str], size: int = slices.SIZE
+    ) -> Iterator[NodeStatus]:
+        """Yield the status of these nodes and records, in their order.
+
+        :param size: number of nodes that are in use at a time.
+        :raises PluginFaultError: if a policy fails.
+        """
+        rest = iter(uuids)
+        while some := list(itertools.islice(rest, size)):
+            nodes, records = _some(self.nodes, some), _some(self.records, some)
+            decisions = self._decided
+            if decisions is None:
+                decisions = decide.decide(
+                    nodes.values(), records, self.peer_groups
+                )
+            for uuid in some:
+                yield _status(
+                    uuid,
+                    nodes.get(uuid),
+                    records.get(uuid),
+                    decisions,
+                    self.peer_groups,
+                    self.fleet,
+                )
+
+    @functools.cached_property
+    def _decided(self) -> decide.Decisions | None:
+        """All decisions, where they are made at once."""
+        if slices.may_divide(self.peer_groups):
+            return None
+        return decide.decide(
+            self.nodes.values(), self.records, self.peer_groups
+        )
+
+
+def _some(found: Mapping[str, T], uuids: Iterable[str]) -> dict[str, T]:
+    # Looked up once: that builds a value of a compact mapping.
+    pairs = ((uuid, found.get(uuid)) for uuid in uuids)
+    return {uuid: one for uuid, one in pairs if one is not None}
 
 
 def _status(

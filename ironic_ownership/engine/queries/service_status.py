@@ -149,7 +149,7 @@ def add_load(
     )
     loads = balance.loads(
         [status.row.host for status in listing.services],
-        snapshot.records or (),
+        (snapshot.records or {}).values(),
         nodes,
         peer_groups,
         snapshot.nodes.fleet if snapshot.nodes else None,

@@ -19,8 +19,8 @@ class TestDrift(test_runner.CheckCase):
         return runner.check(
             deployment_snapshot.DeploymentSnapshot(
                 self.services,
-                self.records,
-                deployment_snapshot.Nodes(self.nodes),
+                test_runner.by_uuid(self.records),
+                deployment_snapshot.Nodes(test_runner.by_uuid(self.nodes)),
                 model.View.of(self.members),
                 self.unread,
                 drift=self.drift,

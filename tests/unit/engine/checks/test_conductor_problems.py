@@ -28,9 +28,9 @@ class TestConductors(test_runner.CheckCase):
         return runner.check(
             deployment_snapshot.DeploymentSnapshot(
                 self.services,
-                self.records,
+                test_runner.by_uuid(self.records),
                 deployment_snapshot.Nodes(
-                    self.nodes,
+                    test_runner.by_uuid(self.nodes),
                     conductors=self.conductors,
                     unshown=self.unshown,
                 ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import unittest
+from collections.abc import Iterable
+from typing import TypeVar
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, policy, reservations
@@ -15,6 +17,13 @@ from tests.unit.engine import world
 
 A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
 Part = deployment_snapshot.Part
+
+
+T = TypeVar('T', model.Node, model.ComputeNode)
+
+
+def by_uuid(found: Iterable[T]) -> dict[str, T]:
+    return {one.uuid: one for one in found}
 
 
 class CheckCase(unittest.TestCase):
@@ -44,7 +53,7 @@ class CheckCase(unittest.TestCase):
 
     def check(self) -> list[problem.Problem]:
         nodes = deployment_snapshot.Nodes(
-            self.nodes,
+            by_uuid(self.nodes),
             frozenset(self.gone),
             frozenset(self.unverified),
             self.unlisted,
@@ -52,7 +61,7 @@ class CheckCase(unittest.TestCase):
         return runner.check(
             deployment_snapshot.DeploymentSnapshot(
                 None if Part.RECORDS in self.unread else self.services,
-                None if Part.RECORDS in self.unread else self.records,
+                None if Part.RECORDS in self.unread else by_uuid(self.records),
                 None if Part.IRONIC in self.unread else nodes,
                 None
                 if Part.MEMBERSHIP in self.unread

@@ -82,7 +82,7 @@ class TestLoads(unittest.TestCase):
         return balance.loads(
             ('host1', 'host2', 'alone', 'other', 'gone'),
             records,
-            nodes,
+            None if nodes is None else {node.uuid: node for node in nodes},
             None if members is None else world.assemble(members),
         )
 

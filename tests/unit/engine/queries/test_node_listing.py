@@ -54,7 +54,8 @@ class ScopeTest(unittest.TestCase):
 
 class ReadTest(QueryCase):
     def states(self, scope=ALL, host='') -> dict[str, str]:
-        statuses, _ = node_listing.read(self.ports, scope, host)
+        found, _ = node_listing.read(self.ports, scope, host)
+        statuses = found.statuses(found.uuids())
         return {s.name: s.state.value for s in statuses}
 
     def test_listed_nodes_are_not_looked_up(self) -> None:
@@ -81,8 +82,9 @@ class ReadTest(QueryCase):
     def test_record_far_from_its_node_is_found(self) -> None:
         self.claim(node('a', shard='s2'))
         self.ironic.put(node('a'))
-        (found,) = node_listing.read(self.ports, S1)[0]
-        self.assertEqual('h1', found.owner)
+        found, _ = node_listing.read(self.ports, S1)
+        (status,) = found.statuses(found.uuids())
+        self.assertEqual('h1', status.owner)
 
     def test_own_records_count_wherever_they_are(self) -> None:
         self.claim(node('far', shard='s3'))
