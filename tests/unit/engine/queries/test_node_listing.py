@@ -96,3 +96,48 @@ class ReadTest(QueryCase):
         self.records.register('h2', SETTINGS)
         _, services = node_listing.read(self.ports, S1)
         self.assertEqual({'h1', 'h2'}, services)
+
+
+class ListTest(QueryCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(*map(node, 'abcde'), node('other', shard='s2'))
+        self.claim(node('a'), node('c'), node('gone'))
+
+    def listing(self, **filters: str) -> node_listing.Listing:
+        chosen = node_listing.Filters(**filters)
+        asked, host = node_listing.scope_of(chosen, ALL, '')
+        return node_listing.list_nodes(self.ports, chosen, asked, host)
+
+    def names(self, **filters: str) -> set[str | None]:
+        return {status.name for status in self.listing(**filters).after()}
+
+    def test_list_goes_on_after_any_uuid(self) -> None:
+        found = self.listing()
+        whole = [status.uuid for status in found.after()]
+        self.assertEqual(sorted(whole), whole)
+        self.assertEqual(7, len(whole))
+        for number, uuid in enumerate(whole):
+            rest = [status.uuid for status in found.after(uuid)]
+            self.assertEqual(whole[number + 1 :], rest)
+        between = f'{whole[0]}0'
+        self.assertEqual(
+            whole[1:], [status.uuid for status in found.after(between)]
+        )
+
+    def test_list_needs_no_further_request(self) -> None:
+        found = self.listing()
+        self.ironic.fail_with = exceptions.IronicUnavailableError('x')
+        self.assertEqual(7, len([*found.after()]))
+
+    def test_filters_leave_what_they_name(self) -> None:
+        self.assertEqual({'a', 'c', 'gone'}, self.names(service='H1'))
+        self.assertEqual({'other'}, self.names(shard='s2'))
+        self.assertEqual({*'abcde', 'gone'}, self.names(shard='s1'))
+        self.assertEqual(set(), self.names(shard='s2', service='h1'))
+
+    def test_unknown_names_are_refused(self) -> None:
+        for filters in ({'service': 'h2'}, {'shard': 's3'}):
+            with self.assertRaises(exceptions.OwnershipError) as caught:
+                self.listing(**filters)
+            self.assertEqual('not_found', caught.exception.code)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import unittest
+from typing import Any, TypeVar
+from unittest import mock
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.queries import node_status
 from tests.unit.engine import world
 
+T = TypeVar('T')
 State = node_status.State
 SHARD = world.runs(shard_key='a')
 
@@ -81,3 +84,68 @@ class TestEvaluate(unittest.TestCase):
             world.assemble([]),
         )
         self.assertEqual([4, 5, 2, 3, 1], [int(f.uuid[-2:]) for f in found])
+
+
+class _Counting(dict[str, T]):
+    """A mapping that counts the values that were taken out."""
+
+    taken = 0
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.taken += 1
+        return super().get(key, default)
+
+
+class TestDeployment(unittest.TestCase):
+    """2,500 nodes of one service, which are three slices."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.nodes = _Counting(
+            (node.uuid, node) for node in map(world.node, range(2500))
+        )
+        self.records = _Counting(
+            (uuid, model.ComputeNode(uuid, 'host1')) for uuid in self.nodes
+        )
+
+    def deployment(
+        self, settings: model.MemberSettings = world.ALL
+    ) -> node_status.Deployment:
+        members = [world.member('host1', settings)]
+        return node_status.Deployment(
+            self.nodes, self.records, world.assemble(members)
+        )
+
+    def test_few_nodes_are_in_use_at_a_time(self) -> None:
+        found = self.deployment().statuses(sorted(self.nodes), 100)
+        for number in range(1, 250):
+            next(found)
+            slices = -(-number // 100)
+            self.assertEqual(100 * slices, self.nodes.taken)
+            self.assertEqual(100 * slices, self.records.taken)
+
+    def test_slices_change_no_status_and_keep_the_order(self) -> None:
+        del self.records[world.uuid(7)], self.nodes[world.uuid(8)]
+        uuids = sorted(self.nodes.keys() | self.records, reverse=True)
+        for settings in (world.ALL, world.RING, world.runs(odd=None)):
+            found = self.deployment(settings)
+            whole = [*found.statuses(uuids, 10_000)]
+            self.assertEqual(whole, [*found.statuses(uuids, 7)])
+            self.assertEqual(uuids, [status.uuid for status in whole])
+            self.assertEqual(
+                {State.UNOWNED, State.ORPHAN},
+                {whole[-8].state, whole[-9].state},
+            )
+
+    def test_nodes_that_depend_on_others_are_decided_at_once(self) -> None:
+        with mock.patch.object(
+            world.OddPolicy,
+            'assign',
+            autospec=True,
+            side_effect=world.OddPolicy.assign,
+        ) as assign:
+            found = self.deployment(world.runs(odd=None))
+            for _ in range(2):
+                self.assertEqual(2500, len([*found.statuses(self.nodes)]))
+        (call,) = assign.call_args_list
+        self.assertEqual(2500, len(call.args[1]))
