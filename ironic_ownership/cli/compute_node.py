@@ -21,9 +21,13 @@ _STATES = 'states:\n' + '\n'.join(
 )
 _RECORDED = """\
 With --recorded the list comes from the records, within seconds for any number
-of nodes, and says when the owners last read Ironic. It is in the order of the
-uuids, and -f csv and -f value write it page by page. Nodes without a record
+of nodes, and says when the owners last read Ironic. Nodes without a record
 are missing, and the state is what the record tells."""
+_ORDER = """\
+A table of what Ironic says now is in the order of the names, everything else
+in the order of the uuids. -f csv, -f json and -f value write each page when it
+is read. If an error comes after that, standard error says that the list is
+incomplete, the exit code is not 0, and JSON is not closed."""
 _SCOPE = """\
 Without a shard key in the configuration every node that Ironic shows to the
 configured credential is listed, in any conductor group. With one, only
@@ -35,7 +39,7 @@ and shown as Ironic describes them now, so that an orphan is really gone."""
 class ListComputeNode(base.Lister):
     """List compute nodes with the owner of each, and the reason."""
 
-    notes = f'{_STATES}\n\n{_SCOPE}\n\n{_RECORDED}'
+    notes = f'{_STATES}\n\n{_SCOPE}\n\n{_RECORDED}\n\n{_ORDER}'
     examples = (
         'compute node list --state unowned orphan contested',
         'compute node list --state out-of-service -c uuid -c service',
