@@ -35,14 +35,23 @@ def option(words: str) -> Given:
 
     :raises ScenarioError: if it is something else.
     """
-    left, equals, text = words.partition('=')
-    host, _, name = left.rpartition(':')
-    policy_, _, name = name.rpartition('.')
-    if not equals or not name.strip():
+    left, *rest = words.partition('=')
+    host, _, left = left.rpartition(':')
+    policy_, name, text = split(''.join((left, *rest)))
+    if not name:
         raise ScenarioError(f'{words!r} is not [HOST:][POLICY.]NAME=VALUE')
-    return Given(
-        model.canonical_host(host), policy_.strip(), name.strip(), text.strip()
-    )
+    return Given(model.canonical_host(host), policy_, name, text)
+
+
+def split(words: str) -> tuple[str, str, str]:
+    """Split ``[PLUGIN.]NAME=VALUE``.
+
+    :returns: the plugin, which may be empty, the name and the value. The
+        name is empty for anything else.
+    """
+    left, equals, text = words.partition('=')
+    plugin, _, name = left.rpartition('.')
+    return plugin.strip(), name.strip() if equals else '', text.strip()
 
 
 def policies(words: str) -> Classes:

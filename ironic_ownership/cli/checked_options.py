@@ -26,13 +26,12 @@ def option(words: str) -> Given:
 
     :raises ArgumentTypeError: if it is something else.
     """
-    left, equals, text = words.partition('=')
-    plugin, _, name = left.strip().rpartition('.')
-    if not equals or not name:
+    plugin, name, text = policy_options.split(words)
+    if not name:
         raise argparse.ArgumentTypeError(
             f'{words!r} is not [PLUGIN.]NAME=VALUE'
         )
-    return Given(plugin, name, text.strip())
+    return Given(plugin, name, text)
 
 
 def check(

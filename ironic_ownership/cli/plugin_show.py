@@ -10,7 +10,6 @@ from typing import Any
 from ironic_ownership import plugins
 from ironic_ownership.cli import base, errors, plugin
 from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import options
 from ironic_ownership.observe import columns
 
 _Column = columns.Column[plugins.Plugin]
@@ -42,7 +41,7 @@ def _options(shown: plugins.Plugin) -> list[dict[str, Any]]:
             'name': option.name,
             'group': plugin_conf.group_of(shown.name, target, option),
             'type': option.type.value,
-            'default': _default(option),
+            'default': columns.plain(option.default),
             'required': option.required,
             'secret': option.secret,
             'minimum': option.minimum,
@@ -53,11 +52,6 @@ def _options(shown: plugins.Plugin) -> list[dict[str, Any]]:
         }
         for option in target.options
     ]
-
-
-def _default(option: options.Option) -> Any:
-    value = option.default
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _in_words(option: dict[str, Any]) -> str:

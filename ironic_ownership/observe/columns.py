@@ -75,6 +75,11 @@ def text(cell: Cell) -> str:
     return str(cell)
 
 
+def plain(value: Any) -> Cell:
+    """Return the value of an option as a cell: a tuple becomes a list."""
+    return list(value) if isinstance(value, tuple) else value
+
+
 def rounded(number: float | None) -> float | None:
     """Return a share with a readable number of digits."""
     return None if number is None else round(number, 4)

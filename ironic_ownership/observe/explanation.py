@@ -60,10 +60,7 @@ def _member(candidate: Candidate) -> _Row:
 
 
 def _plain(settings: model.PolicySettings) -> _Row:
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in settings.options
-    }
+    return {name: columns.plain(value) for name, value in settings.options}
 
 
 def _record(explanation: Explanation) -> _Row | None:

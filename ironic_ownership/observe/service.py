@@ -34,7 +34,7 @@ def member_values(settings: model.MemberSettings) -> _Row:
 
 def _by_name(policies: Sequence[model.PolicySettings]) -> _Row:
     found = [
-        (policy.name, name, list(value) if isinstance(value, tuple) else value)
+        (policy.name, name, columns.plain(value))
         for policy in policies
         for name, value in policy.options
         if value is not None
