@@ -7,8 +7,10 @@ it: cliff's own for JSON keeps all rows first.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +24,7 @@ LOG = logging.getLogger(__name__)
 Row = Sequence[Any]
 
 _NESTED = (list, dict)
+_PLAIN = frozenset((str, int, float, bool, type(None)))
 _quoted = json.encoder.encode_basestring_ascii
 
 
@@ -36,6 +39,8 @@ def of(name: str, formatter: Any, words: Callable[[Any], Any]) -> Any:
         return Table(formatter, words)
     if name == 'json':
         return JSON(formatter)
+    if name == 'csv':
+        return CSV(formatter)
     # YAML has lists and dictionaries, and the others only text.
     return formatter if name == 'yaml' else Flat(formatter)
 
@@ -112,6 +117,30 @@ class Flat(_Wrapper):
         self.formatter.emit_one(column_names, _flat(data), *how)
 
 
+class CSV(Flat):
+    """CSV: the same text as that of cliff, without a second copy of each row.
+
+    That halves the time of formatting, which is most of a list of records.
+    """
+
+    def emit_list(
+        self,
+        column_names: Sequence[str],
+        data: Iterable[Row],
+        stdout: Any,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        """Format many rows, one after the other."""
+        writer = csv.writer(
+            stdout,
+            quoting=self.formatter.QUOTE_MODES[parsed_args.quote_mode],
+            lineterminator=os.linesep,
+            escapechar='\\',
+        )
+        writer.writerow(column_names)
+        writer.writerows(map(_flat, _whole(data)))
+
+
 class JSON(_Wrapper):
     """JSON: the same text as that of cliff, written row by row."""
 
@@ -134,6 +163,8 @@ class JSON(_Wrapper):
 
 
 def _flat(row: Row) -> Row:
+    if _PLAIN.issuperset(map(type, row)):
+        return row
     return [
         columns.text(cell) if isinstance(cell, _NESTED) else cell
         for cell in row

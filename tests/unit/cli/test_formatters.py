@@ -132,6 +132,22 @@ class TestJSON(unittest.TestCase):
             self.assertEqual([], json.loads(out.getvalue()))
 
 
+class TestCSV(unittest.TestCase):
+    @given(
+        st.lists(st.tuples(st.text(), CELLS), max_size=3),
+        st.sampled_from(sorted(commaseparated.CSVLister.QUOTE_MODES)),
+    )
+    def test_text_is_that_of_cliff(
+        self, rows: list[tuple[Any, Any]], mode: str
+    ) -> None:
+        ours, theirs = io.StringIO(newline=''), io.StringIO(newline='')
+        cliffs = commaseparated.CSVLister()
+        how = types.SimpleNamespace(quote_mode=mode)
+        formatters.of('csv', cliffs, str).emit_list(NAMES, rows, ours, how)
+        formatters.Flat(cliffs).emit_list(NAMES, rows, theirs, how)
+        self.assertEqual(theirs.getvalue(), ours.getvalue())
+
+
 class TestFlat(unittest.TestCase):
     def test_lists_become_text(self) -> None:
         out = io.StringIO()
