@@ -250,7 +250,8 @@ class Service:
     was read. ``view_checksum`` and ``config_error`` are its last report: the
     members it sees, and why it does not act by its configuration.
     ``revision``: each transaction that decides from the row raises it, so it
-    becomes smaller only if the database lost commits.
+    becomes smaller only if the database lost commits. ``unmarked``: how many
+    of these transactions left no mark on the records that they changed.
     """
 
     host: str
@@ -266,6 +267,7 @@ class Service:
     incarnation: str | None = None
     away: bool = False
     revision: int = dataclasses.field(default=0, compare=False)
+    unmarked: int = dataclasses.field(default=0, compare=False)
 
     @property
     def never_registered(self) -> bool:

@@ -27,7 +27,10 @@ _FIXED = ('uuid', 'created_at')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServiceState:
-    """Columns of a service that decide what may be written."""
+    """Columns of a service that decide what may be written.
+
+    :param revision: that the row gets in the transaction.
+    """
 
     epoch: int
     fenced: bool
@@ -35,6 +38,7 @@ class ServiceState:
     forced_down: bool = False
     away_until: float | None = None
     registered: bool = True
+    revision: int = 0
 
     def is_away(self, now: float) -> bool:
         return (
@@ -127,6 +131,11 @@ class ChangeSet:
         for values, uuids in alike.items():
             if values:
                 yield dict(values), uuids
+
+    def with_other_instance(self) -> set[str]:
+        """Return the nodes on record that get or lose an instance."""
+        opened = {row['node_uuid'] for row in self.writes.new_instances}
+        return (opened & self.nodes.keys()).union(self.writes.closed_on)
 
     def _owner(self, uuid: str) -> str | None:
         row = self.nodes.get(uuid)

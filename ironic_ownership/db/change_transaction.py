@@ -12,7 +12,13 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import records
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.db import change_set, queries, tables, transaction
+from ironic_ownership.db import (
+    change_set,
+    marks,
+    queries,
+    tables,
+    transaction,
+)
 from ironic_ownership.db.companion import Companion
 
 _nodes = tables.compute_nodes.c
@@ -107,10 +113,18 @@ def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
         return
     transaction.raise_revisions(conn, decided.services)
     transaction.fence(conn, writes.fenced)
+    mark = marks.of(decided.services)
     if writes.new_nodes:
-        conn.execute(sa.insert(tables.compute_nodes), writes.new_nodes)
+        conn.execute(
+            sa.insert(tables.compute_nodes),
+            [{**row, **mark} for row in writes.new_nodes],
+        )
     for values, uuids in updates:
-        transaction.update_rows(conn, _nodes.uuid, uuids, **values)
+        transaction.update_rows(conn, _nodes.uuid, uuids, **values, **mark)
+    # Of others nothing changes but the instance.
+    others = decided.with_other_instance()
+    others -= {uuid for _, uuids in updates for uuid in uuids}
+    transaction.update_rows(conn, _nodes.uuid, sorted(others), **mark)
     transaction.close_instances(conn, writes.closed_on, decided.now)
     transaction.update_rows(
         conn,

@@ -16,6 +16,7 @@ from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import (
     change_set,
     event_log,
+    marks,
     queries,
     rows,
     service_admin,
@@ -218,6 +219,7 @@ def _write(
     moved = [node for node in done if node.state is MOVED]
     stopped = {n.source for n in moved if n.uuid not in locked.released}
     _fence(conn, stopped, move, now, locked)
+    mark = marks.of(locked.services)
     for uuids in queries.chunks([node.uuid for node in moved]):
         transaction.update_rows(
             conn,
@@ -228,6 +230,7 @@ def _write(
             updated_at=now,
             held_by=None,
             held_until=None,
+            **mark,
         )
         # A statement costs a round trip, also if it finds no row.
         if deployed := [uuid for uuid in uuids if uuid in locked.instances]:

@@ -18,6 +18,7 @@ from ironic_ownership.db import (
     change_set,
     change_transaction,
     connection,
+    marks,
     tables,
     transaction,
 )
@@ -63,6 +64,7 @@ def _service(
                 forced_down=False,
                 fenced=False,
                 settings='',
+                **marks.first(int(transaction.now_of(conn) * 1000)),
             )
         )
         found = transaction.lock_services(conn, {host}, write=False)

@@ -36,6 +36,8 @@ class _Part:
     :param age: the column that has an index, to find old rows by.
     :param still: is true of a row that may be deleted; checked again where
         another transaction may have changed the row.
+    :param is_read: whether a service may not have read yet that the row is
+        marked as deleted.
     """
 
     name: str
@@ -43,6 +45,7 @@ class _Part:
     age: sa.Column[Any]
     old: sa.ColumnElement[bool]
     still: sa.ColumnElement[bool] | None = None
+    is_read: bool = False
 
     def count(self, conn: sa.Connection) -> int:
         """Count the old rows."""
@@ -62,6 +65,8 @@ class _Part:
         ).all()
         if not keys:
             return 0, 0
+        if self.is_read:
+            transaction.raise_unmarked(conn)
         statement = sa.delete(self.key.table).where(self.key.in_(keys))
         if self.still is not None:
             statement = statement.where(self.still)
@@ -115,6 +120,7 @@ def _parts(before: float) -> list[_Part]:
             _nodes.deleted_at,
             deleted & ~kept,
             deleted,
+            is_read=True,
         ),
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -41,29 +41,29 @@ def service(host: str, services: ServiceSource = SERVICES) -> sa.Select[Any]:
     return services.select().where(tables.services.c.host == host)
 
 
-COMPUTE_NODES = (
-    sa.select(
-        _nodes.uuid,
-        _nodes.host,
-        _instances.uuid,
-        _nodes.name,
-        _nodes.driver,
-        _nodes.shard,
-        _nodes.conductor_group,
-        _nodes.reason,
-        _nodes.updated_at,
-        _nodes.unavailable,
-        _nodes.unavailable_since,
-        _nodes.placement_digest,
-        _nodes.released_by,
+_RECORDS = sa.select(
+    _nodes.uuid,
+    _nodes.host,
+    _instances.uuid,
+    _nodes.name,
+    _nodes.driver,
+    _nodes.shard,
+    _nodes.conductor_group,
+    _nodes.reason,
+    _nodes.updated_at,
+    _nodes.unavailable,
+    _nodes.unavailable_since,
+    _nodes.placement_digest,
+    _nodes.released_by,
+).select_from(
+    tables.compute_nodes.outerjoin(
+        tables.instances, _instances.open_node_uuid == _nodes.uuid
     )
-    .select_from(
-        tables.compute_nodes.outerjoin(
-            tables.instances, _instances.open_node_uuid == _nodes.uuid
-        )
-    )
+)
+
+COMPUTE_NODES = _RECORDS.where(
     # Nearly all rows: an index on it is for those that are deleted.
-    .where(index_hints.Unindexed(_nodes.deleted_at).is_(None))
+    index_hints.Unindexed(_nodes.deleted_at).is_(None)
 )
 """Every compute node that is not deleted, with its open instance."""
 
@@ -115,14 +115,33 @@ def near(host: str, scope: model.Scope) -> sa.Select[Any]:
     return COMPUTE_NODES.where(mine | sa.and_(*filters))
 
 
-def unowned(changed_within: float) -> sa.Select[Any]:
-    """Select the compute nodes without an owner that changed lately.
+def changed(since: Mapping[str, int], limit: int) -> sa.Select[Any]:
+    """Select the compute nodes that services changed, deleted ones as well.
 
-    :param changed_within: seconds.
+    In the order of their marks, which follow the other columns: revision and
+    uuid, and the time of the deletion.
+
+    :param since: the revisions from which on, by service.
     """
-    oldest = clock.EpochSeconds() - changed_within
-    return COMPUTE_NODES.where(
-        _nodes.host.is_(None), _nodes.updated_at > oldest
+    marked = [
+        (_nodes.revision_host == host) & (_nodes.revision > revision)
+        for host, revision in since.items()
+    ]
+    return (
+        _RECORDS.add_columns(_nodes.deleted_at, _nodes.revision)
+        .where(sa.or_(*marked))
+        .order_by(_nodes.revision, _nodes.uuid)
+        .limit(limit)
+    )
+
+
+def changed_after(
+    host: str, revision: int, uuid: str, limit: int
+) -> sa.Select[Any]:
+    """Select those of one service that follow a revision and a uuid."""
+    # The first part alone lets every database use the index.
+    return changed({host: revision - 1}, limit).where(
+        (_nodes.revision > revision) | (_nodes.uuid > uuid)
     )
 
 
@@ -184,8 +203,10 @@ def service_and_node(
     )
 
 
-def chunks(values: Collection[T]) -> Iterator[Sequence[T]]:
+def chunks(
+    values: Collection[T], largest: int = _LARGEST
+) -> Iterator[Sequence[T]]:
     """Cut values into lists that every database accepts as parameters."""
     ordered = list(values)
-    for start in range(0, len(ordered), _LARGEST):
-        yield ordered[start : start + _LARGEST]
+    for start in range(0, len(ordered), largest):
+        yield ordered[start : start + largest]

@@ -5,7 +5,13 @@ The rules of a change are in ``change_set``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
 import sqlalchemy as sa
@@ -37,6 +43,9 @@ from ironic_ownership.db import (
 
 PAGE = 2000
 """Records that are read at once where all of them are kept in compact form."""
+
+SERVICES = 50
+"""Services whose changes are read with one query."""
 
 
 class SqlRecords(connection.Port, records.Records):
@@ -144,12 +153,36 @@ class SqlRecords(connection.Port, records.Records):
                 return found.built()
             after = some[-1].uuid
 
-    def compute_nodes_unowned(
-        self, changed_within: float
-    ) -> Sequence[model.ComputeNode]:
-        return self._database.select(
-            queries.unowned(changed_within), rows.compute_node
-        )
+    def compute_nodes_changed(
+        self, since: Mapping[str, int]
+    ) -> Iterator[Sequence[records.ChangedNode]]:
+        for hosts in queries.chunks(sorted(since), SERVICES):
+            page = self._changed(
+                queries.changed({host: since[host] for host in hosts}, PAGE)
+            )
+            if len(page) < PAGE:
+                yield page
+                continue
+            # One by one: their revisions have an order, and an index.
+            for host in hosts:
+                yield from self._changed_by(host, since[host])
+
+    def _changed_by(
+        self, host: str, since: int
+    ) -> Iterator[Sequence[records.ChangedNode]]:
+        page = self._changed(queries.changed({host: since}, PAGE))
+        yield page
+        while len(page) == PAGE:
+            last = page[-1]
+            page = self._changed(
+                queries.changed_after(host, last.revision, last.uuid, PAGE)
+            )
+            yield page
+
+    def _changed(
+        self, statement: sa.Select[Any]
+    ) -> list[records.ChangedNode]:
+        return self._database.select(statement, rows.changed_node)
 
     def compute_nodes_by_uuid(
         self, uuids: Collection[str]

@@ -17,6 +17,7 @@ from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import (
     change_set,
     event_log,
+    marks,
     queries,
     service_admin,
     tables,
@@ -39,6 +40,7 @@ def release(
     """
     hosts = {node.source for node in nodes if node.source}
     known = transaction.lock_services(conn, hosts)
+    raised = known or transaction.lock_any_service(conn)
     for host in sorted(hosts - known.keys()):
         service_admin.keep_unregistered(conn, host)
     rows, instances = _lock(conn, [node.uuid for node in nodes])
@@ -55,7 +57,7 @@ def release(
             refused[node.uuid] = objection
         elif row is not None:
             released[row['host']].append(node.uuid)
-    _write(conn, released, now, hand_over)
+    _write(conn, released, now, hand_over, marks.of(raised))
     return refused
 
 
@@ -116,6 +118,7 @@ def _write(
     released: Mapping[str | None, Sequence[str]],
     now: float,
     hand_over: moves.HandOver,
+    mark: change_set.Row,
 ) -> None:
     held = {
         'held_by': hand_over.request_id,
@@ -123,6 +126,7 @@ def _write(
     }
     for owner, uuids in sorted(released.items(), key=str):
         if owner is None:
+            # What no reader sees needs no mark.
             transaction.update_rows(conn, _nodes.uuid, uuids, **held)
             continue
         transaction.update_rows(
@@ -134,6 +138,7 @@ def _write(
             released_by=owner,
             updated_at=now,
             **held,
+            **mark,
         )
         conn.execute(
             sa.insert(tables.events),

@@ -6,11 +6,19 @@ takes, that the record is still the one for which they were evaluated.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import reasons, removals
 from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.db import connection, tables, transaction
+from ironic_ownership.db import (
+    change_set,
+    connection,
+    marks,
+    tables,
+    transaction,
+)
 
 _nodes = tables.compute_nodes.c
 
@@ -30,7 +38,8 @@ class SqlRemovals(connection.Port, removals.Removals):
         reason: reasons.Reason = reasons.Reason.NODE_GONE,
         request_id: str | None = None,
     ) -> bool:
-        if _is_changed(conn, uuid, seen_host, seen_epoch):
+        services = _lock(conn, uuid, seen_host, seen_epoch)
+        if services is None:
             return False
         if transaction.open_instances(conn, [uuid]):
             return False
@@ -48,6 +57,7 @@ class SqlRemovals(connection.Port, removals.Removals):
             deleted_at=now,
             # Its provider was deleted before.
             placement_digest=None,
+            **marks.of(services),
         )
         transaction.add_event(
             conn,
@@ -74,7 +84,8 @@ class SqlRemovals(connection.Port, removals.Removals):
         reason: str,
         request_id: str | None = None,
     ) -> str | None:
-        if _is_changed(conn, uuid, seen_host, seen_epoch):
+        services = _lock(conn, uuid, seen_host, seen_epoch)
+        if services is None:
             return 'the record changed in the last moment'
         now_open = transaction.open_instances(conn, [uuid]).get(uuid)
         if now_open != instance_uuid:
@@ -85,7 +96,9 @@ class SqlRemovals(connection.Port, removals.Removals):
         now = transaction.now_of(conn)
         transaction.close_instances(conn, [uuid], now)
         # An unowned node has no service whose row would certify this.
-        transaction.update_node(conn, uuid, updated_at=now)
+        transaction.update_node(
+            conn, uuid, updated_at=now, **marks.of(services)
+        )
         transaction.add_event(
             conn,
             now,
@@ -100,29 +113,38 @@ class SqlRemovals(connection.Port, removals.Removals):
         return None
 
 
-def _is_changed(
+def _lock(
     conn: sa.Connection,
     uuid: str,
     seen_host: str | None,
     seen_epoch: int | None,
-) -> bool:
-    """Lock owner and node; tell whether either is not as it was seen."""
+) -> Mapping[str, change_set.ServiceState] | None:
+    """Lock owner and node.
+
+    :returns: the services that are raised; ``None`` if the owner or the node
+        is not as it was seen.
+    """
     # Services are locked first, as every writer does.
-    owner = None
+    services: Mapping[str, change_set.ServiceState] = {}
     if seen_host is not None:
-        owner = transaction.lock_service(conn, seen_host)
+        services = transaction.lock_services(conn, {seen_host})
+        owner = services.get(seen_host)
         if (owner.epoch if owner else None) != seen_epoch:
-            return True
+            return None
+    is_owned = bool(services)
+    services = services or transaction.lock_any_service(conn)
     found = conn.execute(
         sa.select(_nodes.host)
         .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))
         .with_for_update()
     ).first()
     if found is None or found.host != seen_host:
-        return True
-    return (
+        return None
+    if (
         seen_host is not None
-        and owner is None
+        and not is_owned
         # One that registers now writes its nodes, which are locked here.
         and transaction.lock_service(conn, seen_host) is not None
-    )
+    ):
+        return None
+    return services

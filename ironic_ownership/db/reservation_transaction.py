@@ -19,6 +19,7 @@ from ironic_ownership.contracts.reservations import (
 )
 from ironic_ownership.db import (
     change_set,
+    marks,
     rows,
     tables,
     transaction,
@@ -62,11 +63,17 @@ def change(
     )
 
 
-def check_writer(conn: sa.Connection, host: str, epoch: int | None) -> None:
-    """Lock a service, and check its right to write if there is an epoch."""
-    service = transaction.lock_service(conn, host)
+def check_writer(
+    conn: sa.Connection, host: str, epoch: int | None
+) -> dict[str, change_set.ServiceState]:
+    """Lock a service, and check its right to write if there is an epoch.
+
+    :returns: the service, if it exists.
+    """
+    found = transaction.lock_services(conn, {host})
     if epoch is not None:
-        transaction.check_right(host, epoch, service)
+        transaction.check_right(host, epoch, found.get(host))
+    return found
 
 
 def activate(
@@ -78,7 +85,7 @@ def activate(
     origin: Origin,
 ) -> None:
     """Make the service the owner of the node that Ironic gave."""
-    _check_may_own(conn, companion, before.host, epoch)
+    services = _check_may_own(conn, companion, before.host, epoch)
     record = transaction.lock_node(conn, node.uuid)
     instance = _open_instance(conn, node.uuid)
     now = locked(conn, before.id)
@@ -104,7 +111,8 @@ def activate(
             hint='Run ironic-ownership nova check',
         )
     companions.assign([node.uuid], now.host)
-    _take(conn, now, node, record, instance, origin)
+    mark = marks.of(services)
+    _take(conn, now, node, record, instance, origin, mark)
     change(
         conn,
         now.id,
@@ -130,8 +138,11 @@ def close(
         if uuid is None
         else conn.scalar(sa.select(_nodes.host).where(_nodes.uuid == uuid))
     )
+    services: dict[str, change_set.ServiceState] = {}
     for host in sorted({before.host, *filter(None, [owner])}):
-        check_writer(conn, host, epoch if host == before.host else None)
+        of_service = epoch if host == before.host else None
+        services |= check_writer(conn, host, of_service)
+    services = services or transaction.lock_any_service(conn)
     record = None if uuid is None else transaction.lock_node(conn, uuid)
     if record is not None and record['host'] not in (None, owner):
         # The owner has changed in between.
@@ -150,21 +161,21 @@ def close(
         },
     )
     if record is not None:
-        _give_back(conn, now, record, origin)
+        _give_back(conn, now, record, origin, marks.of(services))
 
 
 def _check_may_own(
     conn: sa.Connection, companion: Companion, host: str, epoch: int
-) -> None:
-    service = transaction.lock_service(conn, host)
-    transaction.check_right(host, epoch, service)
-    known: Flags | change_set.ServiceState | None = service
+) -> dict[str, change_set.ServiceState]:
+    services = check_writer(conn, host, epoch)
+    known: Flags | change_set.ServiceState | None = services.get(host)
     known = companion.flags(conn, [host]).get(host, known)
     if known is not None and known.disabled:
         raise exceptions.ServiceRefusedError(
             f'{host} is disabled, so it gets no node',
             hint=f'Enable it: ironic-ownership service set {host} --enable',
         )
+    return services
 
 
 def _open_instance(conn: sa.Connection, uuid: str) -> str | None:
@@ -198,6 +209,7 @@ def _take(
     record: change_set.Row | None,
     instance: str | None,
     origin: Origin,
+    mark: change_set.Row,
 ) -> None:
     now = transaction.now_of(conn)
     owned = {
@@ -206,6 +218,7 @@ def _take(
         'updated_at': now,
         'deleted_at': None,
         **change_set.attributes(node),
+        **mark,
     }
     if record is None:
         conn.execute(
@@ -244,6 +257,7 @@ def _give_back(
     reservation: Reservation,
     record: change_set.Row,
     origin: Origin,
+    mark: change_set.Row,
 ) -> None:
     uuid, owner = record['uuid'], record['host']
     instance = _open_instance(conn, uuid)
@@ -262,6 +276,7 @@ def _give_back(
         reason=reasons.Reason.RELEASED.value,
         released_by=None,
         updated_at=now,
+        **mark,
     )
     transaction.add_event(
         conn,

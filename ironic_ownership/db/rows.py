@@ -7,7 +7,7 @@ other rows unreadable: it becomes one that admits or requests nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import (
@@ -16,6 +16,7 @@ from ironic_ownership.contracts import (
     model,
     moves,
     reasons,
+    records,
     reservation_request,
 )
 from ironic_ownership.contracts.reservations import (
@@ -60,6 +61,13 @@ def compute_node(row: Iterable[Any]) -> model.ComputeNode:
     )
 
 
+def changed_node(row: Sequence[Any]) -> records.ChangedNode:
+    """Build a change from a row of ``queries.changed``."""
+    *record, deleted_at, revision = row
+    node = compute_node(record) if deleted_at is None else None
+    return records.ChangedNode(row[0], node, revision)
+
+
 def service(row: Any) -> model.Service:
     """Build a service from a row of ``queries.SERVICES``."""
     away = row.away_until is not None and row.away_until > row.now
@@ -78,6 +86,7 @@ def service(row: Any) -> model.Service:
         # An operator who forces a service down does not wait for it.
         away=away and not row.forced_down,
         revision=row.revision,
+        unmarked=row.revision - row.marked,
     )
 
 

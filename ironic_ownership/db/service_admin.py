@@ -64,7 +64,7 @@ def update(conn: sa.Connection, host: str, **values: Any) -> None:
     conn.execute(
         sa.update(tables.services)
         .where(_services.host == host)
-        .values(revision=_services.revision + 1, **values)
+        .values(**transaction.RAISED, **values)
     )
 
 

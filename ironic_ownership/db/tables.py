@@ -44,6 +44,9 @@ services = sa.Table(
     # Raised by every transaction that decides from this row, so that the
     # row is among its writes: databases with several writers compare those.
     sa.Column('revision', sa.BigInteger, nullable=False, server_default='0'),
+    # How far the revision was raised with a mark on each record that changed:
+    # the rest was done by releases that write none. See ``marks``.
+    sa.Column('marked', sa.BigInteger, nullable=False, server_default='0'),
     **_EXACT,
 )
 
@@ -87,8 +90,15 @@ compute_nodes = sa.Table(
     # and until when no service may claim it.
     sa.Column('held_by', _SHORT),
     sa.Column('held_until', sa.Double),
-    sa.Index('ix_compute_nodes_host', 'host'),
-    sa.Index('ix_compute_nodes_updated_at', 'host', 'updated_at'),
+    # The mark of the last change: a service whose revision the transaction
+    # raised, and the revision that it got.
+    sa.Column('revision_host', _HOST),
+    sa.Column('revision', sa.BigInteger),
+    # With the uuid: pages are read in its order.
+    sa.Index('ix_compute_nodes_host_uuid', 'host', 'uuid'),
+    sa.Index(
+        'ix_compute_nodes_revision', 'revision_host', 'revision', 'uuid'
+    ),
     sa.Index('ix_compute_nodes_scope', 'shard', 'conductor_group'),
     sa.Index('ix_compute_nodes_deleted_at', 'deleted_at'),
     **_EXACT,

@@ -12,7 +12,7 @@ and of its new owner, and what happens to an unowned node writes the node's.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,6 +24,12 @@ from ironic_ownership.db import change_set, clock, event_log, queries, tables
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
+
+RAISED: Mapping[str, Any] = {
+    'revision': _services.revision + 1,
+    'marked': _services.marked + 1,
+}
+"""Columns of a service whose row is written."""
 
 
 def now_of(conn: sa.Connection) -> float:
@@ -48,6 +54,7 @@ def lock_services(
             _services.forced_down,
             _services.away_until,
             _services.registered_at,
+            _services.revision,
         )
         .where(_services.host.in_(sorted(hosts)))
         .order_by(_services.host)
@@ -63,14 +70,43 @@ def lock_services(
             forced_down=bool(row.forced_down),
             away_until=row.away_until,
             registered=row.registered_at is not None,
+            revision=row.revision + 1,
         )
         for row in found
     }
 
 
+def lock_any_service(
+    conn: sa.Connection, *, write: bool = True
+) -> dict[str, change_set.ServiceState]:
+    """Lock and write the row of one service, for a mark under it.
+
+    For a transaction that decides from no service.
+
+    :returns: nothing if there is no service.
+    """
+    first = sa.select(sa.func.min(_services.host))
+    while host := conn.scalar(first):
+        # Unless it was deleted in between.
+        if found := lock_services(conn, {host}, write=write):
+            return found
+    return {}
+
+
 def raise_revisions(conn: sa.Connection, hosts: Collection[str]) -> None:
-    """Write the rows of services from which the transaction decides."""
-    update_rows(conn, _services.host, hosts, revision=_services.revision + 1)
+    """Write the rows of services from which the transaction decides.
+
+    The transaction marks every record that it changes: see ``marks``.
+    """
+    update_rows(conn, _services.host, hosts, **RAISED)
+
+
+def raise_unmarked(conn: sa.Connection) -> None:
+    """Let every reader read everything: what changes is not marked."""
+    found = lock_any_service(conn, write=False)
+    update_rows(
+        conn, _services.host, found, revision=_services.revision + 1
+    )
 
 
 def lock_service(

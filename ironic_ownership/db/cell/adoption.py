@@ -20,6 +20,7 @@ from ironic_ownership.contracts.model import canonical_host
 from ironic_ownership.db import (
     change_set,
     event_log,
+    marks,
     queries,
     tables,
     transaction,
@@ -136,6 +137,7 @@ def _add_services(
     missing = sorted(hosts - services.keys())
     if missing:
         flags = companion.flags(conn, missing)
+        revision = int(transaction.now_of(conn) * 1000)
         conn.execute(
             sa.insert(tables.services),
             [
@@ -144,6 +146,7 @@ def _add_services(
                     'epoch': 0,
                     'fenced': False,
                     'settings': '',
+                    **marks.first(revision),
                     **dataclasses.asdict(flags[host]),
                 }
                 for host in missing
@@ -274,8 +277,12 @@ def _take(
 def _write(conn: sa.Connection, locked: _Locked, writes: _Writes) -> None:
     if writes.new_nodes or writes.nodes:
         transaction.raise_revisions(conn, sorted(locked.services))
+    mark = marks.of(locked.services)
     if writes.new_nodes:
-        conn.execute(sa.insert(tables.compute_nodes), writes.new_nodes)
+        conn.execute(
+            sa.insert(tables.compute_nodes),
+            [{**row, **mark} for row in writes.new_nodes],
+        )
     for host, uuids in sorted(writes.nodes.items()):
         transaction.update_rows(
             conn,
@@ -286,6 +293,7 @@ def _write(conn: sa.Connection, locked: _Locked, writes: _Writes) -> None:
             updated_at=locked.now,
             deleted_at=None,
             released_by=None,
+            **mark,
         )
     transaction.close_instances(conn, writes.closed_on, locked.now)
     for host, uuids in sorted(writes.moved_on.items()):

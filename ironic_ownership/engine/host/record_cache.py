@@ -1,16 +1,29 @@
 """Cache of the records near a service: only what may have changed is read.
 
-Every transaction that changes what is on record for a service raises the
-revision of the service's row, in the same commit. So the records of a service
-whose revision is the same are the same. The revisions are read before the
-records: a commit in between is read twice, and none is lost, however late it
-becomes visible. A record without an owner changes with a claim, which raises
-the revision of the claimer; only its deletion raises none, and is found by the
-next refresh that reads everything.
+Every transaction that changes a record raises the revision of a service, and
+marks the record with that service and revision (``db.marks``). A refresh reads
+the revisions of all services, and then the records with marks of those that
+rose, and of greater revisions than it knew.
 
-A record whose owner came and went since the last read has no owner again, and
-may have been unknown before. So what has no owner and changed since then is
-read as well.
+Why that is all. Let *m* be the mark of a record as it is now: service *h*,
+revision *r*, and *R* the revision of *h* that the last refresh has read.
+
+* If *r* is greater than *R*, the commit was not visible yet. The row of *h* is
+  locked until the commit, so its commits are one after the other, and the
+  first refresh to which this one is visible reads at least *r*. Then it asks
+  for the marks of *h* above *R*, and this is one of them.
+* If it is not greater, a refresh has read at least *r*, and did so before it
+  read the records. What it found then had this mark, or a later one.
+* If a transaction raised several services, the mark is of one of them. All are
+  followed, so it does not matter which.
+
+A record that changes while its page is read has a later mark, for the next
+refresh. It may pass from the changes of one service to those of another, so
+that no page has it: the first that changed it has no mark any more.
+
+What does not fit this reads everything: a revision that became smaller, or a
+service that is gone, because the database may have lost commits; and changes
+that left no mark, of processes of an older release.
 """
 
 from __future__ import annotations
@@ -28,20 +41,14 @@ from collections.abc import (
 
 from ironic_ownership.contracts import compact_forms, model
 from ironic_ownership.contracts.compact import CompactMap
-from ironic_ownership.contracts.records import Records
-from ironic_ownership.engine.membership import fence
+from ironic_ownership.contracts.records import ChangedNode, Records
 
 LOOKED_UP_BY_UUID = 500
 """Above this number, one query for all records is cheaper than several."""
 
-MOST_SERVICES = 20
-"""Changed services whose records are read one by one; above, all are."""
-
-OVERLAP = 300.0
-"""Seconds before the last read from which unowned records are read again: the
-longest transaction, and the difference of the clocks of database servers."""
-
 _NO_NODES = model.Scope(nothing=True)
+_UNKNOWN = model.Service('', revision=-1)
+"""A service without a row: all its changes are new."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -53,18 +60,16 @@ class RecordCache:
 
     records: Records
     host: str
-    clock: fence.Clock = fence.monotonic
 
     def __post_init__(self) -> None:
-        self._read_at = float('-inf')
         self._scope = _NO_NODES
-        self._revisions: Mapping[str, int] | None = None
+        self._services: Mapping[str, model.Service] | None = None
         self._known = CompactMap(compact_forms.RecordForm())
         self._complete_for: _Complete | None = None
 
     def clear(self) -> None:
         """Read everything the next time."""
-        self._revisions = None
+        self._services = None
 
     def near(
         self, scope: model.Scope, services: Mapping[str, model.Service]
@@ -76,17 +81,15 @@ class RecordCache:
             object if nothing has changed.
         :raises RecordsError: if the database does not answer.
         """
-        before, self._revisions = self._revisions, None
-        since, self._read_at = self._read_at, self.clock()
-        now = {host: row.revision for host, row in services.items()}
-        changed = _changed(before, now) if scope == self._scope else None
-        if changed is None or len(changed) > MOST_SERVICES:
+        before, self._services = self._services, None
+        since = _since(before, services) if scope == self._scope else None
+        if since is None:
             self._known = self.records.near(self.host, scope)
             self._complete_for = None
-        elif changed:
-            age = self._read_at - since
-            self._read_again(changed, scope, age + OVERLAP)
-        self._scope, self._revisions = scope, now
+        elif since:
+            for page in self.records.compute_nodes_changed(since):
+                self._change(page, scope)
+        self._scope, self._services = scope, services
         return self._known
 
     def also(
@@ -135,38 +138,25 @@ class RecordCache:
             ):
                 yield uuid
 
-    def _read_again(
-        self, hosts: Collection[str], scope: model.Scope, period: float
+    def _change(
+        self, changes: Iterable[ChangedNode], scope: model.Scope
     ) -> None:
-        read = _by_uuid(self.records.compute_nodes_unowned(period))
-        for host in sorted(hosts):
-            read |= {
-                record.uuid: record
-                for record in self.records.compute_nodes_near(host, _NO_NODES)
-                if record.host == host
-            }
-        left = [
-            record.uuid
-            for record in self._known.values()
-            if record.host in hosts and record.uuid not in read
-        ]
-        if left:
-            read |= _by_uuid(self.records.compute_nodes_by_uuid(left))
         asked = self._complete_for.nodes if self._complete_for else ()
-        put, drop = [], set(left)
-        for uuid, record in read.items():
-            if (
+        put, drop = [], []
+        for change in changes:
+            record = change.record
+            if record is not None and (
                 record.host == self.host
-                or uuid in asked
+                or record.uuid in asked
                 or scope.matches(record.shard, record.conductor_group)
             ):
-                drop.discard(uuid)
                 # The same text where nothing differs.
-                if self._known.get(uuid) != record:
+                if self._known.get(record.uuid) != record:
                     put.append(record)
-            else:
-                drop.add(uuid)
-        self._known = self._known.changed(put, drop)
+            elif change.uuid in self._known:
+                drop.append(change.uuid)
+        if put or drop:
+            self._known = self._known.changed(put, drop)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,24 +167,25 @@ class _Complete:
     records: CompactMap[model.ComputeNode]
 
 
-def _changed(
-    before: Mapping[str, int] | None, now: Mapping[str, int]
-) -> set[str] | None:
-    """Return the services whose records may differ; ``None`` for any.
+def _since(
+    before: Mapping[str, model.Service] | None,
+    now: Mapping[str, model.Service],
+) -> dict[str, int] | None:
+    """Return the revisions from which to read; ``None`` to read everything.
 
-    A revision that became smaller, or a service that is gone, means that the
-    database may have lost commits.
+    :returns: by service, of those whose records may differ.
     """
     if before is None or any(
-        now.get(host, -1) < revision for host, revision in before.items()
+        host not in now or now[host].revision < row.revision
+        for host, row in before.items()
     ):
         return None
-    return {
-        host for host, revision in now.items() if before.get(host) != revision
-    }
-
-
-def _by_uuid(
-    records: Iterable[model.ComputeNode],
-) -> dict[str, model.ComputeNode]:
-    return {record.uuid: record for record in records}
+    since: dict[str, int] = {}
+    for host, row in now.items():
+        last = before.get(host, _UNKNOWN)
+        if row.revision == last.revision:
+            continue
+        if row.unmarked != last.unmarked:
+            return None
+        since[host] = last.revision
+    return since
