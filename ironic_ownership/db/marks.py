@@ -14,8 +14,10 @@ commit. A transaction that decides from no service raises one for its mark:
 ``services.marked`` rises with the revision, but not in releases that write no
 marks, which may run at the same time. So the difference of the two counts the
 changes that left none. As long as it is what it was, all changes since are
-marked; if it differs, a reader reads everything. Where rows vanish, the
-revision is raised in the same way: ``transaction.raise_unmarked``.
+marked; if it differs, a reader reads everything. It differs, too, after rows
+were purged (``transaction.raise_unmarked``), and in the row of a service that
+was deleted and made again: its first revision contains the time, and ``marked``
+is 0.
 """
 
 from __future__ import annotations
@@ -36,19 +38,4 @@ def of(
     host = min(services, default=None)
     if host is None:
         return {}
-    return under(host, services[host].revision)
-
-
-def first(revision: int) -> change_set.Row:
-    """Return the columns of a service that has no row yet.
-
-    :param revision: one that contains the time, in milliseconds: not less
-        than in a row of the service that was deleted, so that a reader of
-        that one sees the change. See also ``LostCommits``.
-    """
-    return {'revision': revision, 'marked': revision}
-
-
-def under(host: str, revision: int) -> change_set.Row:
-    """Return the columns with the mark of one service and its revision."""
-    return {'revision_host': host, 'revision': revision}
+    return {'revision_host': host, 'revision': services[host].revision}

@@ -18,7 +18,6 @@ from ironic_ownership.db import (
     change_set,
     change_transaction,
     connection,
-    marks,
     tables,
     transaction,
 )
@@ -64,7 +63,7 @@ def _service(
                 forced_down=False,
                 fenced=False,
                 settings='',
-                **marks.first(int(transaction.now_of(conn) * 1000)),
+                revision=transaction.first_revision(conn),
             )
         )
         found = transaction.lock_services(conn, {host}, write=False)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.db import marks, service_admin, tables, transaction
+from ironic_ownership.db import service_admin, tables, transaction
 from ironic_ownership.db.companion import Companion
 
 _events = tables.events.c
@@ -69,11 +69,12 @@ def register(
                 host=host,
                 disabled=False,
                 forced_down=False,
-                **marks.first(epoch),
+                # Not less than in a row that was deleted: see LostCommits.
+                revision=epoch,
                 **values,
             )
         )
-        _touch_nodes(conn, host, now, epoch)
+        _touch_nodes(conn, host, now)
     else:
         service_admin.update(conn, host, **values)
     transaction.add_event(
@@ -82,22 +83,16 @@ def register(
     return epoch
 
 
-def _touch_nodes(
-    conn: sa.Connection, host: str, now: float, revision: int
-) -> None:
+def _touch_nodes(conn: sa.Connection, host: str, now: float) -> None:
     """Write the nodes of a service that had no row.
 
     Other services take such nodes without a fence. There is no row of a
     service that they and this transaction both write, so it is the nodes'.
+    Readers read everything because of the new row, so there are no marks.
     """
     nodes = tables.compute_nodes.c
     transaction.update_rows(
-        conn,
-        nodes.host,
-        [host],
-        nodes.deleted_at.is_(None),
-        updated_at=now,
-        **marks.under(host, revision),
+        conn, nodes.host, [host], nodes.deleted_at.is_(None), updated_at=now
     )
 
 

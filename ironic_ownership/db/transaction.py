@@ -93,6 +93,11 @@ def lock_any_service(
     return {}
 
 
+def first_revision(conn: sa.Connection) -> int:
+    """Return the revision for a service without a row: none that it had."""
+    return int(now_of(conn) * 1000)
+
+
 def raise_revisions(conn: sa.Connection, hosts: Collection[str]) -> None:
     """Write the rows of services from which the transaction decides.
 

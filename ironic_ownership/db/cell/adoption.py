@@ -137,7 +137,7 @@ def _add_services(
     missing = sorted(hosts - services.keys())
     if missing:
         flags = companion.flags(conn, missing)
-        revision = int(transaction.now_of(conn) * 1000)
+        revision = transaction.first_revision(conn)
         conn.execute(
             sa.insert(tables.services),
             [
@@ -146,7 +146,7 @@ def _add_services(
                     'epoch': 0,
                     'fenced': False,
                     'settings': '',
-                    **marks.first(revision),
+                    'revision': revision,
                     **dataclasses.asdict(flags[host]),
                 }
                 for host in missing

@@ -22,8 +22,8 @@ refresh. It may pass from the changes of one service to those of another, so
 that no page has it: the first that changed it has no mark any more.
 
 What does not fit this reads everything: a revision that became smaller, or a
-service that is gone, because the database may have lost commits; and changes
-that left no mark, of processes of an older release.
+service that is gone, because the database may have lost commits; a service
+that is new; and changes that left no mark, of processes of an older release.
 """
 
 from __future__ import annotations
@@ -47,8 +47,6 @@ LOOKED_UP_BY_UUID = 500
 """Above this number, one query for all records is cheaper than several."""
 
 _NO_NODES = model.Scope(nothing=True)
-_UNKNOWN = model.Service('', revision=-1)
-"""A service without a row: all its changes are new."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -175,17 +173,15 @@ def _since(
 
     :returns: by service, of those whose records may differ.
     """
-    if before is None or any(
-        host not in now or now[host].revision < row.revision
+    if before is None or before.keys() != now.keys():
+        return None
+    if any(
+        now[host].revision < row.revision or now[host].unmarked != row.unmarked
         for host, row in before.items()
     ):
         return None
-    since: dict[str, int] = {}
-    for host, row in now.items():
-        last = before.get(host, _UNKNOWN)
-        if row.revision == last.revision:
-            continue
-        if row.unmarked != last.unmarked:
-            return None
-        since[host] = last.revision
-    return since
+    return {
+        host: row.revision
+        for host, row in before.items()
+        if now[host].revision != row.revision
+    }

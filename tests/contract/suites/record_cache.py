@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from unittest import mock
+
+from hypothesis import HealthCheck, given, settings
 
 from ironic_ownership.contracts import (
     compact_forms,
@@ -17,6 +21,7 @@ from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import (
     Change,
+    ChangedNode,
     Claim,
     Forget,
     Records,
@@ -25,7 +30,8 @@ from ironic_ownership.contracts.records import (
     Update,
 )
 from ironic_ownership.engine.host.record_cache import RecordCache
-from tests.contract.suites import records
+from ironic_ownership.db import connection
+from tests.contract.suites import record_history, records
 
 HOSTS = ('host1', 'host2', 'host3')
 NODES = range(1, 13)
@@ -33,7 +39,12 @@ SCOPE = model.Scope(shard='a')
 
 
 class RecordCacheContract(records.RecordsContract):
-    """Random changes of three services, and of an operator."""
+    """Random changes of three services, and of an operator.
+
+    :ivar database: of the records.
+    """
+
+    database: connection.Database
 
     def make_moves(self) -> moves.Moves:
         """Return an access to the moves of this test's records."""
@@ -87,6 +98,118 @@ class RecordCacheContract(records.RecordsContract):
         self.assertEqual(
             {uuid, records.uuid(2)}, cache.near(SCOPE, services).keys()
         )
+
+    @settings(
+        deadline=None,
+        derandomize=True,
+        max_examples=60,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(record_history.STEPS)
+    def test_cache_is_as_a_full_read_after_any_history(
+        self, steps: Sequence[record_history.Step | None]
+    ) -> None:
+        history = record_history.History(self.database, self.records)
+        readers = [
+            (RecordCache(self.records, host), scope)
+            for host in HOSTS[:2]
+            for scope in (SCOPE, model.Scope(), model.Scope(nothing=True))
+        ]
+        for step in [None, *steps, None]:
+            if step is not None:
+                history.carry_out(step)
+                continue
+            services = {row.host: row for row in self.records.services()}
+            for cache, scope in readers:
+                self.assertEqual(
+                    dict(self.records.near(cache.host, scope)),
+                    dict(cache.near(scope, services)),
+                    (cache.host, scope),
+                )
+            self.assert_same()
+
+    def test_changes_are_read_and_nothing_else(self) -> None:
+        epoch, other = self.epochs['host1'], self.epochs['host2']
+        for number in NODES:
+            self.assert_applied('host1', epoch, records.claim(number))
+        self.assert_same()
+        instance = records.node(1, instance_uuid=records.uuid(901))
+        self.assert_applied('host1', epoch, Update(instance))
+        self.assert_applied('host1', epoch, Report(records.uuid(2), 'digest'))
+        self.assert_applied('host1', epoch, Release(records.uuid(3)))
+        self.assert_applied('host1', epoch, Forget(records.uuid(4)))
+        self.assert_applied('host2', other, records.claim(3))
+        with self.only_changes() as found:
+            self.assert_same()
+        self.assertEqual(
+            {records.uuid(n) for n in (1, 2, 3, 4)},
+            {change.uuid for change in found},
+        )
+
+    def test_many_changes_are_read_in_pages(self) -> None:
+        self.assert_same()
+        for number in NODES:
+            for host in HOSTS[1:]:
+                if number % 2 == HOSTS.index(host) % 2:
+                    self.assert_applied(
+                        host, self.epochs[host], records.claim(number)
+                    )
+        with (
+            mock.patch('ironic_ownership.db.records.PAGE', 2),
+            self.only_changes() as found,
+        ):
+            self.assert_same()
+        self.assertEqual(
+            {records.uuid(n) for n in NODES}, {one.uuid for one in found}
+        )
+
+    def test_changes_of_many_services_are_read_by_several_queries(
+        self,
+    ) -> None:
+        self.assert_same()
+        for number, host in zip(NODES, HOSTS, strict=False):
+            self.assert_applied(
+                host, self.epochs[host], records.claim(number)
+            )
+        with (
+            mock.patch('ironic_ownership.db.records.SERVICES', 2),
+            self.only_changes() as found,
+        ):
+            self.assert_same()
+        self.assertEqual(len(HOSTS), len(found))
+
+    def test_changes_without_a_mark_are_seen(self) -> None:
+        self.assert_same()
+        with record_history.release_without_marks():
+            self.assert_applied(
+                'host2', self.epochs['host2'], records.claim(1)
+            )
+        self.assert_applied('host2', self.epochs['host2'], records.claim(2))
+        self.assert_same()
+        self.assert_applied('host2', self.epochs['host2'], records.claim(3))
+        with self.only_changes() as found:
+            self.assert_same()
+        self.assertEqual([records.uuid(3)], [one.uuid for one in found])
+
+    @contextlib.contextmanager
+    def only_changes(self) -> Iterator[list[ChangedNode]]:
+        """Fail if the cache reads more; collect what it reads."""
+        found: list[ChangedNode] = []
+        read = self.cache.records.compute_nodes_changed
+
+        def collected(
+            since: Mapping[str, int],
+        ) -> Iterator[Sequence[ChangedNode]]:
+            for page in read(since):
+                found.extend(page)
+                yield page
+
+        with mock.patch.multiple(
+            self.cache.records,
+            near=mock.Mock(side_effect=AssertionError),
+            compute_nodes_changed=collected,
+        ):
+            yield found
 
     def test_nothing_changed_is_the_same_object_and_one_query_less(
         self,

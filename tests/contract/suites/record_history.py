@@ -1,0 +1,311 @@
+"""Histories of the records: what services and operators may write, drawn.
+
+hypothesis draws steps, and :class:`History` carries them out. Those that do
+not fit the records are refused, as they are between two processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from unittest import mock
+
+import sqlalchemy as sa
+from hypothesis import strategies as st
+
+from ironic_ownership.contracts import exceptions, model, moves
+from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.records import (
+    Change,
+    Claim,
+    Forget,
+    Records,
+    Release,
+    Report,
+    Update,
+)
+from ironic_ownership.db import (
+    connection,
+    marks,
+    purge,
+    tables,
+    transaction,
+)
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.db.node_imports import SqlNodeImports
+from ironic_ownership.db.removals import SqlRemovals
+from ironic_ownership.db.reservations import SqlReservations
+from tests.contract.suites import records, reservations
+
+HOSTS = ('host1', 'host2', 'host3')
+NODES = range(1, 5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One transaction, or a few; what it does not need it does not use.
+
+    :param is_old: a release that writes no marks does it.
+    """
+
+    kind: str
+    host: str
+    number: int
+    shard: str
+    has_instance: bool
+    is_old: bool
+
+
+@contextlib.contextmanager
+def release_without_marks() -> Iterator[None]:
+    """Write as a release before the marks; others have them already."""
+    raised = {'revision': tables.services.c.revision + 1}
+    none = {'revision_host': None, 'revision': None}
+    with (
+        mock.patch.object(transaction, 'RAISED', raised),
+        mock.patch.object(marks, 'of', lambda services: dict(none)),
+    ):
+        yield
+
+
+def wipe(database: connection.Database) -> None:
+    """Delete all rows but those of the schema."""
+
+    def work(conn: sa.Connection) -> None:
+        for table in reversed(tables.metadata.sorted_tables):
+            if table is not tables.schema_compatibility:
+                conn.execute(sa.delete(table))
+
+    database.write(work)
+
+
+class History:
+    """Writers of some services, and operators, on an empty database."""
+
+    def __init__(
+        self, database: connection.Database, stored: Records
+    ) -> None:
+        wipe(database)
+        self.database, self.records = database, stored
+        self.moves = SqlMoves(database)
+        self.removals = SqlRemovals(database)
+        self.imports = SqlNodeImports(database)
+        self.reservations = SqlReservations(database)
+        self._numbers = itertools.count()
+        self._reserved: dict[int, str] = {}
+        self.epochs = {host: self._register(host) for host in HOSTS[:2]}
+
+    def carry_out(self, step: Step) -> None:
+        """Do what a step says, if the records allow it."""
+        old = release_without_marks() if step.is_old else None
+        with old or contextlib.nullcontext():
+            try:
+                getattr(self, f'do_{step.kind}')(step)
+            except exceptions.FencedError:
+                self.do_register(step)
+            except exceptions.OwnershipError:
+                pass
+
+    def do_claim(self, step: Step) -> None:
+        found = self._find(step.number)
+        owner = found.host if found else None
+        service = self.records.service(owner) if owner else None
+        self._apply(
+            step,
+            Claim(
+                self._node(step),
+                Reason.EXCLUSIVE,
+                owner,
+                service.epoch if service else None,
+            ),
+        )
+
+    def do_update(self, step: Step) -> None:
+        self._apply(step, Update(self._node(step)))
+
+    def do_deploy(self, step: Step) -> None:
+        """Change the instance, and nothing else."""
+        found = self._find(step.number)
+        if found is not None:
+            self._apply(
+                dataclasses.replace(step, host=found.host or step.host),
+                Update(
+                    records.node(
+                        step.number,
+                        name=found.name,
+                        shard=found.shard,
+                        instance_uuid=self._instance(step),
+                    )
+                ),
+            )
+
+    def do_release(self, step: Step) -> None:
+        self._apply(step, Release(records.uuid(step.number)))
+
+    def do_forget(self, step: Step) -> None:
+        self._apply(step, Forget(records.uuid(step.number)))
+
+    def do_report(self, step: Step) -> None:
+        self._apply(
+            step, Report(records.uuid(step.number), self._new('digest'))
+        )
+
+    def do_pass_through(self, step: Step) -> None:
+        """Own a node between two reads."""
+        self.do_claim(step)
+        self.do_release(step)
+
+    def do_move(self, step: Step) -> None:
+        node = self._seen(step.number)
+        if node is None:
+            return
+        if node.source and self.records.service(node.source):
+            self.records.set_service(
+                node.source, actor='operator', forced_down=True
+            )
+            node = self._seen(step.number)
+        request = self._new('req')
+        self.moves.plan(moves.Move(request, step.host, 'operator'), [node])
+        self.moves.carry_out(request, [node])
+        if node.source and self.records.service(node.source):
+            self.records.set_service(
+                node.source, actor='operator', forced_down=False
+            )
+
+    def do_hand_over(self, step: Step) -> None:
+        node, request = self._seen(step.number), self._new('req')
+        if node is not None:
+            self.moves.release(
+                [node], moves.HandOver(request, 'operator', 60)
+            )
+            if step.has_instance:
+                self.moves.end_release(request, [node.uuid])
+
+    def do_remove(self, step: Step) -> None:
+        node = self._seen(step.number)
+        if node is not None:
+            self.removals.remove(
+                node.uuid,
+                seen_host=node.source,
+                seen_epoch=node.source_epoch,
+                actor='operator',
+            )
+
+    def do_forget_instance(self, step: Step) -> None:
+        node = self._seen(step.number)
+        if node is not None and node.instance_uuid is not None:
+            self.removals.forget_instance(
+                node.uuid,
+                node.instance_uuid,
+                seen_host=node.source,
+                seen_epoch=node.source_epoch,
+                actor='operator',
+                reason='gone',
+            )
+
+    def do_import(self, step: Step) -> None:
+        self.imports.claim(
+            step.host,
+            [self._node(step)],
+            actor='operator',
+            create=step.has_instance,
+        )
+
+    def do_reserve(self, step: Step) -> None:
+        number = next(self._numbers)
+        begun = self.reservations.begin(
+            dataclasses.replace(reservations.wanted(number), host=step.host)
+        )
+        self.reservations.activate(
+            begun.id,
+            self._node(dataclasses.replace(step, has_instance=False)),
+            epoch=self.epochs.get(step.host, 0),
+        )
+        self._reserved[step.number] = begun.id
+
+    def do_end_reservation(self, step: Step) -> None:
+        made = self._reserved.pop(step.number, None)
+        if made is not None:
+            self.reservations.close(made, 'not wanted')
+
+    def do_purge(self, step: Step) -> None:
+        purge.run(self.database, purge.now(self.database) + 1)
+
+    def do_register(self, step: Step) -> None:
+        self.epochs[step.host] = self._register(step.host)
+
+    def do_delete_service(self, step: Step) -> None:
+        self.records.delete_service(step.host, actor='operator')
+
+    def do_lose_service(self, step: Step) -> None:
+        """Leave what it owns to no service, as a restored backup may do."""
+        services = tables.services
+        self.database.write(
+            lambda conn: conn.execute(
+                sa.delete(services).where(services.c.host == step.host)
+            )
+        )
+
+    def _apply(self, step: Step, change: Change) -> None:
+        self.records.apply(
+            step.host, self.epochs.get(step.host, 0), [change]
+        )
+
+    def _register(self, host: str) -> int:
+        return self.records.register(host, records.SETTINGS)
+
+    def _node(self, step: Step) -> model.Node:
+        return records.node(
+            step.number,
+            name=self._new('name'),
+            shard=step.shard,
+            instance_uuid=self._instance(step),
+        )
+
+    def _instance(self, step: Step) -> str | None:
+        number = 900 + step.number
+        return records.uuid(number) if step.has_instance else None
+
+    def _find(self, number: int) -> model.ComputeNode | None:
+        found = self.records.compute_nodes_by_uuid([records.uuid(number)])
+        return found[0] if found else None
+
+    def _seen(self, number: int) -> moves.NodeMove | None:
+        found = self._find(number)
+        if found is None:
+            return None
+        service = self.records.service(found.host) if found.host else None
+        return moves.NodeMove(
+            found.uuid,
+            found.host,
+            service.epoch if service else None,
+            found.instance_uuid,
+        )
+
+    def _new(self, what: str) -> str:
+        return f'{what}-{next(self._numbers)}'
+
+
+KINDS = sorted(
+    name.removeprefix('do_') for name in vars(History) if name[:3] == 'do_'
+)
+
+STEPS = st.lists(
+    st.one_of(
+        st.just(None),
+        st.builds(
+            Step,
+            st.sampled_from(KINDS),
+            st.sampled_from(HOSTS),
+            st.sampled_from(NODES),
+            st.sampled_from('ab'),
+            st.booleans(),
+            # One in eight.
+            st.integers(0, 7).map(lambda n: n == 7),
+        ),
+    ),
+    max_size=30,
+)
+"""Steps, and ``None`` where a refresh reads."""
