@@ -16,8 +16,8 @@ marks, which may run at the same time. So the difference of the two counts the
 changes that left none. As long as it is what it was, all changes since are
 marked; if it differs, a reader reads everything. It differs, too, after rows
 were purged (``transaction.raise_unmarked``), and in the row of a service that
-was deleted and made again: its first revision contains the time, and ``marked``
-is 0.
+was deleted and made again: its first revision contains the time, and its
+``marked`` is 0.
 """
 
 from __future__ import annotations

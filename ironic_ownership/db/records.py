@@ -179,9 +179,7 @@ class SqlRecords(connection.Port, records.Records):
             )
             yield page
 
-    def _changed(
-        self, statement: sa.Select[Any]
-    ) -> list[records.ChangedNode]:
+    def _changed(self, statement: sa.Select[Any]) -> list[records.ChangedNode]:
         return self._database.select(statement, rows.changed_node)
 
     def compute_nodes_by_uuid(

@@ -96,9 +96,7 @@ compute_nodes = sa.Table(
     sa.Column('revision', sa.BigInteger),
     # With the uuid: pages are read in its order.
     sa.Index('ix_compute_nodes_host_uuid', 'host', 'uuid'),
-    sa.Index(
-        'ix_compute_nodes_revision', 'revision_host', 'revision', 'uuid'
-    ),
+    sa.Index('ix_compute_nodes_revision', 'revision_host', 'revision', 'uuid'),
     sa.Index('ix_compute_nodes_scope', 'shard', 'conductor_group'),
     sa.Index('ix_compute_nodes_deleted_at', 'deleted_at'),
     **_EXACT,

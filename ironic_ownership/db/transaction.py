@@ -109,9 +109,7 @@ def raise_revisions(conn: sa.Connection, hosts: Collection[str]) -> None:
 def raise_unmarked(conn: sa.Connection) -> None:
     """Let every reader read everything: what changes is not marked."""
     found = lock_any_service(conn, write=False)
-    update_rows(
-        conn, _services.host, found, revision=_services.revision + 1
-    )
+    update_rows(conn, _services.host, found, revision=_services.revision + 1)
 
 
 def lock_service(

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pathlib
-import shutil
-import tempfile
-
 from ironic_ownership.db.node_imports import SqlNodeImports
-from tests.contract import database
+from tests.contract import database, sqlite
 from tests.contract.suites import node_imports
 
 
@@ -18,8 +14,7 @@ class ImportsOnDatabase(database.RecordsOnDatabase):
         return SqlNodeImports(self.database)
 
 
-class TestNodeImports(ImportsOnDatabase, node_imports.NodeImportContract):
-    def fresh_url(self) -> str:
-        directory = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, directory)
-        return f'sqlite:///{directory}/records.sqlite'
+class TestNodeImports(
+    sqlite.OnSqlite, ImportsOnDatabase, node_imports.NodeImportContract
+):
+    pass

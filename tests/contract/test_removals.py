@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pathlib
-import shutil
-import tempfile
-
 from ironic_ownership.db.removals import SqlRemovals
-from tests.contract import database
+from tests.contract import database, sqlite
 from tests.contract.suites import removals
 
 
@@ -18,8 +14,7 @@ class RemovalsOnDatabase(database.RecordsOnDatabase):
         return SqlRemovals(self.database)
 
 
-class TestRemovals(RemovalsOnDatabase, removals.RemovalContract):
-    def fresh_url(self) -> str:
-        directory = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, directory)
-        return f'sqlite:///{directory}/records.sqlite'
+class TestRemovals(
+    sqlite.OnSqlite, RemovalsOnDatabase, removals.RemovalContract
+):
+    pass

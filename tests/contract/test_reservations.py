@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import pathlib
-import shutil
-import tempfile
-import unittest
-
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.db import moves
 from ironic_ownership.db.reservations import SqlReservations
-from tests.contract import database
+from tests.contract import database, sqlite
 from tests.contract.suites import (
     records,
     reservation_activation,
@@ -40,32 +35,31 @@ class ReservationsOnDatabase(database.RecordsOnDatabase):
         self.assertIs(NodeState.MOVED, done.state, done.detail)
 
 
-class _OnSqlite(unittest.TestCase):
-    def fresh_url(self) -> str:
-        directory = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, directory)
-        return f'sqlite:///{directory}/records.sqlite'
-
-
 class TestBeginning(
-    _OnSqlite, ReservationsOnDatabase, reservation_beginning.BeginningContract
+    sqlite.OnSqlite,
+    ReservationsOnDatabase,
+    reservation_beginning.BeginningContract,
 ):
     pass
 
 
 class TestActivation(
-    _OnSqlite,
+    sqlite.OnSqlite,
     ReservationsOnDatabase,
     reservation_activation.ActivationContract,
 ):
     pass
 
 
-class TestEnd(_OnSqlite, ReservationsOnDatabase, reservation_end.EndContract):
+class TestEnd(
+    sqlite.OnSqlite, ReservationsOnDatabase, reservation_end.EndContract
+):
     pass
 
 
 class TestMoved(
-    _OnSqlite, ReservationsOnDatabase, reservation_end.MovedReservationContract
+    sqlite.OnSqlite,
+    ReservationsOnDatabase,
+    reservation_end.MovedReservationContract,
 ):
     pass

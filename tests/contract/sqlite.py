@@ -1,0 +1,22 @@
+"""Databases of the contracts on SQLite, whose transactions are checked."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import tempfile
+
+from ironic_ownership.db import connection
+from tests.contract import database, marked_writes
+
+
+class OnSqlite(database.OnDatabase):
+    """A file for each test."""
+
+    def fresh_url(self) -> str:
+        directory = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, directory)
+        return f'sqlite:///{directory}/records.sqlite'
+
+    def open_database(self) -> connection.Database:
+        return marked_writes.checked(super().open_database())
