@@ -8,13 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.availability import Evaluation
@@ -109,19 +103,6 @@ class Report:
 
     uuid: str
     digest: str | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ChangedNode:
-    """A record as it is now, with the mark of its last change.
-
-    :param record: ``None`` if it was deleted.
-    :param revision: that the service of the mark got with the change.
-    """
-
-    uuid: str
-    record: model.ComputeNode | None
-    revision: int
 
 
 Change = Claim | Release | Update | Forget | Report
@@ -360,15 +341,10 @@ class Records(abc.ABC):
     @abc.abstractmethod
     def compute_nodes_changed(
         self, since: Mapping[str, int]
-    ) -> Iterator[Sequence[ChangedNode]]:
-        """Read in pages those that changed with the revisions of services.
+    ) -> Iterator[Mapping[str, model.ComputeNode | None]]:
+        """Yield pages of those that changed, by uuid: ``None`` if deleted.
 
-        One query for some services, if one page has all. A record that
-        changes in the meantime may be read twice, and one that another
-        service changes may be left out.
-
-        :param since: the last revision of each service whose changes are
-            known, by host.
+        :param since: last known revisions of services that changed.
         """
 
     @abc.abstractmethod

@@ -155,12 +155,11 @@ class SqlRecords(connection.Port, records.Records):
 
     def compute_nodes_changed(
         self, since: Mapping[str, int]
-    ) -> Iterator[Sequence[records.ChangedNode]]:
+    ) -> Iterator[Mapping[str, model.ComputeNode | None]]:
         for hosts in queries.chunks(sorted(since), SERVICES):
-            page = self._changed(
-                queries.changed({host: since[host] for host in hosts}, PAGE)
-            )
-            if len(page) < PAGE:
+            some = {host: since[host] for host in hosts}
+            page, last = self._changed(queries.changed(some, PAGE))
+            if last is None:
                 yield page
                 continue
             # One by one: their revisions have an order, and an index.
@@ -169,18 +168,22 @@ class SqlRecords(connection.Port, records.Records):
 
     def _changed_by(
         self, host: str, since: int
-    ) -> Iterator[Sequence[records.ChangedNode]]:
-        page = self._changed(queries.changed({host: since}, PAGE))
+    ) -> Iterator[Mapping[str, model.ComputeNode | None]]:
+        page, last = self._changed(queries.changed({host: since}, PAGE))
         yield page
-        while len(page) == PAGE:
-            last = page[-1]
-            page = self._changed(
-                queries.changed_after(host, last.revision, last.uuid, PAGE)
+        while last is not None:
+            page, last = self._changed(
+                queries.changed_after(host, *last, PAGE)
             )
             yield page
 
-    def _changed(self, statement: sa.Select[Any]) -> list[records.ChangedNode]:
-        return self._database.select(statement, rows.changed_node)
+    def _changed(
+        self, statement: sa.Select[Any]
+    ) -> tuple[dict[str, model.ComputeNode | None], tuple[int, str] | None]:
+        """Return a page, and the place where a full one ends."""
+        found = self._database.select(statement, rows.changed_node)
+        last = found[-1][:2] if len(found) == PAGE else None
+        return {uuid: record for _, uuid, record in found}, last
 
     def compute_nodes_by_uuid(
         self, uuids: Collection[str]

@@ -16,7 +16,6 @@ from ironic_ownership.contracts import (
     model,
     moves,
     reasons,
-    records,
     reservation_request,
 )
 from ironic_ownership.contracts.reservations import (
@@ -61,11 +60,13 @@ def compute_node(row: Iterable[Any]) -> model.ComputeNode:
     )
 
 
-def changed_node(row: Sequence[Any]) -> records.ChangedNode:
-    """Build a change from a row of ``queries.changed``."""
+def changed_node(
+    row: Sequence[Any],
+) -> tuple[int, str, model.ComputeNode | None]:
+    """Build revision, uuid and record from a row of ``queries.changed``."""
     *record, deleted_at, revision = row
     node = compute_node(record) if deleted_at is None else None
-    return records.ChangedNode(row[0], node, revision)
+    return revision, row[0], node
 
 
 def service(row: Any) -> model.Service:

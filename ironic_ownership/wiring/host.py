@@ -53,7 +53,7 @@ from ironic_ownership.engine.placement import (
     scheduling_status,
 )
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.wiring import reservations
+from ironic_ownership.wiring import heap, reservations
 from ironic_ownership.wiring.container import Container, interpret
 
 GUARD_CLIENTS = 8
@@ -140,7 +140,13 @@ def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
         clients=ClientPool(functools.partial(_client, wired), GUARD_CLIENTS),
     )
     refresh_loop = RefreshLoop(
-        context, member, refresher, wake, tuning.intervals
+        context,
+        member,
+        refresher,
+        wake,
+        tuning.intervals,
+        # The memory of a program that embeds the service is its own.
+        (lambda: None) if embedded else heap.trim,
     )
     notifications = _notification_loop(wired, context, member)
     monitor = ConditionMonitor(

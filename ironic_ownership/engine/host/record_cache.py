@@ -41,7 +41,7 @@ from collections.abc import (
 
 from ironic_ownership.contracts import compact_forms, model
 from ironic_ownership.contracts.compact import CompactMap
-from ironic_ownership.contracts.records import ChangedNode, Records
+from ironic_ownership.contracts.records import Records
 
 LOOKED_UP_BY_UUID = 500
 """Above this number, one query for all records is cheaper than several."""
@@ -137,22 +137,23 @@ class RecordCache:
                 yield uuid
 
     def _change(
-        self, changes: Iterable[ChangedNode], scope: model.Scope
+        self,
+        page: Mapping[str, model.ComputeNode | None],
+        scope: model.Scope,
     ) -> None:
         asked = self._complete_for.nodes if self._complete_for else ()
         put, drop = [], []
-        for change in changes:
-            record = change.record
+        for uuid, record in page.items():
             if record is not None and (
                 record.host == self.host
-                or record.uuid in asked
+                or uuid in asked
                 or scope.matches(record.shard, record.conductor_group)
             ):
                 # The same text where nothing differs.
-                if self._known.get(record.uuid) != record:
+                if self._known.get(uuid) != record:
                     put.append(record)
-            elif change.uuid in self._known:
-                drop.append(change.uuid)
+            elif uuid in self._known:
+                drop.append(uuid)
         if put or drop:
             self._known = self._known.changed(put, drop)
 

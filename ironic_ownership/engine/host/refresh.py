@@ -184,7 +184,7 @@ class Refresher:
         self.last_scan = Scan(
             self.scope, seen.nodes, self.context.clock(), seen.baseline
         )
-        summary = Summary(nodes=len(seen.nodes))
+        summary = Summary(nodes=len(seen.nodes), is_whole=seen.is_whole)
         summary.away = _away(seen.services.values())
         self._last = summary
         lost = self._lost_commits.observe(seen.services)

@@ -17,6 +17,7 @@ class Summary:
     """Counts of one refresh, and what it waits for.
 
     :param nodes: nodes in scope.
+    :param is_whole: whether Ironic listed all of them for this refresh.
     :param owned: nodes on record with this service before.
     :param refused: changes that lost a race; the next refresh decides again.
     :param waiting: nodes whose live owner has to release them first.
@@ -43,6 +44,7 @@ class Summary:
     pending: int = 0
     mass_loss: bool = False
     list_again: bool = False
+    is_whole: bool = False
 
     @property
     def unfinished(self) -> bool:

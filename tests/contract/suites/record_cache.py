@@ -21,7 +21,6 @@ from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import (
     Change,
-    ChangedNode,
     Claim,
     Forget,
     Records,
@@ -144,7 +143,7 @@ class RecordCacheContract(records.RecordsContract):
             self.assert_same()
         self.assertEqual(
             {records.uuid(n) for n in (1, 2, 3, 4)},
-            {change.uuid for change in found},
+            set(found),
         )
 
     def test_many_changes_are_read_in_pages(self) -> None:
@@ -160,9 +159,7 @@ class RecordCacheContract(records.RecordsContract):
             self.only_changes() as found,
         ):
             self.assert_same()
-        self.assertEqual(
-            {records.uuid(n) for n in NODES}, {one.uuid for one in found}
-        )
+        self.assertEqual({records.uuid(n) for n in NODES}, set(found))
 
     def test_changes_of_many_services_are_read_by_several_queries(
         self,
@@ -188,17 +185,15 @@ class RecordCacheContract(records.RecordsContract):
         self.assert_applied('host2', self.epochs['host2'], records.claim(3))
         with self.only_changes() as found:
             self.assert_same()
-        self.assertEqual([records.uuid(3)], [one.uuid for one in found])
+        self.assertEqual([records.uuid(3)], found)
 
     @contextlib.contextmanager
-    def only_changes(self) -> Iterator[list[ChangedNode]]:
-        """Fail if the cache reads more; collect what it reads."""
-        found: list[ChangedNode] = []
+    def only_changes(self) -> Iterator[list[str]]:
+        """Fail if the cache reads more; collect the uuids that it reads."""
+        found: list[str] = []
         read = self.cache.records.compute_nodes_changed
 
-        def collected(
-            since: Mapping[str, int],
-        ) -> Iterator[Sequence[ChangedNode]]:
+        def collected(since: Mapping[str, int]) -> Iterator[Any]:
             for page in read(since):
                 found.extend(page)
                 yield page

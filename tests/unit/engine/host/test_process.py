@@ -138,6 +138,7 @@ class HostCase(unittest.TestCase):
         self.conditions = conditions.Conditions()
         self.prepared: list[Exception | None] = []
         self.failure: Exception | None = None
+        self.free_memory = unittest.mock.Mock()
 
     def build(self, wake: threading.Event) -> process.Host:
         context = ServiceContext(
@@ -153,7 +154,14 @@ class HostCase(unittest.TestCase):
             self.member,
             self.heartbeat,
             self.takeover,
-            RefreshLoop(context, self.member, self.refresher, wake, intervals),
+            RefreshLoop(
+                context,
+                self.member,
+                self.refresher,
+                wake,
+                intervals,
+                self.free_memory,
+            ),
             ANY,
             ANY,
             prepare=self.prepare,
@@ -313,6 +321,23 @@ class TestRefreshes(HostCase):
             ],
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
         )
+
+    def test_memory_is_freed_after_all_was_read(self) -> None:
+        freed: list[int] = []
+        self.free_memory.side_effect = lambda: freed.append(
+            self.refresher.refreshed
+        )
+        self.refresher.answers = [
+            Summary(is_whole=True),
+            Summary(),
+            Summary(),
+            Summary(is_whole=True),
+            TIRED,
+            Summary(),
+            Summary(),
+        ]
+        self.run_rounds(7)
+        self.assertEqual([1, 2, 4, 6], freed)
 
     def test_waiting_for_another_service_refreshes_soon(self) -> None:
         self.refresher.answers = [

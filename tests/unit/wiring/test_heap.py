@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import ctypes
+import pathlib
+import platform
+import unittest
+from unittest import mock
+
+from ironic_ownership.wiring import heap
+
+BLOCKS, SIZE = 2000, 8192
+"""16 MB in pieces that malloc takes from the heap, and not from a mapping."""
+
+
+def resident() -> int:
+    """Return the bytes of memory that this process has."""
+    pages = pathlib.Path('/proc/self/statm').read_text().split()[1]
+    return int(pages) * 4096
+
+
+@unittest.skipUnless(platform.libc_ver()[0] == 'glibc', 'glibc returns it')
+class TestHeap(unittest.TestCase):
+    def test_memory_between_what_is_kept_is_returned(self) -> None:
+        blocks = [bytearray(SIZE) for _ in range(BLOCKS)]
+        kept = blocks[::8]
+        del blocks
+        before = resident()
+        self.assertTrue(heap.trim())
+        self.assertLess(BLOCKS * SIZE / 2, before - resident())
+        self.assertEqual(BLOCKS / 8, len(kept))
+
+
+class TestOtherLibraries(unittest.TestCase):
+    def test_without_glibc_nothing_happens(self) -> None:
+        for found in ({'return_value': object()}, {'side_effect': OSError}):
+            with mock.patch.object(ctypes, 'CDLL', **found):
+                self.assertFalse(heap.trim())
