@@ -12,13 +12,20 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from ironic_ownership.db import connection, queries, schema, tables
+from ironic_ownership.db import (
+    connection,
+    queries,
+    schema,
+    tables,
+    transaction,
+)
 
 T = TypeVar('T')
 
 Rows = Mapping[str, Any]
 _PACKAGE = 'ironic_ownership.'
 _NO_RECORDS = schema.__name__
+_MARKED = tables.services.c.marked.name
 
 
 def checked(database: connection.Database) -> connection.Database:
@@ -39,7 +46,9 @@ def _checked(work: connection.Work[T]) -> connection.Work[T]:
     def observed(conn: sa.Connection) -> T:
         before = _State(conn)
         result = work(conn)
-        _State(conn).check(before)
+        if _MARKED in transaction.RAISED:
+            # Not in what stands for a release without marks.
+            _State(conn).check(before)
         return result
 
     return observed

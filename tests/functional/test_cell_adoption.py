@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import unittest
 import uuid as uuid_
+from unittest import mock
 
-from ironic_ownership.contracts import cell, exceptions, moves
+from ironic_ownership.contracts import cell, exceptions, model, moves
 from ironic_ownership.contracts.records import Forget
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.cell import companion, port
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.engine.host.record_cache import RecordCache
 from ironic_ownership.engine.operations import check_cell
 from lab import mariadb
 from tests.contract.suites import records as suite
@@ -78,6 +80,30 @@ class AdoptionTest(AdoptionCase):
 
     def counts(self) -> dict[str | None, tuple[int, int]]:
         return self.records.counts()
+
+    def test_service_that_reads_changes_sees_what_is_adopted(self) -> None:
+        self.register('host1')
+        self.adopt(1, 8)
+        cache = RecordCache(self.records, 'host1')
+
+        def known() -> dict[str, model.ComputeNode]:
+            services = {row.host: row for row in self.records.services()}
+            return dict(cache.near(model.Scope(), services))
+
+        self.assertEqual(2, len(known()))
+        instance = str(uuid_.uuid4())
+        self.cell.add_instances('stock', {suite.uuid(1): instance})
+        self.adopt(1, 2, 9)
+        with mock.patch.object(
+            self.records, 'near', side_effect=AssertionError
+        ):
+            found = known()
+        self.assertEqual(
+            {record.uuid: record for record in self.records.compute_nodes()},
+            found,
+        )
+        self.assertEqual(4, len(found))
+        self.assertEqual(instance, found[suite.uuid(1)].instance_uuid)
 
     def test_repeated_it_changes_nothing(self) -> None:
         self.adopt(*range(1, 8))

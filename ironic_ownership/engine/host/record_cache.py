@@ -5,21 +5,23 @@ marks the record with that service and revision (``db.marks``). A refresh reads
 the revisions of all services, and then the records with marks of those that
 rose, and of greater revisions than it knew.
 
-Why that is all. Let *m* be the mark of a record as it is now: service *h*,
-revision *r*, and *R* the revision of *h* that the last refresh has read.
+Why nothing is missed: a record has the mark of its last change, by a service
+*h* with a revision *r*. The row of *h* is locked until the commit, so the
+commits that raise it are one after the other, and each reads as greater than
+those before.
 
-* If *r* is greater than *R*, the commit was not visible yet. The row of *h* is
-  locked until the commit, so its commits are one after the other, and the
-  first refresh to which this one is visible reads at least *r*. Then it asks
-  for the marks of *h* above *R*, and this is one of them.
-* If it is not greater, a refresh has read at least *r*, and did so before it
-  read the records. What it found then had this mark, or a later one.
-* If a transaction raised several services, the mark is of one of them. All are
-  followed, so it does not matter which.
+* A refresh that reads a smaller revision of *h* does not see the change, or
+  only by chance. It remembers this smaller revision, so that the mark is new
+  for the next one.
+* The first refresh that reads *r* or more does so after the commit, and reads
+  the records after that. It asks for all marks of *h* that are above the
+  revision before, so it finds the record.
+* If the record changes again in the meantime, it has another mark, perhaps of
+  another service, and is missing among those of *h*. The same holds for that
+  mark: it is found now, or by a later refresh.
 
-A record that changes while its page is read has a later mark, for the next
-refresh. It may pass from the changes of one service to those of another, so
-that no page has it: the first that changed it has no mark any more.
+A transaction that raises several services marks its records with one of them.
+Each refresh follows all services, so it does not matter with which.
 
 What does not fit this reads everything: a revision that became smaller, or a
 service that is gone, because the database may have lost commits; a service
