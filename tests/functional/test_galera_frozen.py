@@ -1,13 +1,34 @@
-"""Records behind a proxy that accepts everything and answers nothing."""
+"""Records and members behind a proxy that fails; the cluster works."""
 
 from __future__ import annotations
 
 import unittest
 
+from ironic_ownership.testing import backend
+from lab import haproxy
+from tests.contract import database
+from tests.functional import test_records_outages
 from tests.functional.support import databases, frozen_case
 
 
 class TestFrozenHAProxy(frozen_case.FrozenServer, unittest.TestCase):
-    """The servers behind it work."""
+    """It accepts everything and answers nothing."""
 
     kind = databases.HAPROXY
+
+
+class TestOutagesOfHAProxy(test_records_outages.Outages, unittest.TestCase):
+    """It stops, freezes or comes back under the records' feet."""
+
+    kind = databases.HAPROXY
+
+
+class TestOutages(database.InterruptedDatabase, backend.OutageContract):
+    """The contract of the members' backend."""
+
+    @property
+    def server(self) -> haproxy.HAProxy:
+        return databases.HAPROXY.server
+
+    def fresh_url(self) -> str:
+        return databases.HAPROXY.fresh()

@@ -8,15 +8,24 @@ SQLite (``tests/contract``) and of single servers.
 from __future__ import annotations
 
 from ironic_ownership.testing import backend
-from tests.contract import database, test_removals, test_reservations
+from tests.contract import (
+    database,
+    test_node_imports,
+    test_outbox,
+    test_removals,
+    test_reservations,
+)
 from tests.contract.suites import (
     moves,
+    node_imports,
+    outbox,
     purge,
     record_absences,
     record_availability,
     record_cache,
     record_changes,
     record_claims,
+    record_conditions,
     record_events,
     record_instances,
     record_operators,
@@ -65,6 +74,10 @@ class TestAbsences(_Records, record_absences.AbsenceContract):
     pass
 
 
+class TestConditions(_Records, record_conditions.ConditionContract):
+    pass
+
+
 class TestClaims(_Records, record_claims.ClaimContract):
     pass
 
@@ -105,6 +118,20 @@ class TestRemovals(
     galera_case.OnGalera,
     test_removals.RemovalsOnDatabase,
     removals.RemovalContract,
+):
+    pass
+
+
+class TestImports(
+    galera_case.OnGalera,
+    test_node_imports.ImportsOnDatabase,
+    node_imports.NodeImportContract,
+):
+    pass
+
+
+class TestOutbox(
+    test_outbox.OutboxOnDatabase, galera_case.OnGalera, outbox.OutboxContract
 ):
     pass
 

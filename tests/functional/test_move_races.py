@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions, moves
 from ironic_ownership.contracts.records import Update
-from ironic_ownership.db import connection
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from tests.contract import database
@@ -21,11 +20,11 @@ FREE = [n for n in NODES if n % 2 == 0][:20]
 TIMEOUT = 180.0
 
 
-class _Race(database.OnDatabase):
+class Race:
     """``old`` owns all nodes, is disabled, and is still at work."""
 
     def setUp(self) -> None:
-        super().setUp()
+        super().setUp()  # type: ignore[misc]
         self.records = SqlRecords(self.database)
         self.epoch = self.records.register('old', suite.SETTINGS)
         for host in ('one', 'two'):
@@ -45,7 +44,7 @@ class _Race(database.OnDatabase):
 
     def mover(self, to: str, backwards: bool) -> Callable[[], None]:
         """Plan a move of all nodes; return what carries it out in batches."""
-        opened = connection.open_database(self.url)
+        opened = self.open_database()
         self.addCleanup(opened.close)
         stored = SqlMoves(opened)
         nodes = [
@@ -69,7 +68,7 @@ class _Race(database.OnDatabase):
 
     def source(self) -> None:
         """Write as long as it may, which is not for ever."""
-        opened = connection.open_database(self.url)
+        opened = self.open_database()
         self.addCleanup(opened.close)
         records = SqlRecords(opened)
         deadline = time.monotonic() + TIMEOUT
@@ -133,7 +132,7 @@ class _Race(database.OnDatabase):
 
     def hand_over(self, to: str) -> Callable[[], None]:
         """Take the free nodes of ``old``, which is alive, for a service."""
-        opened = connection.open_database(self.url)
+        opened = self.open_database()
         self.addCleanup(opened.close)
         stored = SqlMoves(opened)
         nodes = [moves.NodeMove(suite.uuid(n), 'old') for n in FREE]
@@ -153,7 +152,7 @@ class _Race(database.OnDatabase):
 
     def grabbing(self, host: str) -> Callable[[], None]:
         """Claim every unowned node until all are handed over."""
-        opened = connection.open_database(self.url)
+        opened = self.open_database()
         self.addCleanup(opened.close)
         records = SqlRecords(opened)
         service = records.service(host)
@@ -198,19 +197,16 @@ class _Race(database.OnDatabase):
         self.assertEqual([], laws.violations(self.records))
 
 
-class TestRaceOnPostgreSQL(_Race):
+class TestRaceOnPostgreSQL(Race, database.OnDatabase):
     def fresh_url(self) -> str:
         return databases.POSTGRESQL.fresh()
 
 
-class TestRaceOnMariaDB(_Race):
+class TestRaceOnMariaDB(Race, database.OnDatabase):
     def fresh_url(self) -> str:
         return databases.MARIADB.fresh()
 
 
-class TestRaceOnSqlite(_Race):
+class TestRaceOnSqlite(Race, database.OnDatabase):
     def fresh_url(self) -> str:
         return databases.SQLITE.fresh()
-
-
-del _Race

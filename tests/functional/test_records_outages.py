@@ -17,10 +17,10 @@ from tests.functional.support import databases
 NODE = model.Node('00000000-0000-0000-0000-000000000001')
 
 
-class _Outages:
+class Outages:
     """Laws that hold on every server, of one ``kind``."""
 
-    kind: databases.PostgreSQL | databases.MariaDB
+    kind: databases.PostgreSQL | databases.MariaDB | databases.HAProxy
 
     def setUp(self) -> None:
         super().setUp()  # type: ignore[misc]
@@ -113,9 +113,9 @@ class _Outages:
         self.member.beat()
 
 
-class TestOutagesOfPostgreSQL(_Outages, unittest.TestCase):
+class TestOutagesOfPostgreSQL(Outages, unittest.TestCase):
     kind = databases.POSTGRESQL
 
 
-class TestOutagesOfMariaDB(_Outages, unittest.TestCase):
+class TestOutagesOfMariaDB(Outages, unittest.TestCase):
     kind = databases.MARIADB

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import itertools
 import multiprocessing
 import unittest
 
@@ -131,12 +132,17 @@ def register_once(url: str, incarnation: str, alive: list[str]) -> str:
     return incarnation
 
 
-class _Races:
+class Races:
     """Laws that hold on every database, at ``fresh_url``."""
+
+    def fresh_urls(self) -> list[str]:
+        """Return the URLs of one database, of which processes take turns."""
+        return [self.fresh_url()]
 
     def setUp(self) -> None:
         super().setUp()  # type: ignore[misc]
-        self.url = self.fresh_url()
+        self.urls = self.fresh_urls()
+        self.url = self.urls[0]
         self.database = connection.open_database(self.url)
         self.addCleanup(self.database.close)
         schema.upgrade(self.database)
@@ -145,7 +151,8 @@ class _Races:
         self.addCleanup(self.pool.shutdown)
 
     def run_all(self, work, *arguments):
-        futures = [self.pool.submit(work, self.url, *a) for a in arguments]
+        urls = itertools.cycle(self.urls)
+        futures = [self.pool.submit(work, next(urls), *a) for a in arguments]
         return [future.result(timeout=120) for future in futures]
 
     def owners_by_event(self) -> collections.Counter:
@@ -340,17 +347,17 @@ class _Races:
         self.assertEqual('host2', found.host)
 
 
-class TestRacesOnSqlite(_Races, unittest.TestCase):
+class TestRacesOnSqlite(Races, unittest.TestCase):
     def fresh_url(self) -> str:
         return databases.SQLITE.fresh()
 
 
-class TestRacesOnPostgreSQL(_Races, unittest.TestCase):
+class TestRacesOnPostgreSQL(Races, unittest.TestCase):
     def fresh_url(self) -> str:
         return databases.POSTGRESQL.fresh()
 
 
-class TestRacesOnMariaDB(_Races, unittest.TestCase):
+class TestRacesOnMariaDB(Races, unittest.TestCase):
     def fresh_url(self) -> str:
         return databases.MARIADB.fresh()
 

@@ -26,10 +26,15 @@ from tests.functional.support import databases
 Future = concurrent.futures.Future
 
 
-class _Races:
+class Races:
     """On one ``kind`` of database."""
 
-    kind: databases.Sqlite | databases.PostgreSQL | databases.MariaDB
+    kind: (
+        databases.Sqlite
+        | databases.PostgreSQL
+        | databases.MariaDB
+        | databases.HAProxy
+    )
 
     def setUp(self) -> None:
         super().setUp()  # type: ignore[misc]
@@ -129,13 +134,13 @@ class _Races:
         self.assertEqual('x', event.actor)
 
 
-class TestOnSqlite(_Races, unittest.TestCase):
+class TestOnSqlite(Races, unittest.TestCase):
     kind = databases.SQLITE
 
 
-class TestOnPostgreSQL(_Races, unittest.TestCase):
+class TestOnPostgreSQL(Races, unittest.TestCase):
     kind = databases.POSTGRESQL
 
 
-class TestOnMariaDB(_Races, unittest.TestCase):
+class TestOnMariaDB(Races, unittest.TestCase):
     kind = databases.MARIADB

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable
 
 from lab import committed_order, galera
+from tests.functional.faults import test_processes
 from tests.functional.faults.support import incident, stores
 from tests.functional.support import databases, hosts, laws
 
@@ -18,12 +19,9 @@ NAMES = ('host1', 'host2', 'host3')
 """Each connects to the node of its number only."""
 
 
-class TestHostsOnGalera(incident.IncidentTestCase):
-    """A host whose node fails stops, and is replaced until it is back."""
-
+class _OnGalera(incident.IncidentTestCase):
     # With the records also a view of the members may be lost.
     patience = float(str(hosts.FAST['membership']['member_ttl']))
-    faults_survived = 6
 
     def fresh_url(self) -> str:
         self.urls = databases.GALERA.fresh()
@@ -32,6 +30,19 @@ class TestHostsOnGalera(incident.IncidentTestCase):
 
     def open_store(self, url: str) -> stores.Store:
         return stores.RecordsStore(url)
+
+    def start(self, *names: str, **options: object) -> list[hosts.Host]:
+        """Start hosts, each on its own node."""
+        started = [
+            self.deployment.launch(
+                name,
+                database_port=self.nodes[NAMES.index(name)].port,
+                **options,  # type: ignore[arg-type]
+            )
+            for name in names
+        ]
+        self.wait_for_members(*names)
+        return started
 
     def assert_lawful(self, deployment: hosts.Deployment) -> None:
         assert isinstance(deployment, incident.Deployment)
@@ -48,10 +59,18 @@ class TestHostsOnGalera(incident.IncidentTestCase):
             ],
         )
 
+
+class TestTransactionsOnGalera(test_processes.Transactions, _OnGalera):
+    """A host is frozen, and another takes over through another node."""
+
+
+class TestHostsOnGalera(_OnGalera):
+    """A host whose node fails stops, and is replaced until it is back."""
+
+    faults_survived = 6
+
     def test_faults_of_nodes_break_no_law(self) -> None:
-        running = []
-        for name, node in zip(NAMES, self.nodes, strict=True):
-            running += self.start(name, database_port=node.port)
+        running = self.start(*NAMES)
         uuids, deployed = self.enrol()
         self.wait_for_ring(uuids, NAMES)
         self.free = sorted(set(uuids) - deployed)
@@ -82,3 +101,6 @@ class TestHostsOnGalera(incident.IncidentTestCase):
             self.wait_for_lapse(host, before)
             self.wait_for_ring(self.free, others)
         self.wait_for_ring(self.free, NAMES)
+
+
+del _OnGalera

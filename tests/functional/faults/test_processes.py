@@ -95,8 +95,8 @@ class _Processes(IncidentTestCase):
             host.thaw()
 
 
-class _Transactions(IncidentTestCase):
-    """Transactions, which depend on the server of the records."""
+class Transactions:
+    """Laws that depend on the server of the records."""
 
     def test_frozen_host_does_nothing_with_its_old_right(self) -> None:
         frozen, _ = self.start('host1', 'host2')
@@ -142,12 +142,12 @@ class TestProcesses(_Processes):
     kind = databases.POSTGRESQL
 
 
-class TestTransactionsOfPostgreSQL(_Transactions):
+class TestTransactionsOfPostgreSQL(Transactions, IncidentTestCase):
     kind = databases.POSTGRESQL
 
 
-class TestTransactionsOfMariaDB(_Transactions):
+class TestTransactionsOfMariaDB(Transactions, IncidentTestCase):
     kind = databases.MARIADB
 
 
-del _Processes, _Transactions
+del _Processes
