@@ -7,11 +7,12 @@ import random
 import threading
 import uuid as uuid_module
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from sqlalchemy import event
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.moves import Move, NodeMove
+from ironic_ownership.contracts.moves import HandOver, Move, NodeMove
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
@@ -25,6 +26,7 @@ from ironic_ownership.contracts.reservations import Reservation
 from ironic_ownership.db import (
     connection,
     moves,
+    node_imports,
     records,
     removals,
     reservations,
@@ -42,6 +44,9 @@ _LONGEST_WAIT = 0.2
 _AGAINST = 0.7
 """Share of the transactions that are directed against that service."""
 
+_HELD = 3600.0
+"""Seconds for which a node is handed over: no hand-over expires."""
+
 Operation = Callable[['Ports'], object]
 
 
@@ -54,6 +59,7 @@ class Ports:
     def __post_init__(self) -> None:
         self.records = records.SqlRecords(self.database)
         self.moves = moves.SqlMoves(self.database)
+        self.imports = node_imports.SqlNodeImports(self.database)
         self.removals = removals.SqlRemovals(self.database)
         self.reservations = reservations.SqlReservations(self.database)
         self.common: CommonCommit | None = None
@@ -114,6 +120,8 @@ class Choice:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        # Nodes that a request has released, and what is left to do for it.
+        self._held: dict[str, tuple[str, NodeMove]] = {}
 
     def against(self, state: State, focus: str) -> tuple[str, Operation]:
         """Choose what takes the right, or a node, from a service; mostly."""
@@ -157,6 +165,7 @@ class Choice:
             (
                 *('force down', 'take up', 'disable', 'fail over', 'delete'),
                 *('move', 'move', 'move', 'remove', 'remove', 'retire'),
+                *('hand over', 'hand over', 'hand over', 'forget instance'),
             )
         )
         node = state.nodes.get(self.random.choice(NODES))
@@ -182,11 +191,50 @@ class Choice:
             return kind, others[kind]
         if node is None:
             return 'take up', others['take up']
-        if kind == 'remove':
-            return kind, lambda p: p.removals.remove(
-                node.uuid, seen_host=node.host, seen_epoch=epoch, actor=actor
+        seen: dict[str, Any] = {
+            'seen_host': node.host,
+            'seen_epoch': epoch,
+            'actor': actor,
+        }
+        on_node: dict[str, Operation] = {
+            'remove': lambda p: p.removals.remove(node.uuid, **seen),
+            'forget instance': lambda p: (
+                p.removals.forget_instance(
+                    node.uuid, str(node.instance_uuid), reason='gone', **seen
+                )
+                is None
+            ),
+            'move': lambda p: _move(p, _planned(node, epoch), host),
+            'hand over': lambda p: self._hand_over(
+                p, _planned(node, epoch), host
+            ),
+        }
+        if node.host is None and node.uuid in self._held:
+            return self._after_hand_over(*self._held.pop(node.uuid))
+        return kind, on_node[kind]
+
+    def _hand_over(self, ports: Ports, planned: NodeMove, host: str) -> bool:
+        request = _plan(ports, planned, host)
+        hand_over = HandOver(request, committed_order.OPERATOR, _HELD)
+        if ports.moves.release([planned], hand_over):
+            return False
+        self._held[planned.uuid] = request, planned
+        return True
+
+    def _after_hand_over(
+        self, request: str, planned: NodeMove
+    ) -> tuple[str, Operation]:
+        if self.random.random() < 0.3:
+            return 'end hand-over', lambda p: _end_hand_over(
+                p, request, planned
             )
-        return kind, lambda p: _move(p, node, epoch, host)
+        return (
+            'move after hand-over',
+            lambda p: (
+                _carry_out(p, request, planned)
+                or _end_hand_over(p, request, planned)
+            ),
+        )
 
     def _by_service(
         self, state: State, service: model.Service
@@ -195,9 +243,24 @@ class Choice:
         node = state.nodes.get(uuid := self.random.choice(NODES))
         described = model.Node(uuid, name=f'{host}@{service.epoch}')
         owner = node.host if node else None
+        if self.random.random() < 0.1:
+            (dead,) = (one for one in HOSTS if one != host)
+            return 'death of another', lambda p: p.records.record_death(
+                host, service.epoch, dead, 'no beat'
+            )
         if owner is None:
-            if self.random.random() < 0.3:
+            chance = self.random.random()
+            if chance < 0.3:
                 return 'reserve', _reserve(service, described)
+            if chance < 0.4:
+                return 'import', lambda p: bool(
+                    # Without a name: an import has no epoch.
+                    p.imports.claim(
+                        host,
+                        [model.Node(uuid)],
+                        actor=committed_order.OPERATOR,
+                    )
+                )
             return self._apply(
                 'claim free', service, Claim(described, _ASSIGNED)
             )
@@ -219,6 +282,13 @@ class Choice:
         mine = [r for r in state.reservations if r.node_uuid == uuid]
         if mine:
             (one, *_) = mine
+            if self.random.random() < 0.3:
+                return (
+                    'delete reservation',
+                    lambda p: p.reservations.begin_deletion(
+                        one.id, 'over', epoch=service.epoch
+                    ),
+                )
             return 'end reservation', lambda p: p.reservations.close(
                 one.id, 'over', epoch=service.epoch
             )
@@ -250,15 +320,28 @@ def _new(source: random.Random) -> uuid_module.UUID:
     return uuid_module.UUID(int=source.getrandbits(128))
 
 
-def _move(
-    ports: Ports, node: model.ComputeNode, epoch: int | None, host: str
-) -> bool:
+def _planned(node: model.ComputeNode, epoch: int | None) -> NodeMove:
+    return NodeMove(node.uuid, node.host, epoch, node.instance_uuid)
+
+
+def _plan(ports: Ports, planned: NodeMove, host: str) -> str:
     request = f'req-{uuid_module.uuid4()}'
-    move = Move(request, host, committed_order.OPERATOR)
-    planned = NodeMove(node.uuid, node.host, epoch, node.instance_uuid)
-    ports.moves.plan(move, [planned])
+    ports.moves.plan(Move(request, host, committed_order.OPERATOR), [planned])
+    return request
+
+
+def _carry_out(ports: Ports, request: str, planned: NodeMove) -> bool:
     (done,) = ports.moves.carry_out(request, [planned])
     return done.state == 'moved'
+
+
+def _move(ports: Ports, planned: NodeMove, host: str) -> bool:
+    return _carry_out(ports, _plan(ports, planned, host), planned)
+
+
+def _end_hand_over(ports: Ports, request: str, planned: NodeMove) -> bool:
+    ports.moves.end_release(request, [planned.uuid])
+    return True
 
 
 def _reserve(service: model.Service, node: model.Node) -> Operation:

@@ -33,6 +33,7 @@ _BY_OWNER = {
     'instance_opened',
     'instance_closed',
     'availability_changed',
+    'service_died',
 }
 
 
