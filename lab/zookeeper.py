@@ -41,6 +41,7 @@ class ZooKeeper(server.Server):
     :param asks_clients: with TLS, whether clients need a certificate of the
         same authority.
     :ivar settings: more lines of its configuration file.
+    :ivar keeps_data: flush them to the disk, which costs time.
     """
 
     title = 'ZooKeeper'
@@ -60,6 +61,7 @@ class ZooKeeper(server.Server):
         self._tls = tls
         self._asks_clients = asks_clients
         self.settings: Sequence[str] = ()
+        self.keeps_data = False
         self._data = directory / 'data'
 
     @property
@@ -87,7 +89,7 @@ class ZooKeeper(server.Server):
                 _java(),
                 *('-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'),
                 # The data need not survive a power cut.
-                '-Dzookeeper.forceSync=no',
+                f'-Dzookeeper.forceSync={"yes" if self.keeps_data else "no"}',
                 *('-cp', ':'.join(map(str, (_LIBRARIES, *_TLS_LIBRARIES)))),
                 # It is a single server where no others are configured.
                 'org.apache.zookeeper.server.quorum.QuorumPeerMain',

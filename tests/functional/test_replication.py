@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import unittest
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema
 from lab import replication
-from tests.functional.support import databases
+from tests.functional.support import databases, frozen_case
 
 NODE = model.Node('00000000-0000-0000-0000-000000000001')
 CLAIM = Claim(NODE, reasons.Reason.EXCLUSIVE)
@@ -35,20 +36,20 @@ class TestFailover(unittest.TestCase):
         if servers.standby is None:
             servers.add_standby()
         assert servers.standby is not None
-        name = f'test{self.id().rpartition(".")[2]}'[:63]
-        servers.primary.create_database(name)
+        self.name = f'test{self.id().rpartition(".")[2]}'[:63]
+        servers.primary.create_database(self.name)
         # A standby that lacks the database would end the search for it.
         servers.wait_until_streaming()
         self.ports = servers.standby.port, servers.primary.port
-        self.url = replication.url(name, *self.ports)
+        self.url = replication.url(self.name, *self.ports)
         self.database = self.open()
         schema.upgrade(self.database)
         self.records = records.SqlRecords(self.database)
         self.epoch = self.register()
         servers.wait_until_streaming()
 
-    def open(self) -> connection.Database:
-        database = connection.open_database(self.url)
+    def open(self, **options: float) -> connection.Database:
+        database = connection.open_database(self.url, **options)
         self.addCleanup(database.close)
         return database
 
@@ -83,6 +84,30 @@ class TestFailover(unittest.TestCase):
             self.servers.promote()
         for port in self.ports:
             self.assertIn(f'127.0.0.1:{port}', str(caught.exception))
+
+    def test_frozen_primary_is_left_for_the_promoted_standby(self) -> None:
+        # A new connection tries the frozen server first.
+        self.url = replication.url(self.name, *reversed(self.ports))
+        self.records = records.SqlRecords(
+            self.open(connect_timeout=2, statement_timeout=2)
+        )
+        self.epoch = self.register()
+        self.servers.wait_until_streaming()
+        frozen = self.servers.primary
+        self.addCleanup(frozen.kill)
+        frozen.freeze()
+        threads = concurrent.futures.ThreadPoolExecutor(1)
+        self.addCleanup(threads.shutdown, wait=False)
+        # The first one has a pooled connection.
+        for call in (self.register, self.records.services):
+            error = threads.submit(call).exception(frozen_case.PATIENCE)
+            self.assertIsInstance(error, exceptions.RecordsUnavailableError)
+        self.servers.promote()
+        self.until_available()
+        epoch = self.register()
+        self.url = replication.url(self.name, self.servers.primary.port)
+        promoted = records.SqlRecords(self.open())
+        self.assertEqual([epoch], [s.epoch for s in promoted.services()])
 
     def test_server_that_became_read_only_is_left(self) -> None:
         # As a former primary that returned as a standby.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 import unittest
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.testing import backend_case
-from lab import zookeeper
+from lab import slow_disk, zookeeper
 from tests.functional.support import coordination, databases
 from tests.functional.support.coordination import until_answered
 
@@ -152,6 +153,30 @@ class TestEnsemble(unittest.TestCase):
                 server.thaw()
         until_answered(member.beat)
         self.assertEqual({'host1'}, until_answered(watcher.view).hosts)
+
+    def test_slow_disks_delay_and_lose_nothing(self) -> None:
+        directory = databases.temporary_directory('strace')
+        member, watcher = self.joined('host1'), self.build(0, 1, 2)
+        # Every commit needs one of them.
+        followers = self.cluster.followers()
+        for server in followers:
+            server.keeps_data = True
+            server.restart()
+        with contextlib.ExitStack() as stack:
+            disks = [
+                stack.enter_context(
+                    slow_disk.SlowDisk(
+                        server.pid, 0.3, directory / server.name
+                    )
+                )
+                for server in followers
+            ]
+            until_answered(member.beat)
+            self.joined('host2')
+            self.assertEqual(
+                {'host1', 'host2'}, until_answered(watcher.view).hosts
+            )
+        self.assertTrue(all(disk.has_delayed for disk in disks))
 
     def test_rolling_restart_loses_no_member(self) -> None:
         member = self.joined('host1')

@@ -33,7 +33,12 @@ class _Clusters(incident.IncidentTestCase):
         super().setUpClass()
         cls.cluster = cls.build(databases.temporary_directory('cluster'))
         cls.addClassCleanup(cls.cluster.close)
+        cls.prepare()
         cls.cluster.start()
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Set up the servers before they start."""
 
     def open_store(self, url: str) -> stores.Store:
         return stores.ClusterStore(self.cluster)
@@ -152,30 +157,40 @@ class _Clusters(incident.IncidentTestCase):
                 server.thaw()
 
 
-class TestEtcdCluster(_Clusters):
-    build = etcd.Cluster
+class _OnDisks(_Clusters):
+    """A commit waits for the disks of a majority."""
 
     @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
+    def prepare(cls) -> None:
         for server in cls.cluster.servers:
-            server.stop()
             server.keeps_data = True
-        cls.cluster.start()
 
     def faults(self) -> list[Callable[[], Any]]:
-        return [*super().faults(), self.leader_with_a_slow_disk]
+        return [*super().faults(), self.slow_disks]
 
     @contextlib.contextmanager
-    def leader_with_a_slow_disk(self) -> Iterator[None]:
-        log = databases.temporary_directory('strace') / 'log'
-        leader = self.cluster.leader()
-        with slow_disk.SlowDisk(leader.pid, 0.3, log):
+    def slow_disks(self) -> Iterator[None]:
+        directory = databases.temporary_directory('strace')
+        with contextlib.ExitStack() as stack:
+            for server in self.with_slow_disks():
+                log = directory / f'{server.name}.log'
+                stack.enter_context(slow_disk.SlowDisk(server.pid, 0.3, log))
             yield
 
+    def with_slow_disks(self) -> list[Any]:
+        return [self.cluster.leader()]
 
-class TestZooKeeperEnsemble(_Clusters):
+
+class TestEtcdCluster(_OnDisks):
+    build = etcd.Cluster
+
+
+class TestZooKeeperEnsemble(_OnDisks):
     build = zookeeper.Cluster
+
+    def with_slow_disks(self) -> list[Any]:
+        # They would do without the disk of the leader.
+        return self.cluster.followers()
 
 
 class TestRedisSentinels(_Clusters):
@@ -282,4 +297,4 @@ class TestSplitRedisWithoutLimit(_SplitBrain):
         self.wait_for_ring(free, BOTH)
 
 
-del _Clusters, _SplitBrain
+del _Clusters, _OnDisks, _SplitBrain
