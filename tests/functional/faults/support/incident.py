@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import sqlalchemy as sa
 
@@ -20,6 +20,7 @@ from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import schema, tables
 from ironic_ownership.db.connection import Database, open_database
+from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.policies import ring
 from lab import proxy
 from tests.functional.faults.support import stores, writers
@@ -55,7 +56,12 @@ class Deployment(hosts.Deployment):
         schema.upgrade(self.database)
         writers.watch(self.database)
         self.witness = Witness(
-            self._seen_by_witness, self.last_event, self._names, patience
+            self._seen_by_witness,
+            self.last_event,
+            self._names,
+            self._free_nodes,
+            self._ttl,
+            patience,
         )
         self.witness.start()
 
@@ -136,6 +142,27 @@ class Deployment(hosts.Deployment):
     def _seen_by_witness(self) -> Collection[str]:
         return self._witness_backend.view().hosts
 
+    def _free_nodes(self) -> Mapping[str, str | None]:
+        records = SqlRecords(self._for_witness)
+        able = {
+            service.host
+            for service in records.services()
+            if not (service.fenced or service.forced_down)
+        }
+        return {
+            node.uuid: node.host if node.host in able else None
+            for node in records.compute_nodes()
+            if node.instance_uuid is None
+        }
+
+    def _ttl(self) -> float:
+        """Return the time to live of the processes."""
+        options = {
+            **hosts.FAST['membership'],
+            **self.more.get('membership', {}),
+        }
+        return float(str(options['member_ttl']))
+
     def _names(self) -> Collection[str]:
         return self.watched | {host.name for host in self.hosts}
 
@@ -203,6 +230,8 @@ class IncidentTestCase(hosts.HostsTestCase):
         self.addCleanup(deployment.close)
         self.addCleanup(self.assert_lawful, deployment)
         self.addCleanup(deployment.stop)
+        # Nodes are without a service from then on.
+        self.addCleanup(deployment.witness.stop)
         return deployment
 
     def assert_lawful(self, deployment: hosts.Deployment) -> None:
@@ -229,12 +258,14 @@ class IncidentTestCase(hosts.HostsTestCase):
         broken: bool = False,
     ) -> None:
         """Add a line to the table of the run."""
+        assert isinstance(deployment, Deployment)
         *_, name, test = self.id().split('.')
         survived.note(
             f'{name}: {test.removeprefix("test_").replace("_", " ")}',
             faults=self.faults_survived,
             events=len(deployment.events()),
             violations=len(found),
+            unserved=deployment.witness.unserved.longest,
             broken=broken,
         )
 

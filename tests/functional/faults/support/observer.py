@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from ironic_ownership.contracts import exceptions
 from tests.functional.support import laws
@@ -19,12 +19,53 @@ _PAUSE = 0.2
 """Seconds between two looks: it shares the machine with those it watches."""
 
 
+class Unserved:
+    """Longest time for which a free node had no service, from several looks.
+
+    A member that its store forgot is no service until it has joined again.
+
+    :param ttl: returns the seconds for which services may act while the store
+        or the records do not answer.
+    :ivar longest: seconds.
+    """
+
+    def __init__(self, ttl: Callable[[], float]) -> None:
+        self.longest = 0.0
+        self._ttl = ttl
+        self._since: dict[str, float] = {}
+        self._answered: float | None = None
+
+    def see(
+        self,
+        at: float,
+        owners: Mapping[str, str | None],
+        members: Collection[str],
+    ) -> None:
+        """Take the free nodes on record and the members of one look.
+
+        :param at: seconds on any clock.
+        :param owners: ``None`` for a node whose owner may not write.
+        """
+        end_of_rights = at if self._answered is None else self._answered
+        end_of_rights += self._ttl()
+        before, self._since = self._since, {}
+        for uuid, owner in owners.items():
+            since = before.get(uuid, min(at, end_of_rights))
+            self.longest = max(self.longest, at - since)
+            if owner not in members:
+                self._since[uuid] = since
+        self._answered = at
+
+
 class Witness:
     """Sees which hosts are members, in a thread of its own.
 
     :param members: asks the store for the hosts that are alive.
     :param last_event: asks the records for the id of the newest event.
     :param hosts: the hosts to observe.
+    :param free_nodes: asks the records for the owner of each free node;
+        ``None`` for one that may not write.
+    :param ttl: see :class:`Unserved`.
     :ivar patience: seconds for which a host has to be missing before its
         right has lapsed. Zero where the store never forgets a member before
         its time; else the time after which a right ends by itself.
@@ -35,11 +76,15 @@ class Witness:
         members: Callable[[], Collection[str]],
         last_event: Callable[[], int],
         hosts: Callable[[], Collection[str]],
+        free_nodes: Callable[[], Mapping[str, str | None]],
+        ttl: Callable[[], float],
         patience: float = 0.0,
     ) -> None:
         self._members = members
         self._last_event = last_event
         self._hosts = hosts
+        self._free_nodes = free_nodes
+        self.unserved = Unserved(ttl)
         self.patience = patience
         self._missing_since: dict[str, float] = {}
         self._lapses: dict[laws.Lapse, None] = {}
@@ -80,10 +125,12 @@ class Witness:
         now = time.monotonic()
         before = set(self._hosts()).difference(self._members())
         last = self._last_event()
-        missing = before.difference(self._members())
+        members = self._members()
+        missing = before.difference(members)
         self._missing_since = {
             host: self._missing_since.get(host, now) for host in missing
         }
         for host, since in self._missing_since.items():
             if now - since >= self.patience:
                 self._lapses[laws.Lapse(host, last)] = None
+        self.unserved.see(time.monotonic(), self._free_nodes(), members)
