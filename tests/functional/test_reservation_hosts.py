@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts.events import EventFilter
-from tests.functional.support import hosts, reservation_case
+from lab import faketime, postgresql
+from tests.functional.support import databases, hosts, reservation_case
+
+HOUR = 3600
+"""Until a reservation expires."""
 
 
-class HostsTest(hosts.HostsTestCase, reservation_case.ReservingTestCase):
-    """Two processes of two services refresh while others reserve."""
+class _HostsCase(hosts.HostsTestCase, reservation_case.ReservingTestCase):
+    """Processes of services refresh while others reserve."""
 
     count = 5
 
@@ -30,6 +34,10 @@ class HostsTest(hosts.HostsTestCase, reservation_case.ReservingTestCase):
             return held == self.owned() == self.active() == self.allocated()
 
         self.deployment.wait_until(is_sound, 'agreement')
+
+
+class HostsTest(_HostsCase):
+    """Two processes of two services."""
 
     def test_node_whose_instance_is_destroyed_is_free_again(self) -> None:
         self.start('rack1', 'rack2')
@@ -130,3 +138,40 @@ class HostsTest(hosts.HostsTestCase, reservation_case.ReservingTestCase):
         self.deployment.wait_until(lambda: not self.active(), 'end')
         self.assertEqual({}, self.held_by_ironic())
         self.assertEqual({}, self.owned())
+
+
+class ClockTest(_HostsCase):
+    """The clock of the database jumps, and no other one."""
+
+    def records_url(self) -> str:
+        directory = databases.temporary_directory('clock')
+        directory.chmod(0o755)
+        self.clock = faketime.Clock(directory)
+        server = postgresql.PostgreSQL(
+            databases.temporary_directory('postgresql'), self.clock.env
+        )
+        self.addCleanup(server.stop)
+        server.start()
+        return server.create_database('records')
+
+    def test_expiry_goes_by_the_clock_of_the_database(self) -> None:
+        self.clock.jump(HOUR)
+        self.start('rack1')
+        one, *others = (reservation_case.instance() for _ in range(3))
+        for each in (one, *others):
+            reservation_case.result(self.create(each))
+        # Back by an hour, and longer than it would have had to live.
+        for seconds, other in zip((0, HOUR * 1.5), others, strict=True):
+            self.clock.jump(seconds)
+            # The refresh that ends this one evaluates the other as well.
+            self.server.request('DELETE', f'/allocations/{other}')
+            self.deployment.wait_until(
+                lambda other=other: not self.reservations.of_instance(other),
+                'end of a reservation',
+            )
+            self.assertIsNotNone(self.reservations.of_instance(one))
+        self.clock.jump(HOUR * 2.5)
+        self.deployment.wait_until(
+            lambda: not self.reservations.of_instance(one), 'expiry'
+        )
+        self.wait_until_sound()

@@ -71,6 +71,42 @@ class TestClockOfTheDatabase(_Clocks):
         self.start(*BOTH)
         self.assert_jumps_move_nothing()
 
+    def stop_for(self, grace: float) -> list[str]:
+        """Let host1 stop, and be back soon; return the free nodes."""
+        self.deployment.more = {
+            'membership': {
+                'member_ttl': incident.LONG,
+                'restart_grace': grace,
+            }
+        }
+        one, _ = self.start(*BOTH)
+        uuids, deployed = self.enrol()
+        self.wait_for_ring(uuids, BOTH)
+        self.assertEqual(0, one.terminate())
+        return sorted(set(uuids) - deployed)
+
+    def assert_expected_back(self) -> None:
+        """See host2 refresh, and take nothing from host1."""
+        with self.nothing_moves():
+            more, _ = self.enrol(8)
+            self.wait_for_owner(self.share_of(more, 'host2', BOTH), 'host2')
+
+    def test_restart_grace_is_shorter_by_a_jump_ahead(self) -> None:
+        free = self.stop_for(HOUR)
+        self.clock.jump(HOUR / 2)
+        self.assert_expected_back()
+        self.clock.jump(HOUR * 1.5)
+        self.wait_for_owner(free, 'host2')
+
+    def test_restart_grace_is_longer_by_a_jump_back(self) -> None:
+        self.clock.jump(HOUR)
+        free = self.stop_for(HOUR / 2)
+        # Back by an hour, then longer than the grace.
+        self.clock.jump(HOUR * 0.75)
+        self.assert_expected_back()
+        self.clock.jump(HOUR * 1.75)
+        self.wait_for_owner(free, 'host2')
+
 
 class TestClockOfTheMachine(_Clocks):
     """One machine with all processes and the database of SQLite."""

@@ -100,9 +100,13 @@ class Reserving(testtools.TestCase):
 
     policies = 'reservation'
 
+    def records_url(self) -> str | None:
+        """Return the URL of the records; without one they are on SQLite."""
+        return None
+
     def prepare(self, endpoint: str) -> None:
         """Configure services and commands for an Ironic."""
-        self.lab = command_line.Deployment(endpoint)
+        self.lab = command_line.Deployment(endpoint, self.records_url())
         self.addCleanup(self.lab.close)
         self.addCleanup(self.assert_history_is_lawful)
         self.lab.config = self.configure('rack1')
