@@ -22,6 +22,7 @@ _BENCHMARKS = (
     'reserve',
     'membership',
     'membership_servers',
+    'membership_held',
     'fencing',
     'takeover',
     'nova',

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import multiprocessing
 import pathlib
 import sys
 import tempfile
@@ -31,91 +30,16 @@ import redis
 import sqlalchemy as sa
 from tooz import coordination
 
-from benchmarks import stores, table
-from ironic_ownership.backends import db
-from ironic_ownership.backends.tooz import backend as tooz_backend
-from ironic_ownership.contracts import backend, capabilities, exceptions, model
+from benchmarks import membership_held, stores, table
+from benchmarks.beating import SETTINGS, TIMING, WATCH_INTERVAL, build, started
 from ironic_ownership.db import connection, schema
 from lab import postgresql
 
-TIMING = stores.Timing()
-WATCH_INTERVAL = 1.0
 MEMBERS = 100
 HELD = 1000
-PROCESSES = 4
 SECONDS = 20.0
-HELD_SECONDS = 60.0
-SPREAD = 180.0
-
-SETTINGS = model.MemberSettings(
-    (
-        model.PolicySettings.of('shard_key', {'shard_key': 'rack-1'}),
-        model.PolicySettings.of('peer_list', {'peer_list': ()}),
-    )
-)
 
 Counter = Callable[[], float]
-
-
-class BeatingMember(threading.Thread):
-    """One member, with the calls of a host process's heartbeat thread.
-
-    :param phase: seconds to wait before the first beat, so that the beats
-        of all members are spread.
-    :ivar may_poll: set when all have joined.
-    """
-
-    def __init__(
-        self,
-        member: backend.MembershipBackend,
-        phase: float,
-        stopping: threading.Event,
-    ) -> None:
-        super().__init__(daemon=True)
-        self.longest = 0.0
-        self.missed = 0
-        self._last = 0.0
-        self.error: Exception | None = None
-        self._member = member
-        self._phase = phase
-        self._stopping = stopping
-        self.may_poll = threading.Event()
-        self._watches = capabilities.Capability.WATCH in member.capabilities
-
-    def run(self) -> None:
-        """Beat and poll until told to stop."""
-        self._stopping.wait(self._phase)
-        while not self._stopping.is_set():
-            started = time.monotonic()
-            try:
-                self._beat(started)
-                self._poll_until(started + TIMING.heartbeat_interval)
-            except exceptions.BackendUnavailableError:
-                # Like a host process: the next beat may be in time.
-                self.missed += 1
-            except Exception as exc:  # noqa: BLE001 - shown in the table
-                self.error = exc
-                return
-
-    def _beat(self, started: float) -> None:
-        self._member.beat()
-        if self._last:
-            self.longest = max(self.longest, started - self._last)
-        self._last = started
-        if self.may_poll.is_set():
-            self._member.view()
-
-    def _poll_until(self, ends: float) -> None:
-        while (left := ends - time.monotonic()) > 0:
-            if not self.may_poll.is_set():
-                self._stopping.wait(left)
-                return
-            if not self._watches:
-                self._stopping.wait(min(left, WATCH_INTERVAL))
-            if self._stopping.is_set():
-                return
-            if not self._watches or self._member.watch(left):
-                self._member.view()
 
 
 def requests(name: str) -> table.Row:
@@ -131,7 +55,7 @@ def requests(name: str) -> table.Row:
             server = store.server
             return _row(
                 name,
-                _steady(lambda: _tooz(server.url), COUNTERS[name](server)),
+                _steady(server.url, COUNTERS[name](server)),
                 _naive(server.url, COUNTERS[name](server)),
             )
 
@@ -151,14 +75,7 @@ def _database_requests(directory: pathlib.Path) -> table.Row:
 
         sa.event.listen(sa.Engine, 'before_cursor_execute', count)
 
-        def build() -> backend.MembershipBackend:
-            return db.DatabaseBackend(
-                {'connection': url},
-                member_ttl=TIMING.member_ttl,
-                call_timeout=TIMING.heartbeat_interval,
-            )
-
-        ours = _steady(build, lambda: float(statements[0]))
+        ours = _steady(url, lambda: float(statements[0]))
         # A member that reads each of the others separately.
         polls = MEMBERS / WATCH_INTERVAL * (MEMBERS + 1)
         peer = polls + MEMBERS / TIMING.heartbeat_interval
@@ -173,48 +90,23 @@ def _row(name: str, ours: float, peer: float) -> table.Row:
     )
 
 
-def _steady(
-    build: Callable[[], backend.MembershipBackend], count: Counter
-) -> float:
+def _steady(url: str, count: Counter) -> float:
     """Return the requests per second of members that have all joined."""
     stopping = threading.Event()
-    threads = _started(build, range(MEMBERS), stopping)
+    threads = started(lambda _: build(url), range(MEMBERS), stopping)
     for thread in threads:
         thread.may_poll.set()
     # All have polled once, and watch.
     time.sleep(TIMING.heartbeat_interval * 2)
-    before, started = count(), time.monotonic()
+    before, begun = count(), time.monotonic()
     time.sleep(SECONDS)
-    found = (count() - before) / (time.monotonic() - started)
+    found = (count() - before) / (time.monotonic() - begun)
     stopping.set()
     for thread in threads:
         thread.join()
         if thread.error is not None:
             raise thread.error
     return found
-
-
-def _started(
-    build: Callable[[], backend.MembershipBackend],
-    numbers: Sequence[int],
-    stopping: threading.Event,
-) -> list[BeatingMember]:
-    threads = []
-    for number in numbers:
-        member = build()
-        member.join(f'host{number}', f'{number:032x}', SETTINGS)
-        phase = TIMING.heartbeat_interval * (number % 97) / 97
-        threads.append(BeatingMember(member, phase, stopping))
-        threads[-1].start()
-    return threads
-
-
-def _tooz(url: str) -> tooz_backend.ToozBackend:
-    return tooz_backend.ToozBackend(
-        {'backend_url': url, 'group': 'benchmark'},
-        member_ttl=TIMING.member_ttl,
-        call_timeout=TIMING.heartbeat_interval,
-    )
 
 
 def _naive(url: str, count: Counter) -> float:
@@ -302,59 +194,19 @@ def held(members: int) -> table.Row:
         tempfile.TemporaryDirectory(prefix='benchmark-') as path,
         stores.Etcd(pathlib.Path(path)) as store,
     ):
-        context = multiprocessing.get_context('spawn')
-        joined = context.Barrier(PROCESSES)
-        answers = context.Queue()
-        processes = [
-            context.Process(
-                target=_hold,
-                args=(
-                    store.server.url,
-                    range(number, members, PROCESSES),
-                    joined,
-                    answers,
-                ),
-            )
-            for number in range(PROCESSES)
-        ]
-        for process in processes:
-            process.start()
-        found = [answers.get() for _ in processes]
-        for process in processes:
-            process.join()
-    errors = sorted({error for _, error in found if error})
-    if errors:
-        print(f'{members} are too many: {"; ".join(errors)}', file=sys.stderr)
+        assert store.server is not None
+        found = membership_held.hold([store.server.url], members)
+    if found.errors:
+        errors = '; '.join(found.errors)
+        print(f'{members} are too many: {errors}', file=sys.stderr)
     return table.Row(
         f'etcd: {members} members, longest time between two beats, against '
         'the time to live',
-        math.inf if errors else max(longest for longest, _ in found),
+        math.inf if found.errors else found.longest,
         TIMING.member_ttl,
         's',
         0.5,
     )
-
-
-def _hold(url: str, numbers: Sequence[int], joined: Any, answers: Any) -> None:
-    stopping = threading.Event()
-    try:
-        threads = _started(lambda: _tooz(url), numbers, stopping)
-        joined.wait()
-        for thread in threads:
-            # The first poll reads all members: one after the other, like
-            # processes that start.
-            thread.may_poll.set()
-            time.sleep(SPREAD / len(threads))
-        time.sleep(TIMING.heartbeat_interval * 4)
-        for thread in threads:
-            thread.longest = 0.0
-        time.sleep(HELD_SECONDS)
-        stopping.set()
-        errors = [str(t.error) for t in threads if t.error is not None]
-        answers.put((max(t.longest for t in threads), ''.join(errors[:1])))
-    except Exception as exc:  # noqa: BLE001 - raised by the parent
-        joined.abort()
-        answers.put((0.0, repr(exc)))
 
 
 def main(argv: Sequence[str]) -> int:

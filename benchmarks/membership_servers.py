@@ -12,16 +12,17 @@ page about the architecture shows the arithmetic.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import pathlib
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from benchmarks import membership
+from benchmarks import beating
 from lab import cluster, etcd, zookeeper
 
 CLUSTERS: dict[str, Callable[[pathlib.Path], cluster.Cluster[Any]]] = {
@@ -37,30 +38,40 @@ def costs(name: str, members: int) -> tuple[float, float, float]:
 
     :returns: of the busiest server, of all servers, and of one member.
     """
-    with tempfile.TemporaryDirectory(prefix='benchmark-') as path:
-        store = CLUSTERS[name](pathlib.Path(path))
-        # Without the network in between, which has costs of its own.
-        url = store.url
-        for server, port in zip(store.servers, store.ports, strict=True):
-            url = url.replace(f':{port}', f':{server.port}')
-        try:
-            store.start()
-            return _measured(store, url, members)
-        finally:
-            store.close()
+    with (
+        tempfile.TemporaryDirectory(prefix='benchmark-') as path,
+        serving(name, pathlib.Path(path)) as (url, pids),
+    ):
+        return _measured(url, pids, members)
+
+
+@contextlib.contextmanager
+def serving(
+    name: str, directory: pathlib.Path
+) -> Iterator[tuple[str, list[int | None]]]:
+    """Start three servers; yield their URL and their process ids."""
+    store = CLUSTERS[name](directory)
+    # Without the network in between, which has costs of its own.
+    url = store.url
+    for server, port in zip(store.servers, store.ports, strict=True):
+        url = url.replace(f':{port}', f':{server.port}')
+    try:
+        store.start()
+        yield url, [server.pid for server in store.servers]
+    finally:
+        store.close()
 
 
 def _measured(
-    store: cluster.Cluster[Any], url: str, members: int
+    url: str, pids: Sequence[int | None], members: int
 ) -> tuple[float, float, float]:
     stopping = threading.Event()
-    threads = membership._started(
-        lambda: membership._tooz(url), range(members), stopping
+    threads = beating.started(
+        lambda _: beating.build(url), range(members), stopping
     )
     for thread in threads:
         thread.may_poll.set()
-    time.sleep(membership.TIMING.heartbeat_interval * 2)
-    pids = [server.pid for server in store.servers]
+    time.sleep(beating.TIMING.heartbeat_interval * 2)
     before = [cpu_seconds(pid) for pid in [*pids, os.getpid()]]
     started = time.monotonic()
     time.sleep(SECONDS)
@@ -70,7 +81,7 @@ def _measured(
     for thread in threads:
         thread.join()
         # Clients of servers that are gone would go on trying.
-        thread._member.close()
+        thread.close()
         if thread.error is not None:
             raise thread.error
     *servers, own = [
