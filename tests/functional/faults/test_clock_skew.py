@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.db import schema
 from lab import faketime, galera, replication
-from tests.functional.support import databases, hosts
+from tests.functional.faults.support import incident
+from tests.functional.support import databases
 
 BOTH, ALL = ('host1', 'host2'), ('host1', 'host2', 'host3')
 TOLERATED, LARGE, HOUR = 0.5, 30, 3600
@@ -21,13 +21,8 @@ def clock() -> faketime.Clock:
     return faketime.Clock(directory)
 
 
-class _SkewCase(hosts.HostsTestCase):
+class _SkewCase(incident.RecordsTestCase):
     """Hosts on servers of which some have a clock of their own."""
-
-    def deploy(self, connection: str | None = None) -> hosts.Deployment:
-        deployment = super().deploy(connection)
-        schema.upgrade(deployment.database)
-        return deployment
 
     def enrol(self) -> list[str]:
         return self.enrolment.enrol(8)
@@ -69,7 +64,7 @@ class TestClocksOfGalera(_SkewCase):
             one.jump(0)
         super().setUp()
 
-    def deploy(self, connection: str | None = None) -> hosts.Deployment:
+    def deploy(self, connection: str | None = None) -> incident.Deployment:
         self.urls = self.cluster.create_database(f'x{id(self)}')
         return super().deploy(self.urls[0])
 
@@ -131,7 +126,7 @@ class TestClockOfAPromotedStandby(_SkewCase):
         cls.addClassCleanup(cls.servers.stop)
         cls.servers.start()
 
-    def deploy(self, connection: str | None = None) -> hosts.Deployment:
+    def deploy(self, connection: str | None = None) -> incident.Deployment:
         servers = self.servers
         if servers.standby is None:
             servers.add_standby()

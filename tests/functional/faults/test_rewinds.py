@@ -16,22 +16,17 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from ironic_ownership.db import schema
 from lab import replication
-from tests.functional.support import databases, hosts
+from tests.functional.faults.support import incident
+from tests.functional.support import databases
 
 BOTH = ('host1', 'host2')
 DONE = 'refreshed: '
 """In the log of each refresh that succeeded."""
 
 
-class _RewindCase(hosts.HostsTestCase):
+class _RewindCase(incident.RecordsTestCase):
     """Two services on a ring; then an operator takes one of them out."""
-
-    def deploy(self, connection: str | None = None) -> hosts.Deployment:
-        deployment = super().deploy(connection)
-        schema.upgrade(deployment.database)
-        return deployment
 
     def begin(self) -> None:
         """Start both, and wait until the ring has shared the nodes."""
@@ -150,13 +145,13 @@ class TestPromotion(_RunningCase):
         self.servers.start()
         super().setUp()
 
-    def deploy(self, connection: str | None = None) -> hosts.Deployment:
+    def fresh_url(self) -> str:
         servers = self.servers
         assert servers.standby is not None
         servers.primary.create_database('rewind')
         servers.wait_until_streaming()
         ports = servers.primary.port, servers.standby.port
-        return super().deploy(replication.url('rewind', *ports))
+        return replication.url('rewind', *ports)
 
     def test_lost_commits_are_found_and_repeated(self) -> None:
         self.begin()
@@ -167,9 +162,6 @@ class TestPromotion(_RunningCase):
 
 class TestRestoreOnPostgreSQL(_RunningCase):
     """A restore in one transaction, while the services run."""
-
-    def deploy(self, connection: str | None = None) -> hosts.Deployment:
-        return super().deploy(databases.POSTGRESQL.fresh())
 
     def test_lost_commits_are_found_and_repeated(self) -> None:
         self.begin()
@@ -207,8 +199,7 @@ class _StoppedCase(_RewindCase):
 class TestRestoreOnMariaDB(_StoppedCase):
     """A restore drops one table after the other, and fills it again."""
 
-    def deploy(self, connection: str | None = None) -> hosts.Deployment:
-        return super().deploy(databases.MARIADB.fresh())
+    kind = databases.MARIADB
 
     def test_restored_records_serve_again(self) -> None:
         server = databases.MARIADB.server
@@ -222,6 +213,9 @@ class TestRestoreOnMariaDB(_StoppedCase):
 
 class TestRestoreOnSqlite(_StoppedCase):
     """A file that is copied back."""
+
+    def fresh_url(self) -> str:
+        return databases.SQLITE.fresh()
 
     @property
     def file(self) -> pathlib.Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 import sqlalchemy as sa
@@ -365,3 +366,17 @@ class IncidentTestCase(hosts.HostsTestCase):
         before = self.deployment.last_event()
         yield
         self.assertEqual([], self.changes_of_owner(before))
+
+
+class RecordsTestCase(IncidentTestCase):
+    """Incidents of the records themselves; the members are there as well.
+
+    Records that lose commits, and clocks that differ, tell nothing of lapses:
+    the history alone has to keep the laws.
+    """
+
+    patience = math.inf
+
+    def open_store(self, url: str) -> stores.Store:
+        """Return the store of the members."""
+        return stores.RecordsStore(url)
