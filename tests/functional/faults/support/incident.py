@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 
+import psutil
 import sqlalchemy as sa
 
 from ironic_ownership import wiring
@@ -33,6 +34,8 @@ LONG = 30.0
 
 STEADY = 12.0
 """Seconds to live: all members expire, and none by being slow afterwards."""
+
+_AT_REST = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 
 
 class Deployment(hosts.Deployment):
@@ -150,6 +153,7 @@ class Deployment(hosts.Deployment):
             for service in records.services()
             if not (service.fenced or service.forced_down)
         }
+        able &= {h.name for h in list(self.hosts) if _works(h.process.pid)}
         return {
             node.uuid: node.host if node.host in able else None
             for node in records.compute_nodes()
@@ -190,6 +194,14 @@ class Deployment(hosts.Deployment):
     def evidence(self) -> laws.Evidence:
         """Return what witness and database server saw."""
         return laws.Evidence(self.witness.lapses, writers.read(self.database))
+
+
+def _works(pid: int) -> bool:
+    """Tell whether a process runs, and is not frozen."""
+    try:
+        return psutil.Process(pid).status() not in _AT_REST
+    except psutil.NoSuchProcess:
+        return False
 
 
 class IncidentTestCase(hosts.HostsTestCase):

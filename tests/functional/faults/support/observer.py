@@ -22,7 +22,9 @@ _PAUSE = 0.2
 class Unserved:
     """Longest time for which a free node had no service, from several looks.
 
-    A member that its store forgot is no service until it has joined again.
+    A service serves that is a member and has a process at work, even if its
+    network or its database fails, as long as its right lasts. A member that
+    its store forgot is no service until it has joined again.
 
     :param ttl: returns the seconds for which services may act while the store
         or the records do not answer.
@@ -44,7 +46,8 @@ class Unserved:
         """Take the free nodes on record and the members of one look.
 
         :param at: seconds on any clock.
-        :param owners: ``None`` for a node whose owner may not write.
+        :param owners: ``None`` for a node whose owner may not write, or is
+            frozen or dead.
         """
         end_of_rights = at if self._answered is None else self._answered
         end_of_rights += self._ttl()
@@ -64,7 +67,7 @@ class Witness:
     :param last_event: asks the records for the id of the newest event.
     :param hosts: the hosts to observe.
     :param free_nodes: asks the records for the owner of each free node;
-        ``None`` for one that may not write.
+        ``None`` for one that may not write, or is frozen or dead.
     :param ttl: see :class:`Unserved`.
     :ivar patience: seconds for which a host has to be missing before its
         right has lapsed. Zero where the store never forgets a member before
