@@ -42,7 +42,7 @@ GALERA = 'galera'
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """What some members counted.
+    """Counts of some members.
 
     :param error: the first one that ended a member; empty without one.
     """
@@ -56,7 +56,7 @@ class Counts:
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """What was seen of all members and their store.
+    """Observations of all members and their store.
 
     :param servers: processor time of each server in a second, in seconds.
     :param clients: the same of all members.
