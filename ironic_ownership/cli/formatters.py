@@ -118,10 +118,7 @@ class Flat(_Wrapper):
 
 
 class CSV(Flat):
-    """CSV: the same text as that of cliff, without a second copy of each row.
-
-    That halves the time of formatting, which is most of a list of records.
-    """
+    """CSV: the same text as that of cliff, without a second copy of each row."""
 
     def emit_list(
         self,
