@@ -118,7 +118,7 @@ class Flat(_Wrapper):
 
 
 class CSV(Flat):
-    """CSV: the same text as that of cliff, without a second copy of each row."""
+    """CSV: the same text as that of cliff, with fewer copies of a row."""
 
     def emit_list(
         self,
