@@ -29,6 +29,8 @@ from ironic_ownership.contracts.records import (
     Update,
 )
 from ironic_ownership.db import connection
+from ironic_ownership.db.node_imports import SqlNodeImports
+from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.engine.host.record_cache import RecordCache
 from tests.contract.suites import record_history, records
 
@@ -186,6 +188,47 @@ class RecordCacheContract(records.RecordsContract):
         with self.only_changes() as found:
             self.assert_same()
         self.assertEqual([records.uuid(3)], found)
+
+    def test_changes_that_concern_no_service_are_seen(self) -> None:
+        history = record_history.History(self.database, self.records)
+
+        def carry_out(kind: str, number: int, host: str = 'host3') -> None:
+            history.carry_out(
+                record_history.Step(
+                    kind, host, number, 'a', has_instance=False, is_read=True
+                )
+            )
+
+        carry_out('deploy', 3)
+        carry_out('reserve', 4)
+        for host in HOSTS[1:]:
+            carry_out('lose_service', 1, host)
+        self.assert_same()
+        for kind, number in (
+            ('hand_over', 3),
+            ('remove', 3),
+            ('end_reservation', 4),
+            ('forget_instance', 2),
+        ):
+            carry_out(kind, number)
+            with self.only_changes() as found:
+                self.assert_same()
+            self.assertEqual([records.uuid(number)], found, kind)
+
+    def test_service_that_is_made_again_is_another_one(self) -> None:
+        imports = SqlNodeImports(self.database)
+        for number in (1, 2):
+            imports.claim(
+                'new', [records.node(number)], actor='operator', create=True
+            )
+            self.assert_same()
+            SqlRemovals(self.database).remove(
+                records.uuid(number),
+                seen_host='new',
+                seen_epoch=0,
+                actor='operator',
+            )
+            self.records.delete_service('new', actor='operator')
 
     @contextlib.contextmanager
     def only_changes(self) -> Iterator[list[str]]:
