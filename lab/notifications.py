@@ -18,6 +18,7 @@ _REQUIREMENTS = ('oslo.messaging==18.3.1', 'oslo.service[threading]==4.8.0')
 _LISTENER = """\
 import json
 import sys
+import threading
 
 from oslo_service import backend
 
@@ -25,20 +26,20 @@ backend.init_backend(backend.BackendType.THREADING)
 import oslo_messaging
 from oslo_config import cfg
 
+LOCK = threading.Lock()
+
 
 class Endpoint:
     def info(self, context, publisher_id, event_type, payload, metadata):
-        print(
-            json.dumps(
-                {
-                    'context': context,
-                    'publisher_id': publisher_id,
-                    'event_type': event_type,
-                    'payload': payload,
-                }
-            ),
-            flush=True,
-        )
+        message = {
+            'context': context,
+            'publisher_id': publisher_id,
+            'event_type': event_type,
+            'payload': payload,
+        }
+        # Messages come in several threads, whose lines must not mix.
+        with LOCK:
+            print(json.dumps(message), flush=True)
 
 
 conf = cfg.ConfigOpts()
