@@ -101,6 +101,21 @@ class PostgreSQL(server.Server):
             connection.cursor().execute(f'CREATE DATABASE "{name}"')
         return f'postgresql+psycopg2://{_USER}@127.0.0.1:{self.port}/{name}'
 
+    def wait_for_statistics(self, name: str, table: str) -> None:
+        """Wait until the server has analyzed a table by itself."""
+
+        def is_analyzed() -> bool:
+            with contextlib.closing(self.connect(name)) as connection:
+                cursor = connection.cursor()
+                cursor.execute(
+                    'SELECT 1 FROM pg_stat_user_tables WHERE relname = %s '
+                    'AND n_mod_since_analyze < n_live_tup / 2',
+                    (table,),
+                )
+                return cursor.fetchone() is not None
+
+        process.wait_for(is_analyzed, f'statistics of {table}')
+
     def dump(self, name: str) -> bytes:
         """Return a backup of a database, as pg_dump makes it."""
         return self._run('pg_dump', '--format=custom', name)
@@ -126,10 +141,10 @@ class PostgreSQL(server.Server):
             standard_input=standard_input,
         )
 
-    def connect(self) -> psycopg2.extensions.connection:
-        """Connect as the administrator, to the database of the same name."""
+    def connect(self, name: str = _USER) -> psycopg2.extensions.connection:
+        """Connect as the administrator, by default to his own database."""
         return psycopg2.connect(
-            host='127.0.0.1', port=self.port, user=_USER, dbname=_USER
+            host='127.0.0.1', port=self.port, user=_USER, dbname=name
         )
 
     def _answers(self) -> bool:

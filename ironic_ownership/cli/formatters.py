@@ -150,11 +150,13 @@ class JSON(_Wrapper):
     ) -> None:
         """Format many rows, one after the other."""
         item, begin, between, end = _indented, '[\n', ',\n', '\n]\n'
+        keys = [f'    {_quoted(name)}: ' for name in column_names]
         if parsed_args.noindent:
             item, begin, between, end = _plain, '[', ', ', ']\n'
+            keys = list(column_names)
         before = begin
         for row in _whole(data):
-            stdout.write(before + item(column_names, row))
+            stdout.write(before + item(keys, row))
             before = between
         stdout.write('[]\n' if before == begin else end)
 
@@ -172,11 +174,8 @@ def _plain(names: Sequence[str], row: Row) -> str:
     return json.dumps(dict(zip(names, row, strict=True)))
 
 
-def _indented(names: Sequence[str], row: Row) -> str:
-    items = [
-        f'    {_quoted(name)}: {_text(cell)}'
-        for name, cell in zip(names, row, strict=True)
-    ]
+def _indented(keys: Sequence[str], row: Row) -> str:
+    items = [key + _text(cell) for key, cell in zip(keys, row, strict=True)]
     return '  {\n' + ',\n'.join(items) + '\n  }'
 
 
