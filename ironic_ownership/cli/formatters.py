@@ -170,8 +170,8 @@ def _flat(row: Row) -> Row:
     ]
 
 
-def _plain(names: Sequence[str], row: Row) -> str:
-    return json.dumps(dict(zip(names, row, strict=True)))
+def _plain(keys: Sequence[str], row: Row) -> str:
+    return json.dumps(dict(zip(keys, row, strict=True)))
 
 
 def _indented(keys: Sequence[str], row: Row) -> str:
