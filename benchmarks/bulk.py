@@ -3,7 +3,8 @@
 A third of the nodes is deployed on one service; the others are shared by a
 hash ring. Then, one after the other: nodes are enrolled, a service dies, a
 service joins, a shard is renamed and its nodes are moved, nodes are retired,
-and the first service is stopped and drained. Intervals and limits are the
+and the first service is stopped and drained. The service dies while the others
+are at rest: they have read what changed before. Intervals and limits are the
 defaults, the records and the members are in PostgreSQL. A step ends when the
 records are as they have to be.
 
@@ -22,6 +23,7 @@ import argparse
 import collections
 import contextlib
 import dataclasses
+import math
 import pathlib
 import subprocess
 import sys
@@ -41,6 +43,10 @@ from lab import enrolment, ironic, postgresql, process
 _TIMING = stores.Timing()
 _LIMIT = 3600.0
 """Seconds after which a step is given up."""
+
+_OBSERVED, _BUSY = 90.0, 0.1
+"""Seconds, more than a refresh interval; and the processor time that an Ironic
+at rest uses at most in each of them."""
 
 _OWNER = 'host1'
 """The service with all deployed nodes, which is drained."""
@@ -244,6 +250,7 @@ class Bench:
             lambda: self._join(few),
         )
         self._step(f'{many} nodes are enrolled', lambda: self._enrol(many))
+        self._rest()
         dead = self.hosts[-1]
         share = self._expected()[dead]
         self._step(
@@ -315,6 +322,17 @@ class Bench:
             if time.monotonic() > deadline:
                 raise SystemExit(f'given up at {self._ring.counts()}')
             time.sleep(0.5)
+
+    def _rest(self) -> None:
+        """Wait until every service has read what changed, and Ironic rests."""
+        pid = self._nodes.server.pid
+        deadline = time.monotonic() + _LIMIT
+        used = -math.inf
+        while processor_time.of_tree(pid) - used > _BUSY * _OBSERVED:
+            if time.monotonic() > deadline:
+                raise SystemExit('Ironic never rests')
+            used = processor_time.of_tree(pid)
+            time.sleep(_OBSERVED)
 
     def _cpu(self) -> float:
         return self._ring.cpu() + self._shards.cpu()
