@@ -29,8 +29,8 @@ class RefreshLoop:
     """Refreshes while this process is the active one of its host.
 
     :param wake: set by another thread to request a refresh now.
-    :param free_memory: called after a refresh with a list of all nodes, and
-        after the next one, which reads all records. In the refresh thread.
+    :param free_memory: called after each refresh, which has read more than
+        it keeps. In the refresh thread.
     :ivar intervals: may be replaced at any time; any thread.
     :ivar last: counts of the last refresh; any thread.
     """
@@ -47,7 +47,6 @@ class RefreshLoop:
         self._stopping = threading.Event()
         self._began: float | None = None
         self._longest = 0.0
-        self._was_whole = False
         self.last: Summary | None = None
 
     def busy(self) -> tuple[str, float] | None:
@@ -120,11 +119,11 @@ class RefreshLoop:
             if self.member.epoch is None:
                 return self.intervals.refresh
             self._began = began = self.context.clock()
-            summary = self.last = self.refresher.refresh()
-            self._longest = self.context.clock() - began
-            if summary.is_whole or self._was_whole:
+            try:
+                summary = self.last = self.refresher.refresh()
+            finally:
                 self.free_memory()
-            self._was_whole = summary.is_whole
+            self._longest = self.context.clock() - began
         except exceptions.FencedError:
             self.member.check_epoch()
             raise
