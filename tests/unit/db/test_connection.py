@@ -10,6 +10,9 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, schema, tables
 from tests.unit.db import sqlite
 
+PATIENCE = 60.0
+"""Seconds; one that waited for the other would wait for ever."""
+
 _SERVICE = {
     'epoch': 1,
     'disabled': False,
@@ -35,7 +38,7 @@ class TestSqlite(sqlite.SqliteCase):
         self.database = self.open_with_schema()
 
     def test_readers_do_not_wait_for_a_writer(self) -> None:
-        reader = self.open(statement_timeout=0.2)
+        reader = self.open(statement_timeout=PATIENCE)
 
         def work(conn: sa.Connection) -> int:
             _insert(conn, 'host1')
@@ -75,7 +78,7 @@ class TestSqlite(sqlite.SqliteCase):
             self.database.read(_count)
 
     def test_writer_does_not_wait_for_readers(self) -> None:
-        writer = self.open(statement_timeout=0.2)
+        writer = self.open(statement_timeout=PATIENCE)
 
         def work(conn: sa.Connection) -> tuple[int, int]:
             before = _count(conn)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import time
+import threading
 import unittest
 from typing import Any
 from unittest import mock
@@ -37,9 +37,10 @@ class TestNewestPrimary(unittest.TestCase):
 
     def test_sentinel_that_fails_or_is_silent_is_not_needed(self) -> None:
         failed = sentinel(error=redis.ConnectionError('refused'))
-        silent = mock.Mock()
-        silent.sentinel_masters.side_effect = lambda: time.sleep(5) or {}
-        found = self.primary(failed, silent, sentinel(1, 1), patience=0.2)
+        silent, end = mock.Mock(), threading.Event()
+        self.addCleanup(end.set)
+        silent.sentinel_masters.side_effect = lambda: end.wait() and {}
+        found = self.primary(failed, silent, sentinel(1, 1), patience=2)
         self.assertEqual(1, found)
 
     def test_error_holds_the_reasons(self) -> None:
