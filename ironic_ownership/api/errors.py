@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence, Sized
+from typing import Any, Protocol
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.gates import GateResult
 
 NOTHING: Mapping[str, int] = {}
 DETAILS: Mapping[str, tuple[str, ...]] = {
@@ -15,6 +16,14 @@ DETAILS: Mapping[str, tuple[str, ...]] = {
     'reservation_unfinished': ('reservation_id',),
 }
 """The attributes of an error that programs receive, by its code."""
+
+
+class Refused(Protocol):
+    """An item of a request, and the gates that refuse it."""
+
+    @property
+    def refused(self) -> Sequence[GateResult]:
+        """Return the gates that failed."""
 
 
 class GatesFailedError(exceptions.OwnershipError):
@@ -40,6 +49,31 @@ class GatesFailedError(exceptions.OwnershipError):
         self.gates = gates
         self.evaluated = evaluated
         super().__init__(message, hint=hint)
+
+
+def raise_if_all_refused(
+    what: str,
+    items: Sized,
+    refused: Sequence[Refused],
+    rows: Sequence[Mapping[str, Any]],
+    gates: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Report a request of which everything was refused as an error.
+
+    :param what: the items, in the plural: ``'nodes'``.
+    :param rows: what programs receive of each refused item.
+    :raises GatesFailedError: if no item was changed because of its gates.
+    """
+    if len(refused) < len(items):
+        return
+    names = sorted({gate.gate for one in refused for gate in one.refused})
+    raise GatesFailedError(
+        f'{len(refused)} {what} are refused by a gate, nothing was changed: '
+        f'{", ".join(names)}',
+        rows,
+        gates=gates,
+        hint='Correct the causes; no gate can be overridden',
+    )
 
 
 class InvalidRequestError(exceptions.OwnershipError):

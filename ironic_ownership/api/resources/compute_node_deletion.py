@@ -12,7 +12,6 @@ from ironic_ownership.engine.deletion.gates import Gate
 from ironic_ownership.engine.gates import Outcome
 from ironic_ownership.engine.operations.delete_nodes import (
     DeleteNodes,
-    Deletion,
     NodeDeletion,
     Result,
 )
@@ -87,28 +86,13 @@ def _delete(request: Request) -> Answer:
             progress=request.progress,
             stopping=request.stopping,
         )
-        _raise_if_refused(deletion)
+        refused = deletion.refused
+        errors.raise_if_all_refused(
+            'nodes', deletion.nodes, refused, _rows(refused), _gates(refused)
+        )
     nodes = deletion.nodes
     return request.changed(
         {'nodes': _rows(nodes), 'gates': _gates(nodes)}, dry_run=dry_run
-    )
-
-
-def _raise_if_refused(deletion: Deletion) -> None:
-    """Report a request of which every node was refused as an error.
-
-    :raises GatesFailedError: with the nodes and their gates.
-    """
-    refused = deletion.refused
-    if len(refused) < len(deletion.nodes):
-        return
-    names = sorted({gate.gate for node in refused for gate in node.refused})
-    raise errors.GatesFailedError(
-        f'{len(refused)} of {len(deletion.nodes)} nodes are refused by a '
-        f'gate, nothing was deleted: {", ".join(names)}',
-        _rows(refused),
-        gates=_gates(refused),
-        hint='Correct the causes; no gate can be overridden',
     )
 
 

@@ -49,15 +49,9 @@ def _release(request: Request) -> Answer:
             reason=body.get('reason'),
         )
     rows = [cells(shown.RESULTS, one) for one in nodes]
-    refused = [one for one in nodes if one.result is Result.REFUSED]
-    if not dry_run and len(refused) == len(rows):
-        names = sorted({g.gate for one in refused for g in one.refused})
-        raise errors.GatesFailedError(
-            f'{len(refused)} nodes are refused by a gate, nothing was '
-            f'changed: {", ".join(names)}',
-            rows,
-            hint='Correct the causes; no gate can be overridden',
-        )
+    if not dry_run:
+        refused = [one for one in nodes if one.result is Result.REFUSED]
+        errors.raise_if_all_refused('nodes', nodes, refused, rows)
     return request.changed({'nodes': rows}, dry_run=dry_run)
 
 

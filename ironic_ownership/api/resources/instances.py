@@ -40,14 +40,9 @@ def _forget(request: Request) -> Answer:
             request_id=request.request_id,
         )
     rows = [cells(shown.RESULTS, one) for one in proposal.instances]
-    refused = proposal.refused
-    if not dry_run and len(refused) == len(rows):
-        names = sorted({g.gate for one in refused for g in one.refused})
-        raise errors.GatesFailedError(
-            f'{len(refused)} instances are refused by a gate, nothing was '
-            f'changed: {", ".join(names)}',
-            rows,
-            hint='Correct the causes; no gate can be overridden',
+    if not dry_run:
+        errors.raise_if_all_refused(
+            'instances', proposal.instances, proposal.refused, rows
         )
     return request.changed({'instances': rows}, dry_run=dry_run)
 

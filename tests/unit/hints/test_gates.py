@@ -210,6 +210,7 @@ def _destination_admits(s: TestGates) -> Story:
 
 
 @case('move', 'node_exists')
+@case('release', 'node_exists')
 def _node_exists(s: TestGates) -> Story:
     s.kill('host1')
     del s.ironic.nodes[NODE]
@@ -273,16 +274,6 @@ def _owner_registered(s: TestGates) -> Story:
     del s.alive['host1']
     hint = yield
     s.carry_out(hint, HOST='host2')
-
-
-@case('release', 'node_exists')
-def _release_node_exists(s: TestGates) -> Story:
-    s.kill('host1')
-    del s.ironic.nodes[NODE]
-    hint = yield
-    s.carry_out(hint)
-    s.failing = lambda kind: {}  # type: ignore[method-assign]
-    s.assertEqual({}, s.owners())
 
 
 @case('release', 'no_instance')
