@@ -11,7 +11,8 @@ from tests.functional.support import coordination, databases
 
 
 class TestFiles(suites.BackendContract, unittest.TestCase):
-    ttl = 3.0
+    # Long for a machine that stands still for some seconds.
+    ttl = 8.0
 
     def setUp(self) -> None:
         super().setUp()
