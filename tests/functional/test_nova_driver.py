@@ -77,9 +77,7 @@ class TestDriver(novas.NovaTestCase):
         self.cloud.bus.freeze()
         self.addCleanup(self.cloud.bus.thaw)
         one.process.wait_until(
-            lambda: (
-                len(one.lines('this service gives up its nodes')) > before
-            ),
+            lambda: len(one.lines('this service gives up its nodes')) > before,
             'resignation',
             timeout=180,
         )
