@@ -48,9 +48,7 @@ class TestGaleraReads(unittest.TestCase):
         self.addCleanup(database.close)
         return database
 
-    def read_late(
-        self, two: connection.Database, moment: float
-    ) -> list[str]:
+    def read_late(self, two: connection.Database, moment: float) -> list[str]:
         """Read through a node that applies nothing for a moment.
 
         :param moment: seconds, unless the read ends earlier.

@@ -188,7 +188,7 @@ class TestRedisUsers(unittest.TestCase):
         tls = f'?ssl=true&ssl_ca_certs={cert}&ssl_certfile={cert}'
         good = f'redis://ownership:{PASSWORD}@127.0.0.1:{port}{tls}'
         good += f'&ssl_keyfile={key}'
-        member = coordination.build(good, 'group', 60, 5)
+        member = coordination.build(good, 'group', 60)
         self.addCleanup(member.close)
         member.join('host1', 'one', SETTINGS)
         member.beat()

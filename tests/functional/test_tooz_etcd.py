@@ -208,7 +208,7 @@ class TestEtcdServers(unittest.TestCase):
     """Servers that are set up for one test."""
 
     def build(self, url: str, ttl: float = 60) -> ToozBackend:
-        made = coordination.build(url, 'group', ttl, 5)
+        made = coordination.build(url, 'group', ttl, 10)
         self.addCleanup(made.close)
         return made
 
@@ -276,7 +276,7 @@ class TestEtcdServers(unittest.TestCase):
         member = self.build(server.url + good)
         member.join('host1', uuid.uuid4().hex, SETTINGS)
         member.beat()
-        self.assertTrue(member.watch(5))
+        self.assertTrue(member.watch(60))
         self.assertEqual({'host1'}, member.view().hosts)
         for bad in ('', f'?ca_cert={cert}'):
             with self.assertRaises(exceptions.BackendUnavailableError):

@@ -75,7 +75,7 @@ class TestZooKeeperMembers(coordination.OnStore, backend_case.BackendCase):
         # As a server that is starting, or a network that drops packets.
         member = coordination.build(self.server.url, self.group, 20, 2)
         self.addCleanup(member.close)
-        member.join('host1', 'one', SETTINGS)
+        self.answered(lambda: member.join('host1', 'one', SETTINGS))
         self.server.stop()
         with socket.socket() as silent:
             silent.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

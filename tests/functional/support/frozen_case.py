@@ -18,7 +18,7 @@ from ironic_ownership.db import connection, records, schema, tables
 from lab import proxy
 from tests.functional.support import databases
 
-TIMEOUT = 5.0
+TIMEOUT = 4.0
 """Seconds for which a call waits without an answer; a busy server answers
 earlier."""
 
