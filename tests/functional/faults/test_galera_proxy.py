@@ -31,7 +31,7 @@ class _BehindHAProxy:
         found: list[galera.Node] = []
 
         def answers() -> bool:
-            # A look takes at most two seconds, on a busy machine too.
+            # It gives up after two seconds, on a busy machine too.
             with contextlib.suppress(process.LabError):
                 found.append(databases.HAPROXY.server.writer())
                 return found[-1] is not lost
