@@ -69,10 +69,10 @@ class CrashTest(reservation_case.ReservingTestCase):
 
     def give_back(self) -> None:
         for one in self.reservations.reservations():
-            self.delete(one.id)
+            self.end(one.id)
         self.assert_sound()
 
-    def delete(self, key: str) -> None:
+    def end(self, key: str) -> None:
         """Delete a reservation, again while Ironic is too busy to answer."""
         reserver = self.service.wired.reserver()
         for _ in range(_TRIES):
