@@ -29,10 +29,10 @@ class OutageContract(backend_case.BackendCase):
         settings: model.MemberSettings = SETTINGS,
         ttl: float | None = None,
     ) -> backend.MembershipBackend:
-        """Build an instance that has joined, as soon as the store answers.
+        """Build an instance that has joined.
 
-        Calls have a short bound in these tests, and a busy machine may not
-        keep it before the outage either.
+        A call has little time where a test waits for it to give up: on a busy
+        machine it may give up before the outage, too.
         """
         made = self.build(ttl)
         self.answered(lambda: made.join(host, incarnation, settings))

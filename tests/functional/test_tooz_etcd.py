@@ -33,7 +33,7 @@ class TestEtcdWatch(
     coordination.Interrupted, coordination.Swept, suites.WatchContract
 ):
     kind = 'etcd'
-    # One call of these tests waits as long; all others have to succeed.
+    # Only one test waits until a call gives up.
     call_timeout = 10
 
 
@@ -191,7 +191,6 @@ class TestEtcdFreezes(coordination.Interrupted, backend_case.BackendCase):
 
     def test_abandoned_calls_do_not_pile_up(self) -> None:
         member = self.build()
-        # The bound of a call is short, also for these.
         self.answered(lambda: member.join('host1', 'one', SETTINGS))
         self.answered(member.view)
         before = threading.active_count()

@@ -11,8 +11,7 @@ from tests.functional.support import coordination, databases
 
 
 class TestFiles(suites.BackendContract, unittest.TestCase):
-    # Long for a machine that stands still for some seconds.
-    ttl = 8.0
+    ttl = coordination.OnStore.ttl
 
     def setUp(self) -> None:
         super().setUp()
