@@ -107,9 +107,8 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
         self,
     ) -> None:
         one = reservation_case.instance()
-        made = reservation_case.result(
-            self.lab.run(*self.create_words(one, 'rack1'))
-        )
+        (done,) = self.run_at_once([self.create_words(one, 'rack1')])
+        made = reservation_case.result(done)
         delete = ['reservation', 'delete', made['id'], '--yes']
         found = self.run_at_once(
             [delete, self.create_words(one, 'rack1'), delete]
