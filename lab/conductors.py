@@ -37,6 +37,9 @@ host_ip = 127.0.0.1
 automated_clean = false
 heartbeat_interval = 1
 heartbeat_timeout = {timeout}
+# It would lock each node once a minute, and the code under test leaves a node
+# that a conductor has locked to the next request.
+sync_power_state_interval = 0
 [oslo_concurrency]
 lock_path = {directory}/lock
 """

@@ -47,5 +47,15 @@ class SlowDisk:
         self._tracer.stop()
 
     def _attached(self) -> bool:
-        status = pathlib.Path(f'/proc/{self._pid}/status').read_text()
-        return 'TracerPid:\t0' not in status
+        # One thread after the other, and any of them may be the one that
+        # flushes. Those that start later are traced from their beginning.
+        tasks = pathlib.Path(f'/proc/{self._pid}/task').iterdir()
+        return all(map(_is_traced, tasks))
+
+
+def _is_traced(task: pathlib.Path) -> bool:
+    try:
+        status = (task / 'status').read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True  # a thread that has ended
+    return 'TracerPid:\t0\n' not in status

@@ -63,7 +63,7 @@ class TestEtcdUsers(unittest.TestCase):
 
     def build(self, user: str, group: str = 'group') -> ToozBackend:
         made = coordination.build(
-            f'etcd3+http://{user}127.0.0.1:{self.server.port}', group, 60, 5
+            f'etcd3+http://{user}127.0.0.1:{self.server.port}', group, 60
         )
         self.addCleanup(made.close)
         return made
@@ -86,7 +86,7 @@ class TestEtcdUsers(unittest.TestCase):
         self.ask('enable', {})
         member = self.joined(f'ownership:{QUOTED}@')
         member.beat()
-        self.assertTrue(member.watch(5))
+        self.assertTrue(member.watch(60))
         self.assertEqual({'host1'}, member.view().hosts)
         member.advertise(backend_case.OTHER)
         member.leave()

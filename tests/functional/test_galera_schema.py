@@ -48,8 +48,11 @@ class TestGaleraReads(unittest.TestCase):
         self.addCleanup(database.close)
         return database
 
-    def read_late(self, two: connection.Database) -> list[str]:
-        """Read through a node that applies nothing for a moment."""
+    def read_late(self, two: connection.Database, moment: float) -> list[str]:
+        """Read through a node that applies nothing for a moment.
+
+        :param moment: seconds, unless the read ends earlier.
+        """
         port = records.SqlRecords(two)
         port.services()
         blocking = contextlib.closing(self.node._connect())
@@ -60,13 +63,14 @@ class TestGaleraReads(unittest.TestCase):
                     'host1', model.MemberSettings()
                 )
                 reading = threads.submit(port.services)
-                # Enough for a read that does not wait.
-                concurrent.futures.wait([reading], timeout=1)
-            return [service.host for service in reading.result(30)]
+                concurrent.futures.wait([reading], timeout=moment)
+            return [service.host for service in reading.result(180)]
 
     def test_read_sees_what_another_node_has_committed(self) -> None:
-        self.assertEqual(['host1'], self.read_late(self.two))
+        # Enough for a read that does not wait.
+        self.assertEqual(['host1'], self.read_late(self.two, 1))
 
     def test_option_of_the_operator_is_kept(self) -> None:
         two = self.open(self.urls[1], mysql_wsrep_sync_wait=0)
-        self.assertEqual([], self.read_late(two))
+        # Only a read that waits takes that long.
+        self.assertEqual([], self.read_late(two, 20))

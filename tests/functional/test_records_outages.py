@@ -30,7 +30,7 @@ class Outages:
         schema.upgrade(self.database)
         self.records = records.SqlRecords(self.database)
         self.member = db.DatabaseBackend(
-            {'connection': self.url}, member_ttl=120, call_timeout=4
+            {'connection': self.url}, member_ttl=120, call_timeout=10
         )
         self.addCleanup(self.member.close)
 
@@ -73,7 +73,7 @@ class Outages:
 
     def test_lock_that_is_never_freed_is_unavailable_in_the_end(self) -> None:
         self.records.register('host1', model.MemberSettings())
-        impatient = connection.open_database(self.url, statement_timeout=3)
+        impatient = connection.open_database(self.url, statement_timeout=6)
         self.addCleanup(impatient.close)
         other = records.SqlRecords(impatient)
         # The second time it is a connection that was given back before.

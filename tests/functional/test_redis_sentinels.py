@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import subprocess
 import time
 import unittest
 import uuid
+from collections.abc import Iterator
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
@@ -18,6 +20,7 @@ from tests.functional.support.coordination import until_answered
 SETTINGS = backend_case.SETTINGS
 PASSWORD, SENTINELS = 'p4ssw0rd', 's3ntinels'
 PATIENCE = 180.0
+LAG = 'min-replicas-max-lag'
 RIGHTS = (
     f'ownership on >{PASSWORD} ~_tooz* +@read +@write +@scripting '
     '+@transaction +@connection +info'
@@ -43,8 +46,10 @@ class TestSentinels(unittest.TestCase):
         self.group = f'group{next(_groups)}'
         self.addCleanup(self.cluster.network.heal)
 
-    def build(self, url: str = '') -> ToozBackend:
-        made = coordination.build(url or self.cluster.url, self.group, 120, 4)
+    def build(self, url: str = '', call_timeout: float = 4) -> ToozBackend:
+        made = coordination.build(
+            url or self.cluster.url, self.group, 120, call_timeout
+        )
         self.addCleanup(made.close)
         return made
 
@@ -59,6 +64,22 @@ class TestSentinels(unittest.TestCase):
         while self.cluster.leader() is old:
             self.assertLess(time.monotonic(), gives_up)
             time.sleep(0.1)
+
+    @contextlib.contextmanager
+    def unaware(self, primary: redis.Redis) -> Iterator[None]:
+        """Let a primary that is alone accept writes for a while.
+
+        By itself it does so for two seconds, which is not long on a busy
+        machine.
+        """
+        with self.cluster._client(primary, PASSWORD) as client:
+            before = client.config_get(LAG)[LAG]
+            client.config_set(LAG, int(PATIENCE))
+        try:
+            yield
+        finally:
+            with self.cluster._client(primary, PASSWORD) as client:
+                client.config_set(LAG, before)
 
     def test_members_survive_the_loss_of_the_primary(self) -> None:
         member, watcher = self.joined('host1'), self.build()
@@ -96,12 +117,13 @@ class TestSentinels(unittest.TestCase):
         self,
     ) -> None:
         self.joined('host1')
-        old = self.cluster.leader()
-        self.cluster.isolate(old)
-        # Accepted: the old primary does not know yet that it is alone.
-        lost = self.build()
-        lost.join('host2', 'one', SETTINGS)
-        self.replaced(old)
+        lost, old = self.build(), self.cluster.leader()
+        # It is connected to the old primary, and stays so.
+        until_answered(lost.view)
+        with self.unaware(old):
+            self.cluster.isolate(old)
+            until_answered(lambda: lost.join('host2', 'one', SETTINGS))
+            self.replaced(old)
         with self.assertRaises(exceptions.NotMemberError):
             for _ in range(100):
                 until_answered(lost.beat)
@@ -113,7 +135,8 @@ class TestSentinels(unittest.TestCase):
         for sentinel in self.cluster.sentinels:
             sentinel.freeze()
             try:
-                made = self.build()
+                # Half of it is for the sentinel, the other for the rest.
+                made = self.build(call_timeout=12)
                 made.join('host1', uuid.uuid4().hex, SETTINGS)
                 made.beat()
                 made.leave()
@@ -165,7 +188,7 @@ class TestRedisUsers(unittest.TestCase):
         tls = f'?ssl=true&ssl_ca_certs={cert}&ssl_certfile={cert}'
         good = f'redis://ownership:{PASSWORD}@127.0.0.1:{port}{tls}'
         good += f'&ssl_keyfile={key}'
-        member = coordination.build(good, 'group', 60, 5)
+        member = coordination.build(good, 'group', 60)
         self.addCleanup(member.close)
         member.join('host1', 'one', SETTINGS)
         member.beat()

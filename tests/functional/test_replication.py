@@ -89,7 +89,10 @@ class TestFailover(unittest.TestCase):
         # A new connection tries the frozen server first.
         self.url = replication.url(self.name, *reversed(self.ports))
         self.records = records.SqlRecords(
-            self.open(connect_timeout=2, statement_timeout=2)
+            self.open(
+                connect_timeout=frozen_case.TIMEOUT,
+                statement_timeout=frozen_case.TIMEOUT,
+            )
         )
         self.epoch = self.register()
         self.servers.wait_until_streaming()

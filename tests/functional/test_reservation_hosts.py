@@ -64,7 +64,7 @@ class HostsTest(_HostsCase):
         one = reservation_case.instance()
         made = reservation_case.result(self.create(one))
         gone = made['node_uuid']
-        done = self.lab.run('reservation', 'delete', one, '--yes')
+        done = self.delete(one)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertIsNone(self.deployment.owners()[gone])
         self.enrolment.delete(gone)
@@ -132,7 +132,7 @@ class HostsTest(_HostsCase):
         self.assertEqual(held, self.owned())
         self.assertEqual(held, self.active())
         self.assertEqual({}, self.allocated())
-        done = self.lab.run('reservation', 'delete', one, '--yes')
+        done = self.delete(one)
         self.assertEqual(0, done.returncode, done.stderr)
         self.enrolment.set_instance(held[another], None)
         self.deployment.wait_until(lambda: not self.active(), 'end')

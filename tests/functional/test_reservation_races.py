@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import json
+import time
 from typing import Any
 
 from lab import process
@@ -18,7 +19,9 @@ from tests.functional.support import (
 )
 
 CREATE = ('reservation', 'create')
-_TRIES = 10
+_PATIENCE = 600.0
+"""Seconds: each deletion that Ironic left unfinished, as any conductor may, is
+taken over after one minute only."""
 
 
 class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
@@ -57,11 +60,11 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
         """Run commands together, each again while it is not finished."""
 
         def run(words: list[str]) -> command_line.Done:
-            for _ in range(_TRIES):
+            deadline = time.monotonic() + _PATIENCE
+            while True:
                 done = self.lab.run(*words)
-                if done.returncode != 4:
-                    break
-            return done
+                if done.returncode != 4 or time.monotonic() > deadline:
+                    return done
 
         with concurrent.futures.ThreadPoolExecutor(len(commands)) as pool:
             return list(pool.map(run, commands))
@@ -104,9 +107,8 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
         self,
     ) -> None:
         one = reservation_case.instance()
-        made = reservation_case.result(
-            self.lab.run(*self.create_words(one, 'rack1'))
-        )
+        (done,) = self.run_at_once([self.create_words(one, 'rack1')])
+        made = reservation_case.result(done)
         delete = ['reservation', 'delete', made['id'], '--yes']
         found = self.run_at_once(
             [delete, self.create_words(one, 'rack1'), delete]

@@ -47,8 +47,9 @@ class TestRedisOverdue(coordination.OnStore, backend_case.BackendCase):
     def test_overdue_member_does_not_come_back_without_a_read(
         self,
     ) -> None:
-        member = self.joined('host1', 'one', ttl=1.5)
-        time.sleep(2)
+        # Long enough for a join on a busy machine.
+        member = self.joined('host1', 'one', ttl=5)
+        time.sleep(5.5)
         # Nothing was read since, so its entry still exists.
         with self.assertRaises(exceptions.NotMemberError):
             member.beat()

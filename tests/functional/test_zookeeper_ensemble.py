@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.testing import backend_case
-from lab import slow_disk, zookeeper
+from lab import process, slow_disk, zookeeper
 from tests.functional.support import coordination, databases
 from tests.functional.support.coordination import until_answered
 
@@ -74,7 +74,7 @@ class TestEnsemble(unittest.TestCase):
         follower = self.cluster.followers()[0]
         member = self.joined('host1', *self.order(follower))
         watcher = self.build(*self.order(follower))
-        watcher.view()
+        until_answered(watcher.view)
         follower.freeze()
         try:
             for call in (member.beat, watcher.view):
@@ -111,7 +111,7 @@ class TestEnsemble(unittest.TestCase):
         watcher = self.build(own)
         until_answered(watcher.view)
         member = self.joined('host1', own)
-        self.assertEqual({'host1'}, watcher.view().hosts)
+        self.assertEqual({'host1'}, until_answered(watcher.view).hosts)
         self.cluster.isolate(follower)
         self.joined('host2', *others)
         for call in (watcher.view, member.beat):
@@ -176,7 +176,11 @@ class TestEnsemble(unittest.TestCase):
             self.assertEqual(
                 {'host1', 'host2'}, until_answered(watcher.view).hosts
             )
-        self.assertTrue(all(disk.has_delayed for disk in disks))
+            # A commit needs one of them: the other may be late.
+            process.wait_for(
+                lambda: all(disk.has_delayed for disk in disks),
+                'flushes of both',
+            )
 
     def test_rolling_restart_loses_no_member(self) -> None:
         member = self.joined('host1')

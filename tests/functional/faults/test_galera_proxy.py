@@ -23,13 +23,22 @@ MOVED, PLANNED = NodeState.MOVED, NodeState.PLANNED
 class _BehindHAProxy:
     """Faults of the node that gets all connections."""
 
-    def wait_for_another_writer(self, lost: galera.Node) -> None:
-        def other() -> bool:
+    def writer(self, lost: galera.Node | None = None) -> galera.Node:
+        """Return the node that gets all connections, as soon as one does.
+
+        :param lost: a node that may not be it any more.
+        """
+        found: list[galera.Node] = []
+
+        def answers() -> bool:
+            # It gives up after two seconds, on a busy machine too.
             with contextlib.suppress(process.LabError):
-                return databases.HAPROXY.server.writer() is not lost
+                found.append(databases.HAPROXY.server.writer())
+                return found[-1] is not lost
             return False
 
-        process.wait_for(other, 'another writer')
+        process.wait_for(answers, 'another writer' if lost else 'writer')
+        return found[-1]
 
     @contextlib.contextmanager
     def lost(
@@ -39,9 +48,9 @@ class _BehindHAProxy:
         ],
     ) -> Iterator[None]:
         """Let a fault happen to the writer, and wait for the next one."""
-        writer = databases.HAPROXY.server.writer()
+        writer = self.writer()
         with fault(writer):
-            self.wait_for_another_writer(writer)
+            self.writer(lost=writer)
             yield
 
 

@@ -78,7 +78,7 @@ class NeighboursTest(unittest.TestCase):
             target=nova_neighbours.Neighbours().stop, daemon=True
         )
         stopping.start()
-        stopping.join(10)
+        stopping.join(hosts.TIMEOUT)
         self.assertFalse(stopping.is_alive())
 
 

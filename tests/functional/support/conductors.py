@@ -101,7 +101,7 @@ class ConductorsCase(testtools.TestCase):
             'conductor_group': group,
             'resource_class': 'baremetal',
         }
-        uuid = str(self.ironic.request('POST', '/nodes', json=node)['uuid'])
+        uuid = str(self._accepted('POST', '/nodes', node)['uuid'])
         if driver == FAKE:
             for verb, state in (
                 ('manage', 'manageable'),
@@ -114,9 +114,26 @@ class ConductorsCase(testtools.TestCase):
         return uuid
 
     def _put(self, uuid: str, kind: str, target: str) -> None:
-        self.ironic.request(
-            'PUT', f'/nodes/{uuid}/states/{kind}', json={'target': target}
-        )
+        path = f'/nodes/{uuid}/states/{kind}'
+        self._accepted('PUT', path, {'target': target})
+
+    def _accepted(self, method: str, path: str, json: Any) -> dict[str, Any]:
+        """Send a request until Ironic accepts it; return the answer.
+
+        A conductor that has just started is alive before its drivers are
+        known, and one that starves counts as dead.
+        """
+        answers: list[dict[str, Any]] = []
+
+        def accepted() -> bool:
+            try:
+                answers.append(self.ironic.request(method, path, json=json))
+            except process.LabError:
+                return False
+            return True
+
+        self.eventually(accepted, f'{method} {path}')
+        return answers[-1]
 
     def _wait(self, uuid: str, field: str, value: str) -> None:
         self.eventually(

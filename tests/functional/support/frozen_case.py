@@ -18,14 +18,27 @@ from ironic_ownership.db import connection, records, schema, tables
 from lab import proxy
 from tests.functional.support import databases
 
+TIMEOUT = 4.0
+"""Seconds for which a call waits without an answer; a busy server answers
+earlier."""
+
 PATIENCE = 60.0
-"""Seconds after which a call is unbounded; its own time-outs are 2 s."""
+"""Seconds after which a call is unbounded."""
 
 
 def _open(url: str) -> connection.Database:
     return connection.open_database(
-        url, connect_timeout=2, statement_timeout=2
+        url, connect_timeout=TIMEOUT, statement_timeout=TIMEOUT
     )
+
+
+def _create_schema(url: str) -> None:
+    # It takes as long as the disk needs.
+    patient = connection.open_database(url)
+    try:
+        schema.upgrade(patient)
+    finally:
+        patient.close()
 
 
 class FrozenServer:
@@ -36,9 +49,9 @@ class FrozenServer:
     def setUp(self) -> None:
         super().setUp()  # type: ignore[misc]
         self.url = self.kind.fresh()
+        _create_schema(self.url)
         self.database = _open(self.url)
         self.addCleanup(self.database.close)
-        schema.upgrade(self.database)
         self.records = records.SqlRecords(self.database)
         self.threads = concurrent.futures.ThreadPoolExecutor(8)
         self.addCleanup(self.threads.shutdown, wait=False)

@@ -162,6 +162,18 @@ class Reserving(testtools.TestCase):
             *('-f', 'json', *words),
         )
 
+    def delete(self, key: str) -> command_line.Done:
+        """Run the command that deletes a reservation.
+
+        Again while it says "not finished", as :meth:`create`.
+        """
+        for _ in range(_TRIES):
+            done = self.lab.run('reservation', 'delete', key, '--yes')
+            if done.returncode != 4:
+                break
+            self.age()
+        return done
+
     def wait_for_ironic(self) -> None:
         """Wait until Ironic works on no allocation any more."""
         deadline = time.monotonic() + host_process.TIMEOUT
