@@ -11,7 +11,7 @@ from tests.functional.support import coordination, databases
 
 
 class TestFiles(suites.BackendContract, unittest.TestCase):
-    ttl = 3.0
+    ttl = coordination.OnStore.ttl
 
     def setUp(self) -> None:
         super().setUp()

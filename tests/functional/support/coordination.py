@@ -75,12 +75,13 @@ class OnStore(unittest.TestCase):
     """A fresh group a test, on a server of some kind.
 
     Time really passes here: ``ttl`` is short, and long enough for a machine
-    that is busy. ``late`` is by how much the store may expire a member too
-    late, in seconds.
+    that is busy. A member that beats has half of it for each beat, and a
+    process may stand still for seconds. ``late`` is by how much the store may
+    expire a member too late, in seconds.
     """
 
     kind: ClassVar[str]
-    ttl: ClassVar[float] = 3.0
+    ttl: ClassVar[float] = 8.0
     late: ClassVar[float] = 0.2
     call_timeout: ClassVar[float] = 20
 
