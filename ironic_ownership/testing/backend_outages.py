@@ -29,10 +29,10 @@ class OutageContract(backend_case.BackendCase):
         settings: model.MemberSettings = SETTINGS,
         ttl: float | None = None,
     ) -> backend.MembershipBackend:
-        """Build an instance that has joined.
+        """Build an instance that has joined before the outage.
 
-        A call has little time where a test waits for it to give up: on a busy
-        machine it may give up before the outage, too.
+        The calls of these tests give up soon, on a busy machine perhaps
+        before the store answers: that is no outage yet.
         """
         made = self.build(ttl)
         self.answered(lambda: made.join(host, incarnation, settings))
