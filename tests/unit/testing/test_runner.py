@@ -19,7 +19,6 @@ from tests.unit.testing import broken_determinism as determinism
 from tests.unit.testing import broken_policies as broken
 from tests.unit.testing import planted_faults as planted
 
-
 PATIENCE = 180.0
 """Seconds that a busy machine may take for what ends by itself."""
 
