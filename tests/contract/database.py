@@ -78,13 +78,13 @@ class InterruptedDatabase(BackendOnDatabase):
 class InterruptedFile(InterruptedDatabase):
     """An SQLite file that stays locked, against readers too."""
 
-    # Nothing but SQLite itself has to answer in time.
-    call_timeout = 0.9
     _lock: sqlite3.Connection | None = None
 
     def interrupt(self) -> None:
         self.database.close()
-        self._lock = sqlite3.connect(self.database.engine.url.database)
+        self._lock = sqlite3.connect(
+            self.database.engine.url.database, timeout=60
+        )
         self._lock.isolation_level = None
         self._lock.execute('PRAGMA locking_mode = EXCLUSIVE')
         self._lock.execute('BEGIN EXCLUSIVE')

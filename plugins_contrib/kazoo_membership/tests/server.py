@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -16,6 +17,7 @@ import time
 from kazoo import client as kazoo
 
 _JAR = pathlib.Path('/usr/share/java/zookeeper.jar')
+_PORTS = range(10_000, 20_000)
 _TICK = 200
 """Milliseconds; sessions end at most that much late."""
 
@@ -28,9 +30,7 @@ class ZooKeeper:
 
     def __init__(self, longest: float = 3600) -> None:
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix='zookeeper-'))
-        with socket.socket() as probe:
-            probe.bind(('127.0.0.1', 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = _free_port()
         self._longest = longest
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -163,3 +163,13 @@ class SlowDoor:
         with contextlib.suppress(OSError):
             while data := one.recv(65536):
                 other.sendall(data)
+
+
+def _free_port() -> int:
+    # Below the ports of outgoing connections: one of these could take it
+    # before the server starts, or while it is down.
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(('127.0.0.1', port))
+            return port
+    raise AssertionError('no port is free')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -14,6 +15,7 @@ import time
 
 import psycopg2
 
+_PORTS = range(10_000, 20_000)
 _USER = 'postgres'
 _LONGEST = 120.0
 
@@ -27,9 +29,7 @@ class PostgreSQL:
 
     def __init__(self) -> None:
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix='postgresql-'))
-        with socket.socket() as probe:
-            probe.bind(('127.0.0.1', 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -134,3 +134,13 @@ class PostgreSQL:
 def _is_stopped(pid: int) -> bool:
     state = pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2]
     return state.split()[0] in 'TZX'
+
+
+def _free_port() -> int:
+    # Below the ports of outgoing connections: one of these could take it
+    # before the server starts, or while it is down.
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(('127.0.0.1', port))
+            return port
+    raise AssertionError('no port is free')

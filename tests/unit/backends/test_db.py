@@ -9,7 +9,7 @@ from tests.unit.db import sqlite
 
 
 class TestDatabaseBackend(sqlite.SqliteCase):
-    def build(self, call_timeout: float = 5) -> db.DatabaseBackend:
+    def build(self, call_timeout: float = 60) -> db.DatabaseBackend:
         made = db.DatabaseBackend(
             {'connection': self.url}, member_ttl=30, call_timeout=call_timeout
         )
@@ -27,7 +27,8 @@ class TestDatabaseBackend(sqlite.SqliteCase):
         self.assertEqual((), self.build().view().members)
 
     def test_locked_database_is_unavailable(self) -> None:
-        member = self.build(call_timeout=3)
+        self.open_with_schema()
+        member = self.build(call_timeout=6)
         member.join('host1', 'one', model.MemberSettings())
 
         def work(conn: sa.Connection) -> None:

@@ -94,7 +94,7 @@ class TestSqlite(sqlite.SqliteCase):
 
         def slow(conn: sa.Connection) -> None:
             entered.set()
-            go_on.wait(10)
+            go_on.wait(PATIENCE)
             _insert(conn, 'host1')
 
         def read_then_write(conn: sa.Connection) -> int:
@@ -104,9 +104,10 @@ class TestSqlite(sqlite.SqliteCase):
 
         thread = threading.Thread(target=self.database.write, args=(slow,))
         thread.start()
-        entered.wait(10)
+        self.assertTrue(entered.wait(PATIENCE))
         threading.Timer(0.2, go_on.set).start()
-        self.assertEqual(1, self.open().write(read_then_write))
+        other = self.open(statement_timeout=2 * PATIENCE)
+        self.assertEqual(1, other.write(read_then_write))
         thread.join()
         self.assertEqual(2, self.database.read(_count))
 

@@ -101,7 +101,7 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
             for number in range(1, 7)
         )
         self.backend = memory.MemoryBackend(
-            {}, member_ttl=20, call_timeout=5, store=memory.MemoryStore()
+            {}, member_ttl=3600, call_timeout=5, store=memory.MemoryStore()
         )
         self.backend.join('new', 'one', world.ALL)
         self.epoch = self.records.register('old', world.ALL)

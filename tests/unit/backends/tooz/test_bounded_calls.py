@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import time
+import threading
 import unittest
 
 from etcd3gw import exceptions as etcd3gw
@@ -51,9 +51,10 @@ class TestTranslation(unittest.TestCase):
             raise exceptions.NotMemberError('no member')
 
     def test_time_that_is_up_means_no_answer(self) -> None:
-        calls = bounded_calls.BoundedCalls(DRIVER)
+        calls, end = bounded_calls.BoundedCalls(DRIVER), threading.Event()
+        self.addCleanup(end.set)
         with self.assertRaises(exceptions.BackendUnavailableError) as caught:
-            calls.within(0, lambda: time.sleep(0.2))
+            calls.within(0, end.wait)
         self.assertIn('no answer within', str(caught.exception))
 
     def test_hint_names_what_was_refused(self) -> None:

@@ -137,7 +137,7 @@ class WalkTest(PlayedTestCase):
 
         ironic.lists[2] = slow
         inventory = recorded_http.open_inventory(
-            ironic.url, page_size=4, timeout=1
+            ironic.url, page_size=4, timeout=5
         )
         self.refused(
             exceptions.IronicUnavailableError, inventory.scan, EVERYTHING

@@ -83,7 +83,7 @@ class TestNotificationLoop(sqlite.SqliteCase):
         self.loop.attempt()
         self.happen('z')
         sqlite.run_sql(
-            self.database, "UPDATE events SET at = at - 50 WHERE to_host = 'z'"
+            self.database, "UPDATE events SET at = at - 20 WHERE to_host = 'z'"
         )
         self.loop.attempt()
         self.assertEqual(['x', 'y', 'z'], self.hosts())

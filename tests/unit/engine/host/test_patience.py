@@ -28,6 +28,15 @@ class PatienceCase(service.ServiceCase):
         self.guard = self.host.guard(
             world.interpret(world.ALL) or policy_set.PolicySet()
         )
+        self.refused = threading.Event()
+        changes = self.host.fence.changes
+        wait = changes.wait
+
+        def wait_for_change(seen: int, seconds: float) -> object:
+            self.refused.set()
+            return wait(seen, seconds)
+
+        changes.wait = wait_for_change  # type: ignore[assignment]
         self.executor = futures.ThreadPoolExecutor(32)
         self.addCleanup(self.executor.shutdown)
 
@@ -36,7 +45,7 @@ class PatienceCase(service.ServiceCase):
 
     def waits(self, asked: Asked) -> None:
         """Assert that it has been refused at least once, and waits."""
-        futures.wait([asked], 0.3)
+        self.assertTrue(self.refused.wait(PATIENCE))
         self.assertFalse(asked.done())
 
 

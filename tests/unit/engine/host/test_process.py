@@ -139,6 +139,10 @@ class HostCase(unittest.TestCase):
         self.prepared: list[Exception | None] = []
         self.failure: Exception | None = None
         self.free_memory = unittest.mock.Mock()
+        # All threads end by themselves, if late on a busy machine.
+        self.enterContext(
+            unittest.mock.patch.object(process, 'STOP_TIMEOUT', PATIENCE)
+        )
 
     def build(self, wake: threading.Event) -> process.Host:
         context = ServiceContext(

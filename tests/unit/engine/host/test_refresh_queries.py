@@ -35,7 +35,7 @@ class TestQueries(service.ServiceCase):
     def start_on_database(self, host: str, runs) -> service.Service:
         started = service.Service(host, runs, self.shared)
         backend = db.DatabaseBackend(
-            {'connection': self.url}, member_ttl=20, call_timeout=20
+            {'connection': self.url}, member_ttl=3600, call_timeout=20
         )
         self.addCleanup(backend.close)
         started.member._backend = backend

@@ -42,7 +42,7 @@ class MoveCase(sqlite.SqliteCase):
             for number in range(1, 31)
         )
         self.backend = memory.MemoryBackend(
-            {}, member_ttl=20, call_timeout=5, store=memory.MemoryStore()
+            {}, member_ttl=3600, call_timeout=5, store=memory.MemoryStore()
         )
         self.backend.join('new', 'one', self.settings)
         epoch = self.records.register('old', world.ALL)

@@ -22,7 +22,7 @@ class OverviewCase(service.ServiceCase):
     def setUp(self) -> None:
         super().setUp()
         self.backend = db.DatabaseBackend(
-            {'connection': self.url}, member_ttl=20, call_timeout=20
+            {'connection': self.url}, member_ttl=3600, call_timeout=20
         )
         self.addCleanup(self.backend.close)
         self.backend.join('host1', 'one', world.ALL)
