@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.testing import backend_case
 
 SETTINGS, OTHER = backend_case.SETTINGS, backend_case.OTHER
@@ -21,6 +21,22 @@ class OutageContract(backend_case.BackendCase):
     """
 
     outage_ttl: ClassVar[float] = 300.0
+
+    def joined(
+        self,
+        host: str,
+        incarnation: str,
+        settings: model.MemberSettings = SETTINGS,
+        ttl: float | None = None,
+    ) -> backend.MembershipBackend:
+        """Build an instance that has joined before the outage.
+
+        The calls of these tests give up soon, on a busy machine perhaps
+        before the store answers: that is no outage yet.
+        """
+        made = self.build(ttl)
+        self.answered(lambda: made.join(host, incarnation, settings))
+        return made
 
     def test_call_during_an_outage_fails_in_time(self) -> None:
         member = self.joined('host1', 'one', ttl=self.outage_ttl)
