@@ -38,6 +38,7 @@ password_hash_rounds = 4
 _GUNICORN = """\
 bind = '127.0.0.1:{port}'
 threads = 2
+timeout = 600
 wsgi_app = 'keystone.wsgi.api:application'
 """
 

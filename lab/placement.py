@@ -92,6 +92,8 @@ class Placement(service.Service):
             [
                 *(str(binaries / 'gunicorn'), '--workers', '1'),
                 *('--threads', '1', '--bind', f'127.0.0.1:{self.port}'),
+                # Of a worker that starts, or works, on a busy machine.
+                *('--timeout', '600'),
                 'placement.wsgi.api:application',
             ],
             log,

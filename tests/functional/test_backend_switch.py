@@ -46,13 +46,19 @@ class TestSwitch(hosts.HostsTestCase):
     def shared(self) -> tuple[list[hosts.Host], dict[str, str]]:
         """Start three hosts on the database, and share nodes by the ring."""
         running = [self.start(name) for name in HOSTS]
-        self.deployment.wait_until(
-            lambda: self.deployment.members() == set(HOSTS), 'members'
-        )
+        # One that did not would keep deployed nodes of the others.
+        self.deployment.wait_for_members(*HOSTS)
         uuids = self.enrolment.enrol(24, instance_share=0.25)
         owners = ring_of(uuids, HOSTS)
         self.deployment.wait_for_owners(owners)
         return running, owners
+
+    def know_each_other(self) -> bool:
+        """Tell whether all hosts are members on etcd, and have seen that."""
+        view, rows = self.watcher.view(), self.deployment.records.services()
+        return view.hosts == set(HOSTS) and {view.checksum} == {
+            row.view_checksum for row in rows
+        }
 
     def changes(self, after: int = 0) -> list[str | None]:
         """Return the nodes whose owner changed, one entry per change."""
@@ -72,9 +78,7 @@ class TestSwitch(hosts.HostsTestCase):
         last = self.deployment.events()[-1].id
         for name in HOSTS:
             self.start(name, **self.etcd)
-        self.deployment.wait_until(
-            lambda: self.watcher.view().hosts == set(HOSTS), 'members on etcd'
-        )
+        self.deployment.wait_until(self.know_each_other, 'members on etcd')
         self.assertEqual(frozenset(), self.deployment.members())
         # Their owner has read all nodes, and knows all hosts.
         new = ring_of(self.enrolment.enrol(12), HOSTS)

@@ -312,7 +312,10 @@ class TestRunning(hosts.HostsTestCase):
         self.feel('scope')
         self.host.process.signal(1)
         self.wait_for_fault('Picky.scope', 'their-moods 1.5')
-        self.assertTrue(self.host.lines('configuration not reloaded'))
+        # A refresh may have found the fault before the reload did.
+        self.deployment.wait_until(
+            lambda: self.host.lines('configuration not reloaded'), 'refusal'
+        )
         self.feel('')
         self.host.process.signal(1)
         self.deployment.wait_until(

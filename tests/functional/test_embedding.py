@@ -48,6 +48,10 @@ class EmbeddingCase(hosts.HostsTestCase):
             for name, value in options.items()
         }
         values |= {
+            # A permission lasts for an interval: longer than a busy machine
+            # takes for an answer of the records.
+            ('membership', 'heartbeat_interval'): 4,
+            ('membership', 'member_ttl'): 60,
             ('DEFAULT', 'host'): 'host1',
             ('ownership', 'policies'): ['all'],
             ('database', 'connection'): self.deployment.connection,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection
 
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter, EventKind
 from ironic_ownership.db import schema
 from ironic_ownership.policies import ring
@@ -78,9 +79,20 @@ class _Sharing(hosts.HostsTestCase):
 
     def assert_end_is_recorded(self, host: str) -> None:
         """See one death and one fence, with the reason, and the take-over."""
-        events = self.deployment.records.events(
-            EventFilter(service=host), limit=10_000
+
+        def recorded() -> list[model.Event]:
+            return [
+                *self.deployment.records.events(
+                    EventFilter(service=host), limit=10_000
+                )
+            ]
+
+        # Another thread than that which has claimed the nodes writes it.
+        self.deployment.wait_until(
+            lambda: EventKind.SERVICE_DIED in {e.kind for e in recorded()},
+            'record of the death',
         )
+        events = recorded()
         for kind in (EventKind.SERVICE_DIED, EventKind.SERVICE_FENCED):
             (event,) = (e for e in events if e.kind == kind)
             self.assertRegex(

@@ -36,10 +36,11 @@ class FaultyProxy(ironics.RecordingProxy):
             super().hand_on(handler)
 
     def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Answer:
-        if self.fault is None or 'marker=' not in handler.path:
+        fault = self.fault  # which the test may end meanwhile
+        if fault is None or 'marker=' not in handler.path:
             return super()._ask(handler)
         self.faults += 1
-        answer = FAULTS[self.fault]
+        answer = FAULTS[fault]
         if answer is None:
             raise http.client.RemoteDisconnected
         return answer

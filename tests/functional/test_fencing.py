@@ -6,6 +6,7 @@ answer, and with a configuration that changes meanwhile.
 
 from __future__ import annotations
 
+import pathlib
 import sys
 import urllib.parse
 
@@ -152,10 +153,10 @@ class TestPausedGuard(hosts.HostsTestCase):
         )
         node = min(deployment.owned_by('host1'))
         self.assertIn(node, uuids)
-        questions.write_text(f'{node}\n')
+        self.ask(questions, node)
         self.wait_for_answers(questions, 1)
         with ironic.holding(f'/v1/nodes/{node}') as asked:
-            questions.write_text(f'{node}\n{node}\n')
+            self.ask(questions, node)
             self.assertTrue(asked.wait(hosts.TIMEOUT))
             before = deployment.service('host1').epoch
             member_expiry.freeze(deployment, one)
@@ -170,11 +171,18 @@ class TestPausedGuard(hosts.HostsTestCase):
         self.assertEqual(guarding_host.PERMITTED, answers[0])
         self.assertNotIn(guarding_host.PERMITTED, answers[1:])
 
+    def ask(self, questions: pathlib.Path, node: str) -> None:
+        """Add a question; a file that is replaced is empty at first."""
+        with questions.open('a') as file:
+            file.write(f'{node}\n')
+
     def is_back(self, host: str, epoch: int) -> bool:
         row = self.deployment.service(host)
         return row.epoch > epoch and not row.fenced
 
-    def wait_for_answers(self, questions: object, count: int) -> list[str]:
+    def wait_for_answers(
+        self, questions: pathlib.Path, count: int
+    ) -> list[str]:
         self.deployment.wait_until(
             lambda: len(guarding_host.answers_of(questions)) >= count,
             f'{count} answers',

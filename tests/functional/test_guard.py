@@ -49,6 +49,9 @@ class TestGuard(hosts.HostsTestCase):
                         'policies': 'shard_key',
                         'refresh_interval': 600,
                     },
+                    # A permission lasts for an interval: longer than a busy
+                    # machine takes for an answer of the records.
+                    'membership': {'heartbeat_interval': 4, 'member_ttl': 60},
                     'database': {'connection': self.deployment.connection},
                     'ironic': {
                         'auth_type': 'none',

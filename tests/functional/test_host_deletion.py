@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid as uuid_
+from collections.abc import Mapping
 
+from ironic_ownership.contracts import conditions
 from ironic_ownership.contracts.events import EventFilter
 from tests.functional.support import (
     command_line,
@@ -141,13 +143,29 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
             'report to Placement',
         )
         # The last request may still be on its way: it is about the service.
-        self.next_refresh_without_a_report()
-        self.next_refresh_without_a_report()
+        self.deployment.wait_until(self.reports, 'report of the conditions')
+        (report,) = self.reports().values()
+        since = report.now
+        self.deployment.wait_until(
+            lambda: self.last_reported_at() > since, 'end of the report'
+        )
         before = log.read_text().count('requestlog')
         self.assertGreater(before, 0)
         self.next_refresh_without_a_report()
         self.next_refresh_without_a_report()
         self.assertEqual(before, log.read_text().count('requestlog'))
+
+    def reports(self) -> Mapping[str, conditions.ConditionReport]:
+        return self.deployment.records.condition_reports()
+
+    def last_reported_at(self) -> float:
+        """Return when Placement had all of a refresh for the last time."""
+        return next(
+            one.succeeded_at or 0.0
+            for report in self.reports().values()
+            for one in report.conditions
+            if one.loop == conditions.Loop.PLACEMENT
+        )
 
     def next_refresh_without_a_report(self) -> None:
         """Wait for a refresh that changed what Placement does not know."""

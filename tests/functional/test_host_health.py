@@ -136,6 +136,10 @@ class TestHealth(hosts.HostsTestCase):
         )
         self.assertEqual(1, self.manager.count('RELOADING=1\nMONOTONIC_USEC='))
         self.assertEqual(0, host.terminate())
+        # What it sent may be read after its end was seen.
+        self.deployment.wait_until(
+            lambda: self.manager.count('STOPPING=1'), 'sign of the stop'
+        )
         self.assertEqual(1, self.manager.count('STOPPING=1'))
         self.assertFalse(self.file.exists())
 

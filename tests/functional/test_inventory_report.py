@@ -257,7 +257,9 @@ class OutageTest(_Reporting):
         ]
         # Its text may change once: with the number of nodes.
         self.assertLessEqual(len(warned), 2, warned)
-        self.assertTrue(host.lines('Placement is updated again'))
+        self.deployment.wait_until(
+            lambda: host.lines('Placement is updated again'), 'all clear'
+        )
 
     def context(self, host: hosts.Host) -> set[str]:
         """Return the nodes that "check" reports as behind in Placement."""
@@ -314,8 +316,9 @@ class SuccessorTest(_Reporting):
     def test_successor_of_a_killed_owner_goes_on_where_it_was(self) -> None:
         nodes = self.enrolment.enrol(100)
         with proxy.Proxy(self.placement_server.port) as slow:
-            # So slow that it is certainly killed in time.
-            slow.delay(0.03)
+            # So slow that it is certainly killed in time: the second half
+            # takes as long as the first, which is reported first.
+            slow.delay(0.1)
             host = self.start(url=f'http://127.0.0.1:{slow.port}')
             self.deployment.wait_until(self.reported, 'first report')
             host.kill()

@@ -34,4 +34,4 @@ class TestLabCommand(unittest.TestCase):
         inventory = ironics.open_inventory(url)
         self.assertEqual({'a': 1, 'b': 1, None: 1}, inventory.shard_counts())
         running.send_signal(signal.SIGTERM)
-        self.assertEqual(0, running.wait(60))
+        self.assertEqual(0, running.wait(180))

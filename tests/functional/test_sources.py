@@ -59,8 +59,9 @@ class TestSources(hosts.HostsTestCase):
         reports = self.deployment.records.condition_reports()
         return ' '.join(
             one.error
-            for one in reports['host1'].failing
-            if one.loop == 'sources'
+            for host, report in reports.items()
+            for one in report.failing
+            if (host, one.loop) == ('host1', 'sources')
         )
 
     def test_source_that_fails_hurts_its_own_service_only(self) -> None:
