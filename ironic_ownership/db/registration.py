@@ -20,8 +20,9 @@ from ironic_ownership.db.companion import Companion
 
 _events = tables.events.c
 
-_LARGEST_GAP = 1 << 16
-"""Of two epochs that the clock does not tell apart."""
+_LARGEST_GAP = 1 << 32
+"""Of two epochs that the clock does not tell apart. Large enough that a lost
+one is not met by chance."""
 
 
 def register(
