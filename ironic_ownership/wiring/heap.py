@@ -1,20 +1,23 @@
 """The heap of the process: its free parts go back to the operating system.
 
 A list of all nodes, and the records of all, are replaced by others; what
-served them lies between what is kept. glibc reuses that memory, and returns
-only the free end of it.
+served them lies between what is kept. Python keeps some of it for objects of
+the same kind, until a full collection. glibc reuses the rest, and returns only
+the free end of it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 
 
 def trim() -> bool:
-    """Return free memory to the operating system; milliseconds.
+    """Return free memory to the operating system; some 40 milliseconds.
 
     :returns: whether there was any. Never without glibc.
     """
+    gc.collect()
     try:
         malloc_trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError):

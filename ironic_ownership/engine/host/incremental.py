@@ -25,7 +25,7 @@ transaction takes a while. Together this must be less."""
 LONGEST_CLOCK_STEP = OVERLAP / 2
 """Seconds by which the clocks of two servers that answer may differ."""
 
-LIMITS = (5, 20, 100, 1000)
+LIMITS = (5, 20, 100, 300, 1000)
 """Numbers of nodes on a page, one after the other until it reaches back. Each
 node costs Ironic about 15 ms of processor time."""
 

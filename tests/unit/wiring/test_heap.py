@@ -29,6 +29,14 @@ class TestHeap(unittest.TestCase):
         self.assertLess(BLOCKS * SIZE / 2, before - resident())
         self.assertEqual(BLOCKS / 8, len(kept))
 
+    def test_objects_that_hold_each_other_are_returned(self) -> None:
+        one: list[object] = [bytearray(SIZE) for _ in range(BLOCKS)]
+        one.append(one)
+        before = resident()
+        del one
+        heap.trim()
+        self.assertLess(BLOCKS * SIZE / 2, before - resident())
+
 
 class TestOtherLibraries(unittest.TestCase):
     def test_without_glibc_nothing_happens(self) -> None:
