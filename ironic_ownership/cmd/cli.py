@@ -6,6 +6,7 @@ the arguments are known.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 _ERROR = 1
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
+
+_COLLECTIONS = (5_000, 20, 50)
+"""Thresholds of the garbage collector: a list makes many values, each for a
+moment, and Python's own would look through all of them a thousand times."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -63,6 +68,7 @@ def _run(words: list[str]) -> int:
     from ironic_ownership.cmd import config_files
     from ironic_ownership.contracts import foreign_errors
 
+    gc.set_threshold(*_COLLECTIONS)
     foreign_errors.note_interrupts()
     return app.run(words, version.text(), config_files.add_arguments, _wire)
 
