@@ -54,7 +54,9 @@ class ReservationTest(reservation_case.ReservingTestCase):
         self.assertEqual(
             (True, None), (confirmed['confirmed'], confirmed['expires_at'])
         )
-        deleted = self.one('delete', str(made['id']), '--yes')
+        deleted = reservation_case.result(
+            self.delete(str(made['id']), '-f', 'json')
+        )
         self.assertEqual('closed', deleted['state'])
         self.assert_sound()
         self.assertEqual({}, self.held_by_ironic())
@@ -81,7 +83,9 @@ class ReservationTest(reservation_case.ReservingTestCase):
         self.assertEqual([], left())
         self.lab.bury('rack1')
         self.assertEqual([made['id']], left())
-        deleted = self.one('delete', str(made['id']), '--yes')
+        deleted = reservation_case.result(
+            self.delete(str(made['id']), '-f', 'json')
+        )
         self.assertEqual('closed', deleted['state'])
         self.assertEqual([], left())
         self.assertEqual({}, self.held_by_ironic())
@@ -192,7 +196,7 @@ class ReservationTest(reservation_case.ReservingTestCase):
                 reservation_case.result(self.create(instance))
                 self.assert_sound()
         self.age()
-        done = self.lab.run('reservation', 'delete', instance, '--yes')
+        done = self.delete(instance)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assert_sound()
         self.assertEqual({}, self.held_by_ironic())

@@ -162,13 +162,13 @@ class Reserving(testtools.TestCase):
             *('-f', 'json', *words),
         )
 
-    def delete(self, key: str) -> command_line.Done:
+    def delete(self, key: str, *words: str) -> command_line.Done:
         """Run the command that deletes a reservation.
 
         Again while it says "not finished", as :meth:`create`.
         """
         for _ in range(_TRIES):
-            done = self.lab.run('reservation', 'delete', key, '--yes')
+            done = self.lab.run('reservation', 'delete', key, '--yes', *words)
             if done.returncode != 4:
                 break
             self.age()
