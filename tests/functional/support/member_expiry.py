@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import time
 
 import sqlalchemy as sa
 
@@ -62,23 +61,13 @@ def _expire_in(
 def freeze(deployment: hosts.Deployment, host: hosts.Host) -> None:
     """Stop a process at a moment when it does not lock the SQLite database.
 
-    :raises AssertionError: if there seems to be no such moment.
+    :raises sqlite3.OperationalError: if there is no such moment in time.
     """
-    deadline = time.monotonic() + hosts.TIMEOUT
-    while True:
-        host.freeze()
-        if _can_be_written(deployment):
-            return
-        host.thaw()
-        assert time.monotonic() < deadline, 'no moment without a lock'
-
-
-def _can_be_written(deployment: hosts.Deployment) -> bool:
     path = deployment.database.engine.url.database
-    with contextlib.closing(sqlite3.connect(path, timeout=5)) as conn:
-        try:
-            conn.execute('BEGIN IMMEDIATE')
-        except sqlite3.OperationalError:
-            return False
+    with contextlib.closing(
+        sqlite3.connect(path, timeout=hosts.TIMEOUT)
+    ) as conn:
+        # While the lock is ours, nobody can be stopped with it.
+        conn.execute('BEGIN IMMEDIATE')
+        host.freeze()
         conn.rollback()
-    return True
