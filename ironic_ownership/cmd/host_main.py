@@ -25,7 +25,7 @@ from ironic_ownership.cmd import (
 from ironic_ownership.conf import log_format, new
 from ironic_ownership.contracts import exceptions, foreign_errors
 from ironic_ownership.engine.host.process import Host
-from ironic_ownership.wiring import unknown_options
+from ironic_ownership.wiring import heap, unknown_options
 
 LOG = log.getLogger(__name__)
 
@@ -58,6 +58,7 @@ def _run(files: Sequence[str], prog: str) -> int:
             unknown = unknown_options.remarks(conf)
             for remark in (*wired.settings.remarks, *unknown):
                 LOG.warning('%s', remark)
+            heap.keep()
             again = sighup.Reloading(files, prog, conf, reload)
             with _healthcheck(conf, host):
                 _serve(host, again.reload)

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import pathlib
 import platform
 import unittest
+import weakref
 from unittest import mock
 
 from ironic_ownership.wiring import heap
 
 BLOCKS, SIZE = 2000, 8192
 """16 MB in pieces that malloc takes from the heap, and not from a mapping."""
+
+
+class Node:
+    """An object that a collection walks, and that may hold itself."""
+
+    itself: Node | None = None
 
 
 def resident() -> int:
@@ -36,6 +44,27 @@ class TestHeap(unittest.TestCase):
         del one
         heap.trim()
         self.assertLess(BLOCKS * SIZE / 2, before - resident())
+
+
+class TestKeep(unittest.TestCase):
+    def setUp(self) -> None:
+        self.addCleanup(gc.unfreeze)
+
+    def test_collections_walk_only_what_is_newer(self) -> None:
+        old = Node()
+        heap.keep()
+        new = Node()
+        walked = {id(one) for one in gc.get_objects()}
+        self.assertNotIn(id(old), walked)
+        self.assertIn(id(new), walked)
+
+    def test_what_is_already_free_is_not_kept(self) -> None:
+        one = Node()
+        one.itself = one
+        seen = weakref.ref(one)
+        del one
+        heap.keep()
+        self.assertIsNone(seen())
 
 
 class TestOtherLibraries(unittest.TestCase):
