@@ -24,17 +24,14 @@ import argparse
 import contextlib
 import json
 import pathlib
-import queue
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
-from benchmarks import command_line, processor_time, table
+from benchmarks import command_line, table
 from ironic_ownership.db import connection, schema
 from lab import enrolment, ironic, postgresql
 
@@ -42,8 +39,6 @@ LONG = 86_400
 FOR_CHANGES = 2
 """More statements than in a steady refresh, to read what changed."""
 RECOVERY_DELAY = 5
-AT_REST = 0.2
-"""Seconds after a refresh; free memory was given back by then."""
 SERVICES = 10
 FULL_REFRESHES_AN_HOUR = 2
 """At most, with the default interval; see ``FleetReader``."""
@@ -60,10 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument('--nodes', type=int, default=100_000)
     parser.add_argument('--changed', type=int, default=100)
     parser.add_argument('--rounds', type=int, default=3)
-    parser.add_argument('--child', nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
-    if args.child:
-        return _serve(args.child[0], int(args.child[1]))
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix='scale'))
@@ -170,7 +162,7 @@ class Bench:
         )
         child = subprocess.Popen(
             [
-                *(sys.executable, '-m', 'benchmarks.scale', '--child'),
+                *(sys.executable, '-m', 'benchmarks.measured_host'),
                 *(str(config), str(self._server.pid)),
             ],
             stdin=subprocess.PIPE,
@@ -198,81 +190,6 @@ def _median(figures: Sequence[Figures]) -> Figures:
         name: statistics.median(one[name] for one in figures)
         for name in figures[0]
     }
-
-
-def _serve(config: str, server: int) -> int:
-    """Run a host; refresh once for each line of the input."""
-    import sqlalchemy as sa
-
-    from ironic_ownership import wiring
-    from ironic_ownership.clients.ironic import api
-    from ironic_ownership.cmd import host_main
-    from ironic_ownership.conf import new
-
-    conf = new(['--config-file', config], 'scale')
-    host_main._log_as_configured(conf, 'scale')
-    host, reload = wiring.Wiring(conf).host()
-    counts = {'requests': 0, 'statements': 0}
-    refreshing = threading.Event()
-    send = api.IronicAPI._send
-
-    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        counts['requests'] += 1
-        return send(self, *args, **kwargs)
-
-    api.IronicAPI._send = counted  # type: ignore[method-assign]
-
-    def executed(*_: Any) -> None:
-        if threading.current_thread().name == 'refresh':
-            counts['statements'] += 1
-
-    sa.event.listen(sa.Engine, 'before_cursor_execute', executed)
-    figures: queue.Queue[Figures] = queue.Queue()
-    go = threading.Semaphore(0)
-    plain = reload.refresher.refresh
-
-    def refresh() -> Any:
-        go.acquire()
-        counts.update(requests=0, statements=0)
-        refreshing.set()
-        wall, cpu = time.perf_counter(), time.process_time()
-        theirs = processor_time.of_tree(server)
-        summary = plain()
-        figures.put(
-            {
-                'wall': time.perf_counter() - wall,
-                'cpu': cpu,
-                'ironic cpu': processor_time.of_tree(server) - theirs,
-                **counts,
-                'applied': summary.applied,
-            }
-        )
-        return summary
-
-    reload.refresher.refresh = refresh  # type: ignore[method-assign]
-    worker = threading.Thread(target=host.run, name='host')
-    worker.start()
-    for _ in sys.stdin:
-        go.release()
-        host.before_refresh(lambda: None)
-        found = figures.get()
-        time.sleep(AT_REST)
-        found['cpu'] = time.process_time() - found['cpu']
-        found['memory'] = _memory('VmRSS')
-        found['peak memory'] = _memory('VmHWM')
-        print(json.dumps(found), flush=True)
-    host.stop()
-    go.release()
-    worker.join()
-    return 0
-
-
-def _memory(name: str) -> float:
-    """Return a figure of the memory of this process, in MiB."""
-    for line in pathlib.Path('/proc/self/status').read_text().splitlines():
-        if line.startswith(f'{name}:'):
-            return int(line.split()[1]) / 1024
-    raise ValueError(name)
 
 
 def _show(
