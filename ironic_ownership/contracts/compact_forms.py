@@ -16,6 +16,9 @@ P = TypeVar('P')
 
 _REASONS = {reason.value: reason for reason in reasons.Reason}
 
+_COLUMNS = 7
+"""Of a row of either form: what is often ``None`` comes last."""
+
 MOST_SHARED = 2000
 """Different parts of one kind that are shared; further ones are not."""
 
@@ -84,19 +87,19 @@ class NodeForm(compact.Form[model.Node]):
         )
         number = self._states.number(state, state)
         mapping = self._number_of
-        return (
+        return _without_end(
             value.uuid,
-            value.name,
-            value.instance_uuid,
             state if number is None else number,
             mapping(value.properties),
             mapping(value.extra),
             mapping(value.fields),
+            value.name,
+            value.instance_uuid,
         )
 
     def value(self, row: Sequence[Any]) -> model.Node:
         """Build an equal node."""
-        uuid, name, instance, state, properties, extra, fields = row
+        uuid, state, properties, extra, fields, name, instance = _whole(row)
         if isinstance(state, int):
             state = self._states[state]
         driver, group, shard, *states, maintenance, retired = state[:9]
@@ -152,19 +155,19 @@ class RecordForm(compact.Form[model.ComputeNode]):
             value.released_by,
         )
         number = self._parts.number(part, part)
-        return (
+        return _without_end(
             value.uuid,
-            value.instance_uuid,
-            value.name,
-            value.updated_at,
-            value.unavailable_since,
-            value.placement_digest,
             part if number is None else number,
+            value.updated_at,
+            value.placement_digest,
+            value.name,
+            value.instance_uuid,
+            value.unavailable_since,
         )
 
     def value(self, row: Sequence[Any]) -> model.ComputeNode:
         """Build an equal record."""
-        uuid, instance, name, updated_at, since, digest, part = row
+        uuid, part, updated_at, digest, name, instance, since = _whole(row)
         if isinstance(part, int):
             part = self._parts[part]
         host, driver, shard, group, reason, unavailable, released_by = part
@@ -183,3 +186,15 @@ class RecordForm(compact.Form[model.ComputeNode]):
             digest,
             released_by,
         )
+
+
+def _without_end(*row: Any) -> Sequence[Any]:
+    """Leave out what is ``None`` at the end: most nodes have no instance."""
+    end = _COLUMNS
+    while row[end - 1] is None:
+        end -= 1
+    return row[:end]
+
+
+def _whole(row: Sequence[Any]) -> Sequence[Any]:
+    return (*row, *(None,) * (_COLUMNS - len(row)))

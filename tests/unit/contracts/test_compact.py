@@ -148,6 +148,12 @@ class TestCompactMap(testtools.TestCase):
         )
         self.assertEqual(len(found._texts) - 2, same)
 
+    def test_what_a_node_does_not_have_takes_no_place(self) -> None:
+        form = compact_forms.NodeForm()
+        bare, named = form.row(node(1)), form.row(node(1, name='n1'))
+        self.assertNotIn(None, bare)
+        self.assertEqual([*bare, 'n1'], [*named])
+
     def test_nodes_share_what_is_equal(self) -> None:
         nodes = [
             node(n, properties={'cpus': 4}, traits=('A',)) for n in range(50)

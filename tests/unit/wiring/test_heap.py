@@ -68,7 +68,11 @@ class TestKeep(unittest.TestCase):
 
 
 class TestOtherLibraries(unittest.TestCase):
+    def setUp(self) -> None:
+        self.addCleanup(gc.unfreeze)
+
     def test_without_glibc_nothing_happens(self) -> None:
         for found in ({'return_value': object()}, {'side_effect': OSError}):
             with mock.patch.object(ctypes, 'CDLL', **found):
                 self.assertFalse(heap.trim())
+                heap.keep()
