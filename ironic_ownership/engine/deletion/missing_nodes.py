@@ -15,6 +15,7 @@ from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.membership import fence
 
 LOOKUPS_A_ROUND = 200
+"""Nodes that a round may look up, however long that takes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,17 +78,26 @@ class MissingNodes:
         self._recheck_at: dict[str, float] = {}
         self._gone: set[str] = set()
 
-    def examine(self, missing: Collection[str], owned: int) -> Findings:
+    def examine(
+        self, missing: Collection[str], owned: int, seconds: float = 0.0
+    ) -> Findings:
         """Look up those of the missing nodes that are due.
 
         :param owned: number of own nodes on record.
+        :param seconds: in which more than :data:`LOOKUPS_A_ROUND` are looked
+            up.
         :raises IronicError: if one request fails; earlier answers are kept.
         """
         self._forget_all_but(missing)
         elsewhere, gone = [], []
         interval = self.limits.recheck_interval
         due = self._due(missing)
-        for uuid in due[:LOOKUPS_A_ROUND]:
+        until = self._clock() + seconds
+        asked = 0
+        for uuid in due:
+            if asked >= LOOKUPS_A_ROUND and self._clock() >= until:
+                break
+            asked += 1
             node = self._source.get(uuid)
             self._recheck_at[uuid] = self._clock() + interval
             if node is None:
@@ -108,7 +118,7 @@ class MissingNodes:
             ),
             gone=tuple(gone),
             unexplained=unexplained,
-            pending=0 if too_many_gone else len(due[LOOKUPS_A_ROUND:]),
+            pending=0 if too_many_gone else len(due) - asked,
             mass_loss=self._is_mass_loss(unexplained, owned),
         )
 

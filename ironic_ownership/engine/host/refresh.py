@@ -174,6 +174,7 @@ class Refresher:
         incremental = self.reader is not None and self.reader.interval > 0
         if not incremental:
             self._forget()
+        began = self.context.clock()
         seen = snapshot.take(
             self._host,
             self.scope,
@@ -181,9 +182,8 @@ class Refresher:
             self.reader,
             self._cache,
         )
-        self.last_scan = Scan(
-            self.scope, seen.nodes, self.context.clock(), seen.baseline
-        )
+        now = self.context.clock()
+        self.last_scan = Scan(self.scope, seen.nodes, now, seen.baseline)
         summary = Summary(nodes=len(seen.nodes), is_whole=seen.is_whole)
         summary.away = _away(seen.services.values())
         self._last = summary
@@ -203,7 +203,9 @@ class Refresher:
         elif own is not last:
             self._feed.listed(mark, own, seen.nodes, own.affected)
         summary.owned = len(own)
-        found = self._examine(own.missing, summary, is_whole=seen.is_whole)
+        found = self._examine(
+            own.missing, summary, now - began, is_whole=seen.is_whole
+        )
         if found.elsewhere:
             elsewhere = {node.uuid: node for node in found.elsewhere}
             self._feed.listed(mark, own, elsewhere, elsewhere.keys())
@@ -230,9 +232,19 @@ class Refresher:
         self._planner.clear()
 
     def _examine(
-        self, missing: Collection[str], summary: Summary, *, is_whole: bool
+        self,
+        missing: Collection[str],
+        summary: Summary,
+        seconds: float,
+        *,
+        is_whole: bool,
     ) -> Findings:
-        found = self.missing_nodes.examine(missing, summary.owned)
+        """Look up missing nodes for as long as their list took.
+
+        What is left needs another list, which may take longer than to look up
+        the rest.
+        """
+        found = self.missing_nodes.examine(missing, summary.owned, seconds)
         if is_whole or not found.gone:
             return found
         # Whether they are deleted is decided with a whole list.

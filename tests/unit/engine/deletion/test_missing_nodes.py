@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import unittest
+from unittest import mock
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.testing import fakes
 from tests.unit.engine import clock, world
@@ -23,10 +24,10 @@ class TestAbsentees(unittest.TestCase):
         )
 
     def examine(
-        self, *numbers: int, owned: int = 100
+        self, *numbers: int, owned: int = 100, seconds: float = 0.0
     ) -> missing_nodes.Findings:
         self.ironic.calls.clear()
-        return self.missing_nodes.examine(uuids(*numbers), owned)
+        return self.missing_nodes.examine(uuids(*numbers), owned, seconds)
 
     def asked(self) -> set[str]:
         return {uuid for method, uuid in self.ironic.calls if method == 'get'}
@@ -110,6 +111,23 @@ class TestAbsentees(unittest.TestCase):
         self.assertEqual(missing_nodes.LOOKUPS_A_ROUND, len(self.ironic.calls))
         self.examine(*many, owned=10_000)
         self.assertEqual(50, len(self.ironic.calls))
+
+    def test_a_longer_round_looks_more_of_them_up(self) -> None:
+        most = missing_nodes.LOOKUPS_A_ROUND
+        many = range(most + 90)
+        self.ironic.put(*map(world.node, many))
+        get = self.ironic.get
+
+        def slow(uuid: str) -> model.Node | None:
+            self.clock.elapse(0.5)
+            return get(uuid)
+
+        self.enterContext(mock.patch.object(self.ironic, 'get', slow))
+        for seconds, looked_up in ((0.0, most), (most / 2 + 20, most + 40)):
+            found = self.examine(*many, owned=10_000, seconds=seconds)
+            self.assertEqual(looked_up, len(self.asked()))
+            self.assertEqual(len(many) - looked_up, found.pending)
+            self.examine()  # forgets the answers
 
     def test_nodes_not_looked_up_yet_count_as_lost(self) -> None:
         many = range(missing_nodes.LOOKUPS_A_ROUND + 50)

@@ -486,6 +486,18 @@ class TestManyNodesLeaveTheScope(service.ServiceCase):
         self.assertEqual({None}, set(self.owners().values()))
         self.assertNotIn('mass_loss', self.host.conditions.standing)
 
+    def test_after_a_slow_list_all_are_looked_up_at_once(self) -> None:
+        self.regroup('g2')
+        scan = self.ironic.scan
+
+        def slow(scope: model.Scope) -> object:
+            self.shared.clock.elapse(1)
+            return scan(scope)
+
+        with unittest.mock.patch.object(self.ironic, 'scan', slow):
+            self.assertFalse(self.host.refresh().unfinished)
+        self.assertEqual({None}, set(self.owners().values()))
+
     def test_interrupted_rounds_are_made_up_for(self) -> None:
         self.regroup('g2')
         down = exceptions.RecordsUnavailableError('the database is down')
