@@ -67,7 +67,7 @@ def freeze(deployment: hosts.Deployment, host: hosts.Host) -> None:
     with contextlib.closing(
         sqlite3.connect(path, timeout=hosts.TIMEOUT)
     ) as conn:
-        # While the lock is ours, nobody can be stopped with it.
+        # While the lock is ours, the process cannot be stopped with it.
         conn.execute('BEGIN IMMEDIATE')
         host.freeze()
         conn.rollback()
