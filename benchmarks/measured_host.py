@@ -41,7 +41,6 @@ def main(config: str, server: int) -> int:
     host, reload = wiring.Wiring(conf).host()
     heap.keep()
     counts = {'requests': 0, 'statements': 0}
-    refreshing = threading.Event()
     send = api.IronicAPI._send
 
     def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -62,7 +61,6 @@ def main(config: str, server: int) -> int:
     def refresh() -> Any:
         go.acquire()
         counts.update(requests=0, statements=0)
-        refreshing.set()
         wall, cpu = time.perf_counter(), time.process_time()
         theirs = processor_time.of_tree(server)
         summary = plain()

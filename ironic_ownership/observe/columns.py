@@ -86,8 +86,6 @@ def rounded(number: float | None) -> float | None:
 
 
 @functools.lru_cache(maxsize=64)
-# Of many things in a list the moments are the same.
-@functools.lru_cache(maxsize=256)
 def moment(seconds: float | None) -> str | None:
     """Return a time as ISO 8601 in UTC.
 
