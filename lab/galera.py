@@ -214,7 +214,7 @@ class Galera:
         self.nodes: list[Node] = []
         for number in range(1, size + 1):
             own = directory / f'node{number}'
-            own.mkdir()
+            own.mkdir(exist_ok=True)  # or a disk of its own
             self.nodes.append(Node(own, number, (env or {}).get(number)))
         for node in self.nodes:
             node.peers = self.nodes

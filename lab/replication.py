@@ -156,7 +156,7 @@ class Replication:
     def _new_directory(self) -> pathlib.Path:
         self._number += 1
         path = self._directory / f'server{self._number}'
-        path.mkdir()
+        path.mkdir(exist_ok=True)  # or a disk of its own
         return path
 
     def _set(self, option: str, value: str) -> None:

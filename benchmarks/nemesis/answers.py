@@ -35,17 +35,29 @@ class Answer:
         )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Threads:
+    """The threads of a process at one moment.
+
+    :param incarnation: its id as a member.
+    """
+
+    at: float
+    incarnation: str
+    names: frozenset[str]
+
+
 class Reader:
     """Reads the files of all lives of all processes, as they grow.
 
     :ivar outcomes: number of answers by outcome.
-    :ivar threads: threads of each process in its present life, and when.
+    :ivar threads: the latest of each life of each process.
     :ivar errors: exceptions of the guards that are no refusals.
     """
 
     def __init__(self) -> None:
         self.outcomes: collections.Counter[str] = collections.Counter()
-        self.threads: dict[str, tuple[float, frozenset[str]]] = {}
+        self.threads: dict[str, Threads] = {}
         self.errors: list[str] = []
         self._offsets: dict[pathlib.Path, int] = {}
 
@@ -91,8 +103,11 @@ class Reader:
             )
         if kind == 'count':
             self.outcomes[words[0]] += int(words[1])
-        elif kind == 'threads' and process == one.login:
-            self.threads[one.name] = float(words[0]), frozenset(words[1:])
+        elif kind == 'threads':
+            at, incarnation, *names = words
+            self.threads[process] = Threads(
+                float(at), incarnation, frozenset(names)
+            )
         elif kind == 'error':
             self.errors.append(f'{process}: {rest}')
         return None

@@ -10,9 +10,9 @@ from typing import Any
 from tooz import hashring
 
 from benchmarks.nemesis import clock
-from benchmarks.nemesis.answers import Reader
+from benchmarks.nemesis.answers import Reader, Threads
 from benchmarks.nemesis.cluster import HOSTS, Cluster
-from benchmarks.nemesis.hosts import LIVING
+from benchmarks.nemesis.hosts import LIVING, HostProcess
 from benchmarks.nemesis.observer import Observer, Snapshot
 
 _MICROVERSION = {'X-OpenStack-Ironic-API-Version': '1.82'}
@@ -54,26 +54,32 @@ class Convergence:
 
     def _processes(self) -> list[str]:
         found = []
-        active = set()
         for one in self._cluster.processes.values():
-            at, names = self._reader.threads.get(one.name, (0.0, frozenset()))
+            threads = self._threads(one)
             if not one.is_running:
                 found.append(f'process {one.name} has ended')
-            elif clock.now() - at > _FRESH:
+            elif threads is None or clock.now() - threads.at > _FRESH:
                 found.append(f'process {one.name} does not answer')
-            elif names >= LIVING:
-                active.add(one.host)
-            else:
-                missing = ', '.join(sorted(LIVING - names))
-                found.append(f'process {one.name} has no thread {missing}')
+            elif missing := LIVING - threads.names:
+                names = ', '.join(sorted(missing))
+                found.append(f'process {one.name} has no thread {names}')
         return found
+
+    def _threads(self, process: HostProcess) -> Threads | None:
+        """Return the threads of the present life of a process, if known."""
+        return self._reader.threads.get(process.login)
 
     def _services(self, snapshot: Snapshot) -> list[str]:
         found = []
+        threads = map(self._threads, self._cluster.processes.values())
+        living = {one.incarnation for one in threads if one is not None}
         for host in HOSTS:
             row = snapshot.services.get(host)
             if row is None or row.fenced or row.forced_down or row.disabled:
                 found.append(f'service {host} may not act: {row}')
+            elif row.incarnation not in living:
+                # Its successor waits until this membership has expired.
+                found.append(f'service {host} has ended, on record is {row}')
         return found
 
     def _ownership(

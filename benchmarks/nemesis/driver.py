@@ -10,8 +10,8 @@ them until they end. Each act is a line of a file:
     (``held``). The question, if there was one, began at ``BEGIN``;
 ``count OUTCOME NUMBER``
     refusals since the last such line, by the class of the error;
-``threads AT NAME ...``
-    the threads that live;
+``threads AT INCARNATION NAME ...``
+    the id of the process as a member, and its threads that live;
 ``error TEXT``
     an exception that is no refusal.
 
@@ -166,8 +166,11 @@ class Asker:
         for outcome, number in self._outcomes.items():
             self._write(f'count {outcome} {number}')
         self._outcomes.clear()
+        incarnation = self._host.member.incarnation
         names = sorted(t.name for t in threading.enumerate())
-        self._write(f'threads {clock.now():.2f} {" ".join(names)}')
+        self._write(
+            f'threads {clock.now():.2f} {incarnation} {" ".join(names)}'
+        )
 
     def _write(self, line: str) -> None:
         self._answers.write(' '.join(line.split('\n')) + '\n')
