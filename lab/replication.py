@@ -135,6 +135,10 @@ class Replication:
             'streaming standby',
         )
 
+    def begin_log_file(self) -> None:
+        """Begin another file of the log, for which a disk needs room."""
+        self._execute('SELECT pg_switch_wal()')
+
     def cut(self) -> None:
         """End the replication; later commits do not reach the standby."""
         assert self.link is not None

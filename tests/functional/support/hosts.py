@@ -236,6 +236,14 @@ class Deployment:
         )
         return owners
 
+    def wait_for_lines(self, text: str, count: int = 1) -> None:
+        """Wait until each process has logged something so many times."""
+        for host in self.hosts:
+            self.wait_until(
+                lambda host=host: len(host.lines(text)) >= count,  # type: ignore[misc]
+                f'{count} times "{text}" of {host.name}',
+            )
+
     def operate(self, *words: str) -> command_line.Done:
         """Run a command as an operator on this database and this Ironic."""
         path = self.directory / 'operator.conf'
