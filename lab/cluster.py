@@ -83,6 +83,13 @@ class Cluster(abc.ABC, Generic[S]):
         """Prepare the stop of a server for an upgrade."""
         self.leader()
 
+    def repair(self) -> bool:
+        """Do what an operator has to do for servers that cannot go on.
+
+        :returns: whether that was necessary.
+        """
+        return False
+
     @abc.abstractmethod
     def _leads(self, member: S) -> bool:
         """Tell whether a server leads; not if it does not answer."""

@@ -16,6 +16,9 @@ from lab import certificates, cluster, process, server
 MASTER = 'members'
 """The name by which the sentinels know the three servers."""
 
+_TOO_LONG = 20_000
+"""Milliseconds without a primary: ten times the time-out of a fail-over."""
+
 
 class Redis(server.Server):
     """One server.
@@ -226,6 +229,32 @@ class Cluster(cluster.Cluster[Redis]):
                 client.sentinel_failover(MASTER)
             time.sleep(0.5)
 
+    def repair(self) -> bool:
+        """Do what an operator does if no server is a primary any more.
+
+        Sentinels with short time-outs may make each server a replica of
+        another one, in a circle, and none of them is good enough for them
+        later. The one that they name becomes the primary again.
+
+        :returns: whether that was so for twenty seconds.
+        """
+        named = {
+            int(str(state['port']))
+            for state in self._states()
+            if state['role-reported'] == 'slave'
+            and int(str(state['role-reported-time'])) > _TOO_LONG
+        }
+        if len(named) != 1 or any(map(self._is_primary, self.servers)):
+            return False
+        member = self.servers[self.ports.index(named.pop())]
+        with (
+            contextlib.suppress(redis.RedisError),
+            self._client(member, self._passwords[0]) as client,
+        ):
+            client.replicaof('NO', 'ONE')
+            return True
+        return False
+
     def side(self, member: Redis) -> set[str]:
         """Return the names of what runs on the machine of a server."""
         number = self.servers.index(member)
@@ -265,6 +294,10 @@ class Cluster(cluster.Cluster[Redis]):
         chosen = [state['port'] for state in self._states()]
         if 2 * chosen.count(port) <= len(self.sentinels):
             return False
+        return self._is_primary(member)
+
+    def _is_primary(self, member: Redis) -> bool:
+        """Tell whether a server takes itself for the primary."""
         with (
             contextlib.suppress(redis.RedisError),
             self._client(member, self._passwords[0]) as client,

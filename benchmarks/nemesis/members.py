@@ -145,6 +145,10 @@ class Cluster:
         """End :meth:`isolate`."""
         self._cluster.network.heal()
 
+    def repair(self) -> bool:
+        """Do what an operator has to do; tell whether that was necessary."""
+        return self._cluster.repair()
+
     def sections(self, login: str, ports: Sequence[int]) -> Sections:
         """Name the backend and the paths to all servers."""
         url = self._cluster.url

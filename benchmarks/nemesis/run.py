@@ -201,6 +201,7 @@ class Run:
                 if not restored:
                     self.storm.restore()
                     restored = True
+                self.storm.repair_members()
                 problems = self._convergence.problems()
             except (*ERRORS, process.LabError) as exc:
                 problems = [f'no answer: {exc!r}']

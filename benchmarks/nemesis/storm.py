@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from benchmarks.nemesis import clock
+from benchmarks.nemesis import clock, members
 from benchmarks.nemesis.cluster import HOSTS, Cluster
 from benchmarks.nemesis.hosts import HostProcess
 from benchmarks.nemesis.journal import Journal
@@ -118,6 +118,12 @@ class Storm:
                 one.reload()
         for host in HOSTS:
             self._restore_service(host)
+
+    def repair_members(self) -> None:
+        """Repair a store that is not able to go on without an operator."""
+        store = self.cluster.members
+        if isinstance(store, members.Cluster) and store.repair():
+            self.journal.end(self.journal.begin('members-repaired', 'members'))
 
     def _restore_service(self, host: str) -> None:
         for _ in range(10):
