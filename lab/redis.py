@@ -16,6 +16,9 @@ from lab import certificates, cluster, process, server
 MASTER = 'members'
 """The name by which the sentinels know the three servers."""
 
+_DOWN_AFTER = 1500
+"""Milliseconds without an answer, after which a server is down."""
+
 _TOO_LONG = 20_000
 """Milliseconds without a primary: ten times the time-out of a fail-over."""
 
@@ -165,7 +168,7 @@ class Cluster(cluster.Cluster[Redis]):
                 'sentinel announce-ip 127.0.0.1',
                 f'sentinel announce-port {self.sentinel_ports[number]}',
                 f'sentinel monitor {MASTER} 127.0.0.1 {self.ports[0]} 2',
-                f'sentinel down-after-milliseconds {MASTER} 1500',
+                f'sentinel down-after-milliseconds {MASTER} {_DOWN_AFTER}',
                 f'sentinel failover-timeout {MASTER} 2000',
                 *(
                     [f'sentinel auth-pass {MASTER} {password}']
@@ -228,6 +231,24 @@ class Cluster(cluster.Cluster[Redis]):
             ):
                 client.sentinel_failover(MASTER)
             time.sleep(0.5)
+
+    def make_circle(self) -> None:
+        """Make all servers replicas, none of them good enough for a primary.
+
+        Sentinels take none that has lost its primary for ten times the time
+        after which they call one down.
+        """
+        primary, other = self.leader(), self.followers()[0]
+        for one in self.sentinels:
+            one.freeze()
+        try:
+            with self._client(primary, self._passwords[0]) as client:
+                port = self.ports[self.servers.index(other)]
+                client.replicaof('127.0.0.1', str(port))
+            time.sleep(10 * _DOWN_AFTER / 1000 + 5)
+        finally:
+            for one in self.sentinels:
+                one.thaw()
 
     def repair(self) -> bool:
         """Do what an operator does if no server is a primary any more.

@@ -204,6 +204,17 @@ class TestRedisSentinels(_Clusters):
         yield
         self.cluster.network.heal()
 
+    def faults(self) -> list[Callable[[], Any]]:
+        return [*super().faults(), self.replicas_in_a_circle]
+
+    @contextlib.contextmanager
+    def replicas_in_a_circle(self) -> Iterator[None]:
+        """See that no server is a primary, and do what an operator does."""
+        self.cluster.make_circle()
+        self.wait_for_failures()
+        self.deployment.wait_until(self.cluster.repair, 'repair')
+        yield
+
 
 class _SplitBrain(incident.IncidentTestCase):
     """A primary with one service on one side, the rest on the other.
