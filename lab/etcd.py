@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import os
 import pathlib
 import shutil
 import urllib.request
 from collections.abc import Sequence
+from typing import Any
+
+import requests
 
 from lab import cluster, process, server
+
+_FILLER = b'filler'
 
 
 class Etcd(server.Server):
@@ -71,6 +78,46 @@ class Etcd(server.Server):
         self.kill()
         shutil.rmtree(self._data)
         self.start()
+
+    def fill(self) -> None:
+        """Put values until it takes no more: its quota is used up."""
+        value = base64.b64encode(b'x' * (1 << 20)).decode()
+        while True:
+            key = base64.b64encode(_FILLER + os.urandom(8)).decode()
+            answer = self._post('kv/put', {'key': key, 'value': value})
+            if 'database space exceeded' in answer.text:
+                return
+            answer.raise_for_status()
+
+    def free(self) -> None:
+        """Delete what :meth:`fill` has put; the space stays in use."""
+        first, last = _FILLER, _FILLER[:-1] + bytes([_FILLER[-1] + 1])
+        span = {
+            name: base64.b64encode(key).decode()
+            for name, key in (('key', first), ('range_end', last))
+        }
+        self._post('kv/deleterange', span).raise_for_status()
+
+    def compact(self) -> None:
+        """Compact all revisions, and defragment this server."""
+        newest = self._post('kv/range', {'key': 'AA=='}).json()
+        revision = newest['header']['revision']
+        # Another server may have done it.
+        self._post('kv/compaction', {'revision': revision, 'physical': True})
+        self._post('maintenance/defragment', {}).raise_for_status()
+
+    def disarm(self) -> None:
+        """End all alarms, so that it takes writes again."""
+        found = self._post('maintenance/alarm', {'action': 'GET'}).json()
+        for alarm in found.get('alarms', ()):
+            self._post(
+                'maintenance/alarm', {**alarm, 'action': 'DEACTIVATE'}
+            ).raise_for_status()
+
+    def _post(self, path: str, body: dict[str, Any]) -> requests.Response:
+        return requests.post(
+            f'http://127.0.0.1:{self.port}/v3/{path}', json=body, timeout=180
+        )
 
     def metrics(self) -> str:
         """Return the metrics in Prometheus' format."""

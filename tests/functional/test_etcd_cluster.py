@@ -8,8 +8,6 @@ import unittest
 import uuid
 from collections.abc import Callable
 
-import requests
-
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.testing import backend_case
@@ -29,6 +27,9 @@ a server that does not answer, the other for busy ones."""
 
 PATIENCE = 180.0
 
+QUOTA = '--quota-backend-bytes'
+"""The size of the database from which a server takes no write."""
+
 _groups = itertools.count(1)
 
 
@@ -40,6 +41,9 @@ class TestEtcdServers(unittest.TestCase):
         super().setUpClass()
         cls.cluster = etcd.Cluster(databases.temporary_directory('etcd'))
         cls.addClassCleanup(cls.cluster.close)
+        for server in cls.cluster.servers:
+            # Enough for the members of all tests.
+            server.options = (*server.options, f'{QUOTA}={16 << 20}')
         cls.cluster.start()
 
     def setUp(self) -> None:
@@ -183,23 +187,36 @@ class TestEtcdServers(unittest.TestCase):
         for number in range(3):
             member = self.joined(f'host{number}', call_timeout=LONG_CALL)
             for server in self.cluster.servers:
-                self.compact(server)
+                server.compact()
             member.beat()
             self.until(lambda: watcher.watch(5))
             self.assertEqual(number + 1, len(watcher.view().members))
 
-    def compact(self, server: etcd.Etcd) -> None:
-        """Compact all revisions, and defragment one server."""
-        url = f'http://127.0.0.1:{server.port}/v3'
-        newest = requests.post(
-            f'{url}/kv/range', json={'key': 'AA=='}, timeout=180
-        ).json()['header']['revision']
-        requests.post(
-            f'{url}/kv/compaction',
-            json={'revision': newest, 'physical': True},
-            timeout=180,
-        )
-        answer = requests.post(
-            f'{url}/maintenance/defragment', json={}, timeout=180
-        )
-        answer.raise_for_status()
+    def test_members_stay_while_the_quota_is_used_up(self) -> None:
+        member = self.joined('host1')
+        until_answered(member.view)
+        self.addCleanup(self.make_room)
+        self.cluster.leader().fill()
+        until_answered(member.beat)
+        self.assertEqual({'host1'}, until_answered(member.view).hosts)
+        # The driver of tooz needs a lease, which is a write.
+        late = self.build(call_timeout=LONG_CALL)
+        for call in (
+            lambda: late.join('host2', uuid.uuid4().hex, SETTINGS),
+            late.view,
+        ):
+            with self.assertRaisesRegex(
+                exceptions.BackendUnavailableError, 'space exceeded'
+            ):
+                call()
+        self.make_room()
+        self.joined('host2')
+        self.assertEqual({'host1', 'host2'}, until_answered(late.view).hosts)
+
+    def make_room(self) -> None:
+        """Do what the documentation advises."""
+        leader = self.cluster.leader()
+        leader.free()
+        for server in self.cluster.servers:
+            server.compact()
+        leader.disarm()
