@@ -1,4 +1,4 @@
-"""What the nemesis takes for a deployment that is well again."""
+"""Convergence as the nemesis judges it: when all is well again."""
 
 from __future__ import annotations
 
