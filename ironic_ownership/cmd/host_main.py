@@ -124,6 +124,22 @@ def _serve(host: Host, reload: Callable[[], None]) -> None:
     )
     worker = threading.Thread(target=run, name='host')
     worker.start()
+    try:
+        _wait_for_signals(worker, manager, reload)
+    finally:
+        # Without this thread no signal would ever reach the host.
+        host.stop()
+        worker.join()
+    if failures:
+        raise failures[0]
+
+
+def _wait_for_signals(
+    worker: threading.Thread,
+    manager: service_manager.ServiceManager,
+    reload: Callable[[], None],
+) -> None:
+    """Return as soon as the host has to stop, or has ended."""
     manager.ready()
     while worker.is_alive():
         caught = signal.sigtimedwait(SIGNALS, 0.5)
@@ -139,8 +155,4 @@ def _serve(host: Host, reload: Callable[[], None]) -> None:
         else:
             manager.stopping()
             LOG.info('stopping: %s', signal.Signals(caught.si_signo).name)
-            host.stop()
-            break
-    worker.join()
-    if failures:
-        raise failures[0]
+            return

@@ -49,6 +49,7 @@ class Supervisor:
         self._conditions = found
         self._is_stopping = is_stopping
         self._clock = clock
+        self._lock = threading.Lock()
         self._supervised: dict[str, Supervised] = {}
 
     def start(self, loop: str, target: Callable[[], None]) -> threading.Thread:
@@ -56,8 +57,10 @@ class Supervisor:
         thread = threading.Thread(
             target=self._run, args=(loop, target), name=loop, daemon=True
         )
-        self._supervised[loop] = Supervised(loop, thread, self._clock())
-        thread.start()
+        # A loop that is not yet started would be a dead one to readers.
+        with self._lock:
+            thread.start()
+            self._supervised[loop] = Supervised(loop, thread, self._clock())
         return thread
 
     @property
@@ -66,19 +69,21 @@ class Supervisor:
         if self._is_stopping.is_set():
             return frozenset()
         return frozenset(
-            loop
-            for loop, one in self._supervised.items()
-            if not one.thread.is_alive()
+            one.loop for one in self._all() if not one.thread.is_alive()
         )
 
     def running_for(self, seconds: float) -> list[str]:
         """Return the loops that run without an end for so long."""
         now = self._clock()
         return [
-            loop
-            for loop, one in self._supervised.items()
+            one.loop
+            for one in self._all()
             if one.thread.is_alive() and now - one.started_at >= seconds
         ]
+
+    def _all(self) -> list[Supervised]:
+        with self._lock:
+            return list(self._supervised.values())
 
     def _run(self, loop: str, target: Callable[[], None]) -> None:
         pause = 1.0
@@ -93,7 +98,8 @@ class Supervisor:
                 return
             self._report(loop, error)
             # A time in the future: it does not run yet.
-            self._supervised[loop].started_at = self._clock() + pause
+            with self._lock:
+                self._supervised[loop].started_at = self._clock() + pause
             if self._is_stopping.wait(pause):
                 return
             pause = min(2 * pause, LONGEST_PAUSE)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import threading
 import unittest
 
@@ -68,6 +69,34 @@ class TestSupervisor(unittest.TestCase):
         self.assertEqual({'epoch'}, self.supervisor.dead)
         self.stopping.set()
         self.assertEqual(frozenset(), self.supervisor.dead)
+
+    def test_loops_are_read_while_others_are_started(self) -> None:
+        # The health of a process is read from its first moment on.
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-6)
+        release = threading.Event()
+        self.addCleanup(release.set)
+        self.addCleanup(self.stopping.set)
+        found: set[str] = set()
+        errors: list[BaseException] = []
+        over = threading.Event()
+
+        def read() -> None:
+            try:
+                while not over.is_set():
+                    found.update(self.supervisor.dead)
+                    self.supervisor.running_for(0)
+            except BaseException as exc:  # noqa: BLE001 - asserted below
+                errors.append(exc)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        for number in range(200):
+            self.supervisor.start(f'loop{number}', release.wait)
+        over.set()
+        reader.join(PATIENCE)
+        self.assertEqual([], errors)
+        self.assertEqual(set(), found)
 
 
 class TestTexts(unittest.TestCase):
