@@ -1,4 +1,4 @@
-"""Convergence as the nemesis judges it: when all is well again."""
+"""Convergence of the nemesis: when all is well again."""
 
 from __future__ import annotations
 
