@@ -103,10 +103,10 @@ class Cluster(abc.ABC, Generic[S]):
 def homes(
     directory: pathlib.Path, kind: str, size: int = 3
 ) -> list[pathlib.Path]:
-    """Create a directory for each server; one may be there, on a disk."""
+    """Create a directory for each server."""
     made = [directory / f'{kind}{number}' for number in range(size)]
     for home in made:
-        home.mkdir(exist_ok=True)
+        home.mkdir()
     return made
 
 

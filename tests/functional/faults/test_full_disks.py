@@ -120,7 +120,7 @@ class TestFullDiskOfAGaleraNode(galera_incident.GaleraTestCase):
 
 
 class TestFullDisksOfAPrimaryAndItsStandby(incident.IncidentTestCase):
-    """A commit waits for the standby, which has the disk of its own."""
+    """Each has a small disk of its own; a commit waits for both."""
 
     faults_survived = 2
 
