@@ -128,12 +128,12 @@ class Moves(abc.ABC):
         All are refused if the destination is disabled or forced down and that
         gate was not overridden. Liveness is left to the gates.
 
+        A node that this move has released, and that is still unowned, is
+        moved although its source runs. If it is not moved, its release ends.
+
         :param nodes: as they were when the gates were evaluated.
         :returns: the result of each, in order; one that is no longer planned
             keeps its result.
-        A node that this move has released, and that is still unowned, is
-        moved without that: its source need not stop.
-
         :raises NotFoundError: if there is no such move.
         """
 
@@ -173,7 +173,7 @@ class Moves(abc.ABC):
 
     @abc.abstractmethod
     def refuse(self, request_id: str, details: Mapping[str, str]) -> None:
-        """Give up planned nodes of a move.
+        """Give up planned nodes of a move; those it released are not held.
 
         :param details: the reason, by the node's uuid.
         """

@@ -18,6 +18,7 @@ from ironic_ownership.db import (
     event_log,
     marks,
     queries,
+    release_transaction,
     rows,
     service_admin,
     tables,
@@ -67,6 +68,10 @@ def carry_out(
         if _is_planned(result.uuid, locked) and result.state is not PLANNED
     ]
     _write(conn, move, done, locked)
+    moved = {result.uuid for result in done if result.state is MOVED}
+    release_transaction.end(
+        conn, move.request_id, set(locked.released) - moved
+    )
     return results
 
 

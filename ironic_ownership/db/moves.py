@@ -119,6 +119,8 @@ class SqlMoves(connection.Port, Moves):
     def refuse(
         self, conn: sa.Connection, request_id: str, details: Mapping[str, str]
     ) -> None:
+        # The nodes first, as in every transaction that locks both.
+        release_transaction.end(conn, request_id, details)
         now = transaction.now_of(conn)
         for uuid, detail in sorted(details.items()):
             conn.execute(

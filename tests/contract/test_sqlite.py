@@ -5,6 +5,7 @@ from __future__ import annotations
 from ironic_ownership.testing import backend
 from tests.contract import database, sqlite
 from tests.contract.suites import (
+    hand_overs,
     moves,
     purge,
     record_absences,
@@ -121,6 +122,12 @@ class TestPurge(
 
 
 class TestMoves(sqlite.OnSqlite, database.MovesOnDatabase, moves.MoveContract):
+    pass
+
+
+class TestHandOvers(
+    sqlite.OnSqlite, database.MovesOnDatabase, hand_overs.HandOverContract
+):
     pass
 
 

@@ -13,8 +13,8 @@ from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.db.removals import SqlRemovals
 from tests.contract import database
+from tests.contract.suites import hand_overs, record_claims, record_operators
 from tests.contract.suites import moves as move_suite
-from tests.contract.suites import record_claims, record_operators
 from tests.contract.suites import records as suite
 from tests.contract.suites import removals as removal_suite
 from tests.functional.support import cells, databases
@@ -72,6 +72,10 @@ class ClaimsNextToCellTest(_WithCell, record_claims.ClaimContract):
 
 
 class MovesNextToCellTest(_WithCell, move_suite.MoveContract):
+    pass
+
+
+class HandOversNextToCellTest(_WithCell, hand_overs.HandOverContract):
     pass
 
 

@@ -16,6 +16,7 @@ from tests.contract import (
     test_reservations,
 )
 from tests.contract.suites import (
+    hand_overs,
     moves,
     node_imports,
     outbox,
@@ -111,6 +112,10 @@ class TestOperators(_Records, record_operators.OperatorContract):
 
 
 class TestMoves(_Moves, moves.MoveContract):
+    pass
+
+
+class TestHandOvers(_Moves, hand_overs.HandOverContract):
     pass
 
 

@@ -11,6 +11,7 @@ from ironic_ownership.testing import backend
 from lab import mariadb, postgresql
 from tests.contract import database
 from tests.contract.suites import (
+    hand_overs,
     moves,
     purge,
     record_absences,
@@ -251,6 +252,18 @@ class TestMovesOnPostgreSQL(
 
 class TestMovesOnMariaDB(
     _OnMariaDB, database.MovesOnDatabase, moves.MoveContract
+):
+    pass
+
+
+class TestHandOversOnPostgreSQL(
+    _OnPostgreSQL, database.MovesOnDatabase, hand_overs.HandOverContract
+):
+    pass
+
+
+class TestHandOversOnMariaDB(
+    _OnMariaDB, database.MovesOnDatabase, hand_overs.HandOverContract
 ):
     pass
 

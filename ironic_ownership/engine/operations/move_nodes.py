@@ -334,6 +334,8 @@ class MoveNodes:
                 *given_up.values(),
             ]
         except exceptions.NotFoundError as exc:
+            uuids = [node.uuid for node in nodes]
+            self.moves.end_release(order.request_id, uuids)
             raise LostMoveError(order.request_id) from exc
         except exceptions.OwnershipError as exc:
             raise UnfinishedMoveError(order.request_id, exc) from exc

@@ -9,7 +9,7 @@ from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Forget, Update
 from ironic_ownership.db import connection, purge, tables
 from tests.contract.suites import records
-from tests.contract.suites.moves import MoveContract
+from tests.contract.suites.moves import MoveCase
 
 DAY = 86400.0
 _TIMES = {
@@ -27,9 +27,9 @@ class PurgeContract(records.RecordsContract):
 
     database: connection.Database
 
-    make_moves = MoveContract.make_moves
-    seen = MoveContract.seen
-    planned = MoveContract.planned
+    make_moves = MoveCase.make_moves
+    seen = MoveCase.seen
+    planned = MoveCase.planned
 
     def setUp(self) -> None:
         super().setUp()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+import sqlalchemy as sa
+
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.db import tables
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.moves import handover
 from ironic_ownership.engine.moves.proposal import Order, Proposal
@@ -161,6 +164,21 @@ class TestMoveOfFreeNodes(HandOverCase):
         (node,) = self.operation.execute(rest).nodes
         self.assertEqual((NodeState.MOVED, None), (node.state, node.detail))
         self.assertEqual(self.epochs, self.epochs_now())
+
+    def test_released_node_of_a_lost_move_goes_back(self) -> None:
+        proposal = self.propose()
+
+        def lose() -> None:
+            self.ironic.put(world.node(1, shard='a', driver='fake'))
+            with self.database.engine.begin() as conn:
+                conn.execute(sa.delete(tables.node_moves))
+                conn.execute(sa.delete(tables.moves))
+
+        self.meanwhile = lose
+        with self.assertRaises(move_nodes.LostMoveError):
+            self.operation.execute(proposal)
+        self.source.refresh()
+        self.assertEqual('host1', self.owners()[1])
 
     def test_unfinished_move_whose_source_took_its_node_back(self) -> None:
         proposal = self.propose()
