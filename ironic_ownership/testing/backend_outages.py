@@ -31,15 +31,16 @@ class OutageContract(backend_case.BackendCase):
     ) -> backend.MembershipBackend:
         """Build an instance that has joined before the outage.
 
-        The calls of these tests give up soon, on a busy machine perhaps
-        before the store answers: that is no outage yet.
+        It does not expire in one, unless a test gives it another ``ttl``. The
+        calls of these tests give up soon, on a busy machine perhaps before
+        the store answers: that is no outage yet.
         """
-        made = self.build(ttl)
+        made = self.build(self.outage_ttl if ttl is None else ttl)
         self.answered(lambda: made.join(host, incarnation, settings))
         return made
 
     def test_call_during_an_outage_fails_in_time(self) -> None:
-        member = self.joined('host1', 'one', ttl=self.outage_ttl)
+        member = self.joined('host1', 'one')
         self.interrupted()
         self.assert_unavailable(member, member.beat)
         self.assert_unavailable(member, member.view)
@@ -57,8 +58,8 @@ class OutageContract(backend_case.BackendCase):
         )
 
     def test_outage_expires_no_member(self) -> None:
-        one = self.joined('host1', 'one', ttl=self.outage_ttl)
-        two = self.joined('host2', 'two', ttl=self.outage_ttl)
+        one = self.joined('host1', 'one')
+        two = self.joined('host2', 'two')
         self.interrupted()
         self.assert_unavailable(one, one.view)
         self.assert_unavailable(one, one.beat)
@@ -78,19 +79,19 @@ class OutageContract(backend_case.BackendCase):
         self.assertEqual(('host1', 'a'), (member.host, member.incarnation))
 
     def test_leaving_during_an_outage_ends_in_time(self) -> None:
-        member = self.joined('host1', 'one', ttl=self.outage_ttl)
+        member = self.joined('host1', 'one')
         self.interrupted()
         self.assert_unavailable(member, member.leave)
 
     def test_closing_during_an_outage_ends_in_time(self) -> None:
-        member = self.joined('host1', 'one', ttl=self.outage_ttl)
+        member = self.joined('host1', 'one')
         self.interrupted()
         self.in_time(member.close, member.call_timeout)
         self.in_time(member.close, member.call_timeout)
 
     def test_member_that_the_store_forgot_is_refused(self) -> None:
-        one = self.joined('host1', 'one', ttl=self.outage_ttl)
-        two = self.joined('host2', 'two', ttl=self.outage_ttl)
+        one = self.joined('host1', 'one')
+        two = self.joined('host2', 'two')
         self.forget_everything()
         for member in (one, two):
             with self.assertRaises(exceptions.NotMemberError):
@@ -100,8 +101,8 @@ class OutageContract(backend_case.BackendCase):
         self.assertEqual((), self.answered(one.view).members)
 
     def test_member_that_the_store_forgot_can_rejoin(self) -> None:
-        one = self.joined('host1', 'one', ttl=self.outage_ttl)
-        self.joined('host2', 'two', ttl=self.outage_ttl)
+        one = self.joined('host1', 'one')
+        self.joined('host2', 'two')
         self.forget_everything()
         self.answered(lambda: one.join('host1', 'one', OTHER))
         self.answered(one.beat)
