@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import signal
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from lab import faketime, preloaded, process, proxy
@@ -71,6 +72,7 @@ class HostProcess:
         self._jumping = jumping
         self._driver = driver
         self._process: process.Process | None = None
+        self._writing = threading.Lock()
 
     @property
     def login(self) -> str:
@@ -133,8 +135,10 @@ class HostProcess:
         """Write the configuration file, without the process noticing."""
         path = self._directory / f'{self.name}.conf'
         new = path.with_suffix('.new')
-        new.write_text(self._text(self))
-        new.rename(path)
+        # One fault may end with a reload while another one starts it again.
+        with self._writing:
+            new.write_text(self._text(self))
+            new.rename(path)
 
     def reload(self) -> None:
         """Write the configuration file and send SIGHUP."""
