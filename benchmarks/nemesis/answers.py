@@ -36,28 +36,31 @@ class Answer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Threads:
-    """The threads of a process at one moment.
+class ProcessState:
+    """State of a process at one moment, as it sees itself.
 
     :param incarnation: its id as a member.
+    :param right: seconds for which it may act without another heartbeat.
+    :param threads: names of those that live.
     """
 
     at: float
     incarnation: str
-    names: frozenset[str]
+    right: float
+    threads: frozenset[str]
 
 
 class Reader:
     """Reads the files of all lives of all processes, as they grow.
 
     :ivar outcomes: number of answers by outcome.
-    :ivar threads: the latest of each life of each process.
+    :ivar states: the latest of each life of each process.
     :ivar errors: exceptions of the guards that are no refusals.
     """
 
     def __init__(self) -> None:
         self.outcomes: collections.Counter[str] = collections.Counter()
-        self.threads: dict[str, Threads] = {}
+        self.states: dict[str, ProcessState] = {}
         self.errors: list[str] = []
         self._offsets: dict[pathlib.Path, int] = {}
 
@@ -103,10 +106,10 @@ class Reader:
             )
         if kind == 'count':
             self.outcomes[words[0]] += int(words[1])
-        elif kind == 'threads':
-            at, incarnation, *names = words
-            self.threads[process] = Threads(
-                float(at), incarnation, frozenset(names)
+        elif kind == 'state':
+            at, incarnation, right, *names = words
+            self.states[process] = ProcessState(
+                float(at), incarnation, float(right), frozenset(names)
             )
         elif kind == 'error':
             self.errors.append(f'{process}: {rest}')

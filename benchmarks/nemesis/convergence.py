@@ -10,7 +10,7 @@ from typing import Any
 from tooz import hashring
 
 from benchmarks.nemesis import clock
-from benchmarks.nemesis.answers import Reader, Threads
+from benchmarks.nemesis.answers import ProcessState, Reader
 from benchmarks.nemesis.cluster import HOSTS, Cluster
 from benchmarks.nemesis.hosts import LIVING, HostProcess
 from benchmarks.nemesis.observer import Observer, Snapshot
@@ -55,24 +55,33 @@ class Convergence:
     def _processes(self) -> list[str]:
         found = []
         for one in self._cluster.processes.values():
-            threads = self._threads(one)
+            state = self._state(one)
             if not one.is_running:
                 found.append(f'process {one.name} has ended')
-            elif threads is None or clock.now() - threads.at > _FRESH:
+            elif state is None or clock.now() - state.at > _FRESH:
                 found.append(f'process {one.name} does not answer')
-            elif missing := LIVING - threads.names:
+            elif missing := LIVING - state.threads:
                 names = ', '.join(sorted(missing))
                 found.append(f'process {one.name} has no thread {names}')
         return found
 
-    def _threads(self, process: HostProcess) -> Threads | None:
-        """Return the threads of the present life of a process, if known."""
-        return self._reader.threads.get(process.login)
+    def _state(self, process: HostProcess) -> ProcessState | None:
+        """Return what the present life of a process said last, if anything."""
+        return self._reader.states.get(process.login)
+
+    def _is_lasting(self, state: ProcessState) -> bool:
+        """Tell whether a process has had a heartbeat lately.
+
+        One whose membership has expired in the faults still is on record as
+        before, until it registers again.
+        """
+        left = state.right - (clock.now() - state.at)
+        return left > self._cluster.settings.ttl / 4
 
     def _services(self, snapshot: Snapshot) -> list[str]:
         found = []
-        threads = map(self._threads, self._cluster.processes.values())
-        living = {one.incarnation for one in threads if one is not None}
+        states = map(self._state, self._cluster.processes.values())
+        living = {one.incarnation: one for one in states if one is not None}
         for host in HOSTS:
             row = snapshot.services.get(host)
             if row is None or row.fenced or row.forced_down or row.disabled:
@@ -80,6 +89,8 @@ class Convergence:
             elif row.incarnation not in living:
                 # Its successor waits until this membership has expired.
                 found.append(f'service {host} has ended, on record is {row}')
+            elif not self._is_lasting(living[row.incarnation]):
+                found.append(f'service {host} has no lasting right: {row}')
         return found
 
     def _ownership(

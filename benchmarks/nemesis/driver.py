@@ -10,8 +10,9 @@ them until they end. Each act is a line of a file:
     (``held``). The question, if there was one, began at ``BEGIN``;
 ``count OUTCOME NUMBER``
     refusals since the last such line, by the class of the error;
-``threads AT INCARNATION NAME ...``
-    the id of the process as a member, and its threads that live;
+``state AT INCARNATION RIGHT NAME ...``
+    the id of the process as a member, the seconds for which it may still act
+    without another heartbeat, and its threads that live;
 ``error TEXT``
     an exception that is no refusal.
 
@@ -167,9 +168,11 @@ class Asker:
             self._write(f'count {outcome} {number}')
         self._outcomes.clear()
         incarnation = self._host.member.incarnation
+        right = max(0.0, self._host.context.fence.remaining)
         names = sorted(t.name for t in threading.enumerate())
         self._write(
-            f'threads {clock.now():.2f} {incarnation} {" ".join(names)}'
+            f'state {clock.now():.2f} {incarnation} {right:.2f} '
+            f'{" ".join(names)}'
         )
 
     def _write(self, line: str) -> None:
