@@ -40,7 +40,8 @@ class ProcessState:
     """State of a process at one moment, as it sees itself.
 
     :param incarnation: its id as a member.
-    :param right: seconds for which it may act without another heartbeat.
+    :param right: seconds for which it may act without another heartbeat;
+        at most 0 if it may not.
     :param threads: names of those that live.
     """
 

@@ -12,7 +12,8 @@ them until they end. Each act is a line of a file:
     refusals since the last such line, by the class of the error;
 ``state AT INCARNATION RIGHT NAME ...``
     the id of the process as a member, the seconds for which it may still act
-    without another heartbeat, and its threads that live;
+    without another heartbeat, at most 0 if it may not, and its threads that
+    live;
 ``error TEXT``
     an exception that is no refusal.
 
@@ -168,7 +169,7 @@ class Asker:
             self._write(f'count {outcome} {number}')
         self._outcomes.clear()
         incarnation = self._host.member.incarnation
-        right = max(0.0, self._host.context.fence.remaining)
+        right = self._host.context.fence.remaining
         names = sorted(t.name for t in threading.enumerate())
         self._write(
             f'state {clock.now():.2f} {incarnation} {right:.2f} '

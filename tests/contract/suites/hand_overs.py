@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import moves
-from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Release, Update
 from tests.contract.suites import records
 from tests.contract.suites.moves import MoveCase
@@ -28,6 +27,20 @@ class HandOverContract(MoveCase):
         self.assertTrue(refused[node.uuid].startswith(f'{code}: '), refused)
         self.assertEqual(before, self.state())
 
+    def released_for_a_move(self) -> tuple[str, moves.NodeMove]:
+        """Plan a move of a free node and release it."""
+        self.set_service('host1', disabled=False)
+        node = self.seen(3)
+        request_id = self.planned(node)
+        self.moves.release([node], self.hand_over(request_id))
+        self.assert_refused('host1', self.epoch, records.claim(3))
+        return request_id, node
+
+    def assert_given_back(self) -> None:
+        """Check that the source may claim the released node again."""
+        self.assertIsNone(self.owner(3))
+        self.assert_applied('host1', self.epoch, records.claim(3))
+
     def test_released_node_is_held_from_every_service(self) -> None:
         self.assertEqual(
             {}, self.moves.release([self.seen(3)], self.hand_over())
@@ -43,21 +56,7 @@ class HandOverContract(MoveCase):
         for host in ('host1', 'host2'):
             epoch = self.service(host).epoch
             self.assert_refused(host, epoch, records.claim(3))
-        event = self.records.events(EventFilter(node_uuid=records.uuid(3)))[0]
-        self.assertEqual(
-            (
-                *('operator', 'node_handed_over', 'host1', None),
-                *('because', 'req-1'),
-            ),
-            (
-                event.actor,
-                event.kind,
-                event.from_host,
-                event.to_host,
-                event.reason,
-                event.request_id,
-            ),
-        )
+        self.assert_last_event(3, 'node_handed_over', 'host1', None, 'req-1')
 
     def test_release_ends_for_its_request_only(self) -> None:
         node = self.seen(3)
@@ -95,10 +94,7 @@ class HandOverContract(MoveCase):
         self.assert_not_released(self.seen(3), 'released')
 
     def test_move_of_a_released_node_stops_no_service(self) -> None:
-        self.set_service('host1', disabled=False)
-        node = self.seen(3)
-        request_id = self.planned(node)
-        self.moves.release([node], self.hand_over(request_id))
+        request_id, node = self.released_for_a_move()
         (result,) = self.moves.carry_out(request_id, [node])
         self.assertEqual(MOVED, result.state, result.detail)
         self.assertEqual('host2', self.owner(3))
@@ -118,20 +114,6 @@ class HandOverContract(MoveCase):
         self.moves.end_release('req-1', [records.uuid(3)])
         (result,) = self.move(self.seen(3))
         self.assertEqual(MOVED, result.state)
-
-    def released_for_a_move(self) -> tuple[str, moves.NodeMove]:
-        """Plan a move of a free node and release it."""
-        self.set_service('host1', disabled=False)
-        node = self.seen(3)
-        request_id = self.planned(node)
-        self.moves.release([node], self.hand_over(request_id))
-        self.assert_refused('host1', self.epoch, records.claim(3))
-        return request_id, node
-
-    def assert_given_back(self) -> None:
-        """Check that the source may claim the released node again."""
-        self.assertIsNone(self.owner(3))
-        self.assert_applied('host1', self.epoch, records.claim(3))
 
     def test_released_node_that_is_not_moved_goes_back(self) -> None:
         request_id, node = self.released_for_a_move()

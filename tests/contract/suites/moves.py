@@ -16,7 +16,7 @@ import dataclasses
 import uuid as uuid_
 from typing import Any
 
-from ironic_ownership.contracts import exceptions, moves
+from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Release, Update
 from tests.contract.suites import records
@@ -102,6 +102,17 @@ class MoveCase(records.RecordsContract):
         self.assertTrue(result.detail.startswith(f'{code}: '), result.detail)
         self.assertEqual(before, self.state())
 
+    def assert_last_event(
+        self, number: int, *expected: str | None
+    ) -> model.Event:
+        """Check kind, source, destination and request of the last event."""
+        of_node = EventFilter(node_uuid=records.uuid(number))
+        event = self.records.events(of_node)[0]
+        seen = event.kind, event.from_host, event.to_host, event.request_id
+        self.assertEqual(expected, seen)
+        self.assertEqual(('operator', 'because'), (event.actor, event.reason))
+        return event
+
 
 class MoveContract(MoveCase):
     """Nodes of a service that is dead or disabled."""
@@ -168,20 +179,8 @@ class MoveContract(MoveCase):
     def test_each_moved_node_leaves_one_event(self) -> None:
         request_id = self.planned(self.seen(1))
         self.moves.carry_out(request_id, [self.seen(1)])
-        event = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
-        self.assertEqual(
-            (
-                *('operator', 'node_moved', 'host1', 'host2'),
-                *('because', request_id),
-            ),
-            (
-                event.actor,
-                event.kind,
-                event.from_host,
-                event.to_host,
-                event.reason,
-                event.request_id,
-            ),
+        event = self.assert_last_event(
+            1, 'node_moved', 'host1', 'host2', request_id
         )
         self.assertEqual(self.instances[1], event.instance_uuid)
         self.assertEqual(1, self.kinds(1).count('node_moved'))
