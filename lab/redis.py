@@ -242,10 +242,18 @@ class Cluster(cluster.Cluster[Redis]):
         for one in self.sentinels:
             one.freeze()
         try:
-            with self._client(primary, self._passwords[0]) as client:
+            with (
+                self._client(primary, self._passwords[0]) as client,
+                client.pipeline() as at_once,
+            ):
                 port = self.ports[self.servers.index(other)]
-                client.replicaof('127.0.0.1', str(port))
+                at_once.replicaof('127.0.0.1', str(port))
+                # A replica that keeps its link stays good enough.
+                at_once.client_kill_filter(_type='replica')
+                at_once.execute()
             time.sleep(10 * _DOWN_AFTER / 1000 + 5)
+            if any(map(self._has_link, self.servers)):
+                raise process.LabError('a replica found its primary again')
         finally:
             for one in self.sentinels:
                 one.thaw()
@@ -325,6 +333,12 @@ class Cluster(cluster.Cluster[Redis]):
         ):
             return bool(client.info('replication')['role'] == 'master')
         return False
+
+    def _has_link(self, member: Redis) -> bool:
+        """Tell whether a replica is connected with its primary."""
+        with self._client(member, self._passwords[0]) as client:
+            state = client.info('replication')
+        return bool(state.get('master_link_status') == 'up')
 
     def _client(self, to: server.Server, password: str) -> redis.Redis:
         return redis.Redis(
