@@ -6,7 +6,7 @@ Every gate of every move is evaluated before the first node is moved.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from oslo_log import log
 
@@ -16,9 +16,8 @@ from ironic_ownership.engine import request_id, suggestions
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.moves import drain, selection
-from ironic_ownership.engine.moves.gates import HINTS, Gate
+from ironic_ownership.engine.moves.gates import HINTS, Gate, Snapshot
 from ironic_ownership.engine.moves.proposal import Order, PlannedNode, Proposal
-from ironic_ownership.engine.moves.selection import Selection
 from ironic_ownership.engine.operations.caller import (
     Caller,
     Progress,
@@ -92,21 +91,20 @@ class DrainService:
         """
         services = self._ports.records.services()
         host = suggestions.known_service(host, [row.host for row in services])
-        near = self._ports.records.compute_nodes_near(
-            host, model.Scope(nothing=True)
-        )
-        owned = {r.uuid: r for r in near if r.host == host}
-        found = self._plan(host, services, owned)
-        proposals = []
-        for destination, uuids in found.moves.items():
-            order = Order(
-                request_id.new_id(),
-                destination,
-                caller.actor,
-                f'drain of {host}{f": {reason}" if reason else ""}'[:255],
-                frozenset(overrides),
+        snapshot, found = self._plan(host, services)
+        proposals = [
+            self._move_nodes.evaluate(
+                Order(
+                    request_id.new_id(),
+                    destination,
+                    caller.actor,
+                    f'drain of {host}{f": {reason}" if reason else ""}'[:255],
+                    frozenset(overrides),
+                ),
+                selection.Selected(uuids, snapshot),
             )
-            proposals.append(self._move_nodes.propose(order, Selection(uuids)))
+            for destination, uuids in found.moves.items()
+        ]
         LOG.info(
             '%s: drain of %s by %s: moves %s',
             caller.request_id,
@@ -118,7 +116,7 @@ class DrainService:
             host,
             proposals,
             [
-                _unplaceable(owned[uuid], result)
+                _unplaceable(snapshot.records[uuid], result)
                 for uuids, result in (
                     (found.unplaceable, _NO_SERVICE),
                     (found.gone, _NO_NODE),
@@ -128,26 +126,34 @@ class DrainService:
         )
 
     def _plan(
-        self,
-        host: str,
-        services: Sequence[model.Service],
-        owned: Mapping[str, model.ComputeNode],
-    ) -> drain.Drain:
+        self, host: str, services: Sequence[model.Service]
+    ) -> tuple[Snapshot, drain.Drain]:
+        """Plan on one snapshot, which serves for all the moves."""
+        near = self._ports.records.compute_nodes_near(
+            host, model.Scope(nothing=True)
+        )
+        owned = {r.uuid: r for r in near if r.host == host}
         nodes = selection.read_nodes(
             self._ports.source,
             list(owned),
             owned.values(),
             self._move_nodes.sharded,
         )
-        return drain.plan(
+        view = self._ports.backend.view().serving(services)
+        found = drain.plan(
             host,
             owned,
             [node for node in nodes.values() if node is not None],
-            PeerGroups.of(
-                self._ports.backend.view(), services, self._ports.interpret
-            ),
+            PeerGroups.of(view, services, self._ports.interpret),
             self._ports.records.counts(),
         )
+        return Snapshot(
+            {service.host: service for service in services},
+            view,
+            owned,
+            self._move_nodes.moves.open_instances(list(owned)),
+            nodes,
+        ), found
 
     def execute(
         self,

@@ -164,6 +164,10 @@ class MoveNodes:
                 'the selection is empty: it names no compute node on record',
                 hint='"compute node list" shows the nodes of each service',
             )
+        return self.evaluate(order, read)
+
+    def evaluate(self, order: Order, read: Selected) -> Proposal:
+        """Evaluate every gate for nodes that were read; write nothing."""
         proposal = Proposal(order, self._evaluate(order, read))
         LOG.info(
             '%s: %s nodes for %s: %s to move, %s unchanged, %s refused',
@@ -350,7 +354,8 @@ class MoveNodes:
                     node.instance_uuid or 'none',
                 )
             else:
-                LOG.warning(
+                LOG.log(
+                    log.INFO if node.state is UNCHANGED else log.WARNING,
                     '%s: node %s: %s %s',
                     order.request_id,
                     node.uuid,

@@ -9,6 +9,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
+from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.moves import drain
 from tests.unit.engine import world
@@ -31,6 +32,11 @@ def plan(
     if owned is None:
         owned = [node.uuid for node in nodes]
     return drain.plan('old', owned, nodes, peer_groups, counts or {})
+
+
+def placed(made: drain.Drain) -> dict[str, str]:
+    """Return the new owner of each node."""
+    return {uuid: host for host, uuids in made.moves.items() for uuid in uuids}
 
 
 class TestDrain(unittest.TestCase):
@@ -77,8 +83,47 @@ class TestDrain(unittest.TestCase):
         )
         self.assertEqual({'one': [world.uuid(2)]}, made.moves)
 
-    def test_emptier_service_gets_more(self) -> None:
+    def test_free_node_goes_where_its_assigner_would_put_it(self) -> None:
+        # Elsewhere it would not stay.
+        nodes = [world.node(number) for number in range(1, 21)]
+        two = services(one=world.RING, two=world.RING)
+        disabled = world.assemble(
+            [world.member(host, world.RING) for host in ('old', 'one', 'two')],
+            [model.Service('old', settings=world.RING, disabled=True)],
+        )
+        wanted = {
+            uuid: one.owner
+            for uuid, one in decide.decide(nodes, {}, two).items()
+        }
+        self.assertEqual({'one', 'two'}, set(wanted.values()))
+        for peer_groups in (two, disabled):
+            made = plan(nodes, peer_groups, {'one': (90, 0), 'two': (0, 0)})
+            self.assertEqual(wanted, placed(made))
+
+    def test_free_node_whose_assigner_needs_all_nodes_is_balanced(
+        self,
+    ) -> None:
         nodes = [world.node(number) for number in range(1, 5)]
+        odd = world.runs(odd=None)
+        made = plan(nodes, services(one=odd, two=odd))
+        self.assertEqual([2, 2], [*map(len, made.moves.values())])
+
+    def test_free_nodes_count_before_the_others_are_balanced(self) -> None:
+        free = [world.node(number) for number in range(1, 9)]
+        deployed = [
+            world.node(number, instance_uuid=f'i{number}')
+            for number in range(9, 17)
+        ]
+        made = plan(
+            [*deployed, *free], services(one=world.RING, two=world.RING)
+        )
+        self.assertEqual([8, 8], [*map(len, made.moves.values())])
+
+    def test_emptier_service_gets_more(self) -> None:
+        nodes = [
+            world.node(number, instance_uuid=f'i{number}')
+            for number in range(1, 5)
+        ]
         made = plan(
             nodes,
             services(one=world.RING, two=world.RING),
@@ -94,7 +139,10 @@ class TestDrain(unittest.TestCase):
     def test_every_node_is_placed_once_or_named(
         self, shards: list[str | None], loads: list[int]
     ) -> None:
-        nodes = [world.node(n, shard=s) for n, s in enumerate(shards)]
+        nodes = [
+            world.node(n, shard=s, instance_uuid=f'i{n}')
+            for n, s in enumerate(shards)
+        ]
         hosts = services(
             a1=world.runs(shard_key='a', peer_list=()),
             a2=world.runs(shard_key='a', peer_list=()),
@@ -103,17 +151,15 @@ class TestDrain(unittest.TestCase):
         before = dict(zip(('a1', 'a2', 'b'), loads, strict=True))
         counts = {host: (load, 0) for host, load in before.items()}
         made = plan(nodes, hosts, counts)
-        placed = {
-            uuid: host for host, uuids in made.moves.items() for uuid in uuids
-        }
+        found = placed(made)
         self.assertEqual(
             sorted(node.uuid for node in nodes),
-            sorted([*placed, *made.unplaceable]),
+            sorted([*found, *made.unplaceable]),
         )
         for node in nodes:
-            taker = placed.get(node.uuid)
+            taker = found.get(node.uuid)
             self.assertEqual(node.shard, taker[0] if taker else None)
-        got = collections.Counter(placed.values())
+        got = collections.Counter(found.values())
         after = {host: before[host] + got[host] for host in ('a1', 'a2')}
         if got['a1'] and got['a2']:
             self.assertLessEqual(abs(after['a1'] - after['a2']), 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unittest import mock
 
-from ironic_ownership.contracts import exceptions, moves
+from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.operations.caller import Caller
 from ironic_ownership.engine.operations.drain_service import DrainService
@@ -13,7 +13,7 @@ from tests.unit.engine import world
 from tests.unit.engine.operations import move_case
 
 CALLER = Caller('operator', 'req-drain')
-MOVED = moves.NodeState.MOVED
+MOVED, UNCHANGED = moves.NodeState.MOVED, moves.NodeState.UNCHANGED
 
 
 class DrainServiceTest(move_case.MoveCase):
@@ -36,6 +36,20 @@ class DrainServiceTest(move_case.MoveCase):
         )
         self.assertEqual((30, False), (proposal.number, proposal.refused))
         self.assertEqual(before, self.everything())
+
+    def test_proposal_reads_every_node_once(self) -> None:
+        self.drain.propose('old', CALLER)
+        shards = [('scan', model.Scope(shard=shard)) for shard in 'ab']
+        self.assertEqual(shards, self.ironic.calls)
+
+    def test_node_that_went_to_its_destination_by_itself_is_unchanged(
+        self,
+    ) -> None:
+        proposal = self.drain.propose('old', CALLER)
+        self.operation.execute(self.propose(uuids=[world.uuid(2)]))
+        results = self.drain.execute(proposal)
+        self.assertEqual([15, 14], [r.count(MOVED) for r in results])
+        self.assertEqual([0, 1], [r.count(UNCHANGED) for r in results])
 
     def test_each_destination_has_a_move_of_its_own(self) -> None:
         reported = []
