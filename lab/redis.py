@@ -22,6 +22,9 @@ _DOWN_AFTER = 1500
 _TOO_LONG = 20_000
 """Milliseconds without a primary: ten times the time-out of a fail-over."""
 
+_NOWHERE = 1
+"""A port at which no server listens."""
+
 
 class Redis(server.Server):
     """One server.
@@ -236,21 +239,18 @@ class Cluster(cluster.Cluster[Redis]):
         """Make all servers replicas, none of them good enough for a primary.
 
         Sentinels take none that has lost its primary for ten times the time
-        after which they call one down.
+        after which they call one down. So the links have to be down first: a
+        replica that has one serves others, and their links stay.
         """
-        primary, other = self.leader(), self.followers()[0]
+        primary, followers = self.leader(), self.followers()
         for one in self.sentinels:
             one.freeze()
         try:
-            with (
-                self._client(primary, self._passwords[0]) as client,
-                client.pipeline() as at_once,
-            ):
-                port = self.ports[self.servers.index(other)]
-                at_once.replicaof('127.0.0.1', str(port))
-                # A replica that keeps its link stays good enough.
-                at_once.client_kill_filter(_type='replica')
-                at_once.execute()
+            for one in followers:
+                self._replicate(one, _NOWHERE)
+            self._replicate(primary, self._port(followers[0]))
+            for one in followers:
+                self._replicate(one, self._port(primary))
             time.sleep(10 * _DOWN_AFTER / 1000 + 5)
             if any(map(self._has_link, self.servers)):
                 raise process.LabError('a replica found its primary again')
@@ -319,7 +319,7 @@ class Cluster(cluster.Cluster[Redis]):
         return found
 
     def _leads(self, member: Redis) -> bool:
-        port = self.ports[self.servers.index(member)]
+        port = self._port(member)
         chosen = [state['port'] for state in self._states()]
         if 2 * chosen.count(port) <= len(self.sentinels):
             return False
@@ -333,6 +333,14 @@ class Cluster(cluster.Cluster[Redis]):
         ):
             return bool(client.info('replication')['role'] == 'master')
         return False
+
+    def _port(self, member: Redis) -> int:
+        """Return the port at which the others reach a server."""
+        return self.ports[self.servers.index(member)]
+
+    def _replicate(self, member: Redis, port: int) -> None:
+        with self._client(member, self._passwords[0]) as client:
+            client.replicaof('127.0.0.1', str(port))
 
     def _has_link(self, member: Redis) -> bool:
         """Tell whether a replica is connected with its primary."""
