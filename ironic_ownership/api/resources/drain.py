@@ -96,7 +96,8 @@ OPERATIONS = (
         description='Each service that takes nodes gets a move of its own, '
         'with its own request id. Only live and enabled services take nodes; '
         'of several that admit a node, the one with the fewest nodes takes '
-        'it. The service itself has to be stopped, as for any move. '
+        'it, and a free node of a hash ring goes where the ring puts it. '
+        'The service itself has to be stopped, as for any move. '
         f'{move_answers.BACKGROUND}',
         parameters=(
             Parameter(

@@ -1,7 +1,8 @@
 """The nodes of a move: their selection, and one snapshot of them.
 
 Nodes are read from Ironic in lists, and one by one only if they are few or in
-no list. With a shard key set every list names a shard: law 4.
+no list of the shards in which the records or Ironic have them. With a shard
+key set every list names a shard: law 4.
 """
 
 from __future__ import annotations
@@ -160,26 +161,44 @@ def read_nodes(
     *,
     summary: bool = False,
 ) -> dict[str, model.Node | None]:
-    """Read nodes from Ironic; many of them by lists of the shards on record.
+    """Read nodes from Ironic; many of them by lists of their shards.
 
     :param summary: of a list read the fields of a summary only.
     :returns: each node by uuid, ``None`` if Ironic does not have it.
     :raises IronicError: if Ironic fails.
     """
     found: dict[str, model.Node | None] = {}
+    scopes: list[model.Scope] = []
     if len(uuids) > FEW:
-        wanted = set(uuids)
-        shards = {record.shard for record in records}
-        for scope in _lists(shards, sharded):
-            found.update(
-                (node.uuid, node)
-                for node in source.scan(scope, summary=summary)
-                if node.uuid in wanted
-            )
+        scopes = _lists({record.shard for record in records}, sharded)
+    wanted = set(uuids)
+    for scope in scopes:
+        found.update(_listed(source, scope, wanted, summary))
     for uuid in uuids:
-        if uuid not in found:
-            found[uuid] = source.get(uuid)
+        if uuid in found:
+            continue
+        node = found[uuid] = source.get(uuid)
+        if node is None or len(wanted) - len(found) < FEW:
+            continue
+        # Its shard is not that on record: others are likely to be there, too.
+        scope = model.Scope(shard=node.shard)
+        if scope not in scopes and not (sharded and node.shard is None):
+            scopes.append(scope)
+            found.update(_listed(source, scope, wanted, summary))
     return found
+
+
+def _listed(
+    source: inventory.Inventory,
+    scope: model.Scope,
+    wanted: Collection[str],
+    summary: bool,
+) -> dict[str, model.Node]:
+    return {
+        node.uuid: node
+        for node in source.scan(scope, summary=summary)
+        if node.uuid in wanted
+    }
 
 
 def _lists(shards: Collection[str | None], sharded: bool) -> list[model.Scope]:
@@ -198,9 +217,7 @@ def _in_scope(
 ) -> dict[str, model.Node | None]:
     """Return the nodes of a scope, and those recorded there that are gone."""
     found: dict[str, model.Node | None] = {
-        node.uuid: node
-        for node in source.scan(scope, summary=summary)
-        if node.uuid in records
+        **_listed(source, scope, records, summary)
     }
     remaining = [
         record

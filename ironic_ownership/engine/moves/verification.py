@@ -20,6 +20,9 @@ from ironic_ownership.engine.ports import Ports
 SAMPLE = 200
 """The maximum number of providers to compare: each costs requests twice."""
 
+Nodes = Mapping[str, model.Node | None] | str
+"""Nodes of Ironic by uuid, ``None`` if it does not have them; or why not."""
+
 
 @dataclasses.dataclass(frozen=True)
 class _Provider:
@@ -31,7 +34,7 @@ class _Provider:
 
 @dataclasses.dataclass
 class Verification:
-    """One snapshot before a move, and a comparison after it.
+    """A snapshot before some moves, and a comparison after them.
 
     :param sharded: whether every list of nodes has to name a shard.
     """
@@ -40,7 +43,7 @@ class Verification:
     moves: Moves
     _: dataclasses.KW_ONLY
     sharded: bool
-    _before: Mapping[str, _Provider] = dataclasses.field(
+    _before: dict[str, _Provider] = dataclasses.field(
         default_factory=dict, init=False
     )
     _unknown: str | None = dataclasses.field(default=None, init=False)
@@ -48,19 +51,36 @@ class Verification:
     def remember_providers(self, uuids: Iterable[str]) -> None:
         """Read the Placement providers of at most :data:`SAMPLE` nodes.
 
-        A failure of Placement does not stop the move: :meth:`compare`
-        reports it.
+        Those of other moves are kept. A failure of Placement does not stop
+        the move: :meth:`compare` reports it.
         """
         sample = itertools.islice(uuids, SAMPLE)
         try:
-            self._before = self._providers(sample)
+            self._before.update(self._providers(sample))
         except exceptions.PlacementError as exc:
             self._unknown = f'Placement could not be compared: {exc}'
 
+    def read(self, moved: Iterable[NodeMove]) -> Nodes:
+        """Read moved nodes from Ironic, for :meth:`compare`."""
+        uuids = [node.uuid for node in moved]
+        try:
+            return selection.read_nodes(
+                self.ports.source,
+                uuids,
+                self.ports.records.compute_nodes_by_uuid(uuids),
+                self.sharded,
+                summary=True,
+            )
+        except exceptions.IronicError as exc:
+            return str(exc)
+
     def compare(
-        self, destination: str, moved: Sequence[NodeMove]
+        self, destination: str, moved: Sequence[NodeMove], nodes: Nodes
     ) -> list[str]:
-        """Return one sentence for each difference that moved nodes show."""
+        """Return one sentence for each difference that moved nodes show.
+
+        :param nodes: at least these nodes, as read after the move.
+        """
         uuids = [node.uuid for node in moved]
         known = self.ports.records.compute_nodes_by_uuid(uuids)
         records = {record.uuid: record for record in known}
@@ -76,36 +96,8 @@ class Verification:
             for uuid in uuids
             if uuid in apart
         ]
-        found += self._differences_from_ironic(uuids, records)
+        found += _differences_from_ironic(uuids, records, nodes)
         found += self._changed_providers(uuids, records)
-        return found
-
-    def _differences_from_ironic(
-        self,
-        uuids: Sequence[str],
-        records: Mapping[str, model.ComputeNode],
-    ) -> list[str]:
-        try:
-            nodes = selection.read_nodes(
-                self.ports.source,
-                uuids,
-                records.values(),
-                self.sharded,
-                summary=True,
-            )
-        except exceptions.IronicError as exc:
-            return [f'Ironic could not be compared: {exc}']
-        found = []
-        for uuid in uuids:
-            node, record = nodes.get(uuid), records.get(uuid)
-            if node is None:
-                found.append(f'node {uuid}: Ironic does not have it')
-            elif record and node.instance_uuid != record.instance_uuid:
-                found.append(
-                    f'node {uuid}: its record has instance '
-                    f'{record.instance_uuid or "none"}, Ironic has '
-                    f'{node.instance_uuid or "none"}'
-                )
         return found
 
     def _changed_providers(
@@ -138,6 +130,27 @@ class Verification:
                 source.consumers(uuid), traits.names if traits else None
             )
         return seen
+
+
+def _differences_from_ironic(
+    uuids: Sequence[str],
+    records: Mapping[str, model.ComputeNode],
+    nodes: Nodes,
+) -> list[str]:
+    if isinstance(nodes, str):
+        return [f'Ironic could not be compared: {nodes}']
+    found = []
+    for uuid in uuids:
+        node, record = nodes[uuid], records.get(uuid)
+        if node is None:
+            found.append(f'node {uuid}: Ironic does not have it')
+        elif record and node.instance_uuid != record.instance_uuid:
+            found.append(
+                f'node {uuid}: its record has instance '
+                f'{record.instance_uuid or "none"}, Ironic has '
+                f'{node.instance_uuid or "none"}'
+            )
+    return found
 
 
 def _is_reported(

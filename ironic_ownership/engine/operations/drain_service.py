@@ -25,11 +25,13 @@ from ironic_ownership.engine.operations.caller import (
     never_stopping,
     no_progress,
 )
-from ironic_ownership.engine.operations.move_nodes import (
+from ironic_ownership.engine.operations.move_errors import (
     GateRefusalError,
+    UnfinishedMoveError,
+)
+from ironic_ownership.engine.operations.move_nodes import (
     MoveNodes,
     Result,
-    UnfinishedMoveError,
 )
 
 LOG = log.getLogger(__name__)
@@ -172,6 +174,7 @@ class DrainService:
         """
         if proposal.refused and not skip_refused:
             raise GateRefusalError(proposal.moves, proposal.unplaceable)
+        verification = self._move_nodes.verification()
         results: list[Result] = []
         done = 0
         for move in proposal.moves:
@@ -183,6 +186,7 @@ class DrainService:
                     progress=_shifted(progress, done, proposal.number),
                     stopping=stopping,
                     skip_refused=True,
+                    verification=verification,
                 )
             except UnfinishedMoveError as exc:
                 if proposal.number > done + len(move.planned):
@@ -190,7 +194,19 @@ class DrainService:
                 raise
             results.append(result)
             done += len(move.planned)
-        return results
+        # One list of Ironic serves for all of them.
+        nodes = verification.read(
+            n for result in results for n in result.moved
+        )
+        return [
+            dataclasses.replace(
+                result,
+                findings=verification.compare(
+                    move.order.destination, result.moved, nodes
+                ),
+            )
+            for move, result in zip(proposal.moves, results, strict=False)
+        ]
 
 
 def _shifted(progress: Progress, before: int, total: int) -> Progress:

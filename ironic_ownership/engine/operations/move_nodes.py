@@ -34,6 +34,11 @@ from ironic_ownership.engine.operations.caller import (
     never_stopping,
     no_progress,
 )
+from ironic_ownership.engine.operations.move_errors import (
+    GateRefusalError,
+    LostMoveError,
+    UnfinishedMoveError,
+)
 from ironic_ownership.engine.ports import Ports
 
 LOG = log.getLogger(__name__)
@@ -62,45 +67,14 @@ class Result:
         return sum(n.state is state for n in self.nodes)
 
     @property
+    def moved(self) -> Sequence[NodeMove]:
+        """The nodes that have another owner now."""
+        return [node for node in self.nodes if node.state is MOVED]
+
+    @property
     def interrupted(self) -> bool:
         """True if the move was stopped early, and can be resumed."""
         return self.count(PLANNED) > 0
-
-
-class GateRefusalError(exceptions.OwnershipError):
-    """A gate refuses nodes of an operation, and nothing was changed.
-
-    :param proposals: the moves with all their nodes.
-    :param unplaceable: nodes for which there is no destination.
-    """
-
-    code = 'gates_failed'
-
-    def __init__(
-        self,
-        proposals: Sequence[Proposal],
-        unplaceable: Sequence[PlannedNode] = (),
-    ) -> None:
-        self.proposals = proposals
-        self.unplaceable = unplaceable
-        super().__init__('a gate refuses nodes: nothing was moved')
-
-
-class UnfinishedMoveError(exceptions.OwnershipError):
-    """A stored move has failed before its end; it can be resumed.
-
-    :ivar code: that of its cause.
-    """
-
-    def __init__(
-        self, request_id: str, cause: exceptions.OwnershipError
-    ) -> None:
-        self.code = cause.code
-        super().__init__(
-            f'{request_id}: {cause.args[0]}',
-            hint='The move is unfinished: "ironic-ownership move resume '
-            f'{request_id}" resumes it',
-        )
 
 
 def find(moves: Moves, request_id: str) -> Move:
@@ -123,18 +97,6 @@ _LOST = (
     'a restore, run "compute node move" again with the same nodes: those that '
     'its destination owns stay unchanged'
 )
-
-
-class LostMoveError(exceptions.NotFoundError):
-    """A move disappeared from the records while it was carried out."""
-
-    def __init__(self, request_id: str) -> None:
-        super().__init__(
-            f'{request_id} is no longer on record: the database lost commits, '
-            'by a promotion or a restore',
-            hint='Nothing can be resumed. Run "compute node move" again with '
-            'the same nodes: those that its destination owns stay unchanged',
-        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,6 +206,7 @@ class MoveNodes:
         progress: Progress = no_progress,
         stopping: Stopping = never_stopping,
         skip_refused: bool = False,
+        verification: Verification | None = None,
     ) -> Result:
         """Carry a proposal out, and compare the nodes afterwards.
 
@@ -252,6 +215,8 @@ class MoveNodes:
         :param progress: called first when the move is about to be stored.
         :param stopping: asked between the batches; the rest can be resumed.
         :param skip_refused: move the other nodes if a gate refuses some.
+        :param verification: of several moves, whose nodes the caller compares
+            together, after the last one.
         :raises GateRefusalError: if a gate refuses nodes.
         :raises UnfinishedMoveError: if the database fails after the move was
             stored.
@@ -265,7 +230,12 @@ class MoveNodes:
         if proposal.planned:
             progress(0, len(proposal.planned))
         self.store(proposal)
-        return self.carry_out(proposal, progress=progress, stopping=stopping)
+        return self.carry_out(
+            proposal,
+            progress=progress,
+            stopping=stopping,
+            verification=verification,
+        )
 
     def store(self, proposal: Proposal) -> None:
         """Store a proposal, so that it can be carried out and resumed."""
@@ -298,13 +268,12 @@ class MoveNodes:
         *,
         progress: Progress = no_progress,
         stopping: Stopping = never_stopping,
+        verification: Verification | None = None,
     ) -> Result:
         """Carry out a stored proposal; see :meth:`execute`."""
         order, planned = proposal.order, proposal.planned
-        verification = Verification(
-            self.ports, self.moves, sharded=self.sharded
-        )
-        verification.remember_providers(node.uuid for node in planned)
+        verified = verification or self.verification()
+        verified.remember_providers(node.uuid for node in planned)
         done: dict[str, NodeMove] = {}
         for start in range(0, len(planned), BATCH):
             if stopping():
@@ -317,12 +286,23 @@ class MoveNodes:
             for node in self._move_batch(proposal, planned[start:][:BATCH]):
                 done[node.uuid] = node
             progress(len(done), len(planned))
-        moved = [node for node in done.values() if node.state is MOVED]
-        return Result(
+        result = Result(
             [done.get(n.node.uuid, n.node) for n in proposal.nodes],
             len(proposal.refused),
-            verification.compare(order.destination, moved),
         )
+        if verification is not None:
+            return result
+        moved = result.moved
+        return dataclasses.replace(
+            result,
+            findings=verified.compare(
+                order.destination, moved, verified.read(moved)
+            ),
+        )
+
+    def verification(self) -> Verification:
+        """Return what compares nodes before and after their moves."""
+        return Verification(self.ports, self.moves, sharded=self.sharded)
 
     def _move_batch(
         self, proposal: Proposal, nodes: Sequence[NodeMove]

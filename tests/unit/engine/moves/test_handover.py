@@ -14,7 +14,7 @@ from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.moves import handover
 from ironic_ownership.engine.moves.proposal import Order, Proposal
 from ironic_ownership.engine.moves.selection import Selection
-from ironic_ownership.engine.operations import move_nodes
+from ironic_ownership.engine.operations import move_errors, move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
 from ironic_ownership.engine.operations.release_nodes import ReleaseNodes
 from ironic_ownership.engine.operations.release_nodes import Result as Outcome
@@ -153,7 +153,7 @@ class TestMoveOfFreeNodes(HandOverCase):
             self.ironic.fail_with = exceptions.IronicUnavailableError('down')
 
         self.meanwhile = fail
-        with self.assertRaises(move_nodes.UnfinishedMoveError):
+        with self.assertRaises(move_errors.UnfinishedMoveError):
             self.operation.execute(proposal)
         self.assertIsNone(self.owners()[1])
         self.ironic.fail_with = None
@@ -175,7 +175,7 @@ class TestMoveOfFreeNodes(HandOverCase):
                 conn.execute(sa.delete(tables.moves))
 
         self.meanwhile = lose
-        with self.assertRaises(move_nodes.LostMoveError):
+        with self.assertRaises(move_errors.LostMoveError):
             self.operation.execute(proposal)
         self.source.refresh()
         self.assertEqual('host1', self.owners()[1])

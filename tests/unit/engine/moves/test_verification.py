@@ -22,7 +22,7 @@ class VerificationTest(move_case.MoveCase):
 
     def compare(self, *nodes: NodeMove) -> list[str]:
         verification = Verification(self.ports, self.moves, sharded=False)
-        return verification.compare('new', nodes)
+        return verification.compare('new', nodes, verification.read(nodes))
 
     def move(self, change: Callable[[], None] = lambda: None) -> Sequence[str]:
         """Move all nodes, with a change before the comparison.

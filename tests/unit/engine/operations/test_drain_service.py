@@ -8,11 +8,12 @@ from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.operations.caller import Caller
 from ironic_ownership.engine.operations.drain_service import DrainService
-from ironic_ownership.engine.operations.move_nodes import GateRefusalError
+from ironic_ownership.engine.operations.move_errors import GateRefusalError
 from tests.unit.engine import world
 from tests.unit.engine.operations import move_case
 
 CALLER = Caller('operator', 'req-drain')
+UUIDS = [world.uuid(number) for number in range(1, 31)]
 MOVED, UNCHANGED = moves.NodeState.MOVED, moves.NodeState.UNCHANGED
 
 
@@ -41,6 +42,19 @@ class DrainServiceTest(move_case.MoveCase):
         self.drain.propose('old', CALLER)
         shards = [('scan', model.Scope(shard=shard)) for shard in 'ab']
         self.assertEqual(shards, self.ironic.calls)
+
+    def test_moved_nodes_are_compared_with_one_list(self) -> None:
+        proposal = self.drain.propose('old', CALLER)
+        self.ironic.calls.clear()
+        del self.ironic.nodes[world.uuid(1)], self.ironic.nodes[world.uuid(2)]
+        for result, uuid in zip(
+            self.drain.execute(proposal), UUIDS[:2], strict=True
+        ):
+            (found,) = result.findings
+            self.assertIn(f'{uuid}: Ironic does not have it', found)
+        shards = [('scan', model.Scope(shard=shard)) for shard in 'ab']
+        gone = [('get', uuid) for uuid in UUIDS[:2]]
+        self.assertEqual([*shards, *gone], self.ironic.calls)
 
     def test_node_that_went_to_its_destination_by_itself_is_unchanged(
         self,

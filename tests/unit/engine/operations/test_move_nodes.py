@@ -13,7 +13,7 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.gates import Gate
 from ironic_ownership.engine.moves.proposal import Order
-from ironic_ownership.engine.operations import move_nodes
+from ironic_ownership.engine.operations import move_errors, move_nodes
 from tests.unit.engine import world
 from tests.unit.engine.operations import move_case
 
@@ -44,7 +44,7 @@ class MoveNodesTest(move_case.MoveCase):
         del self.ironic.nodes[world.uuid(2)]
         proposal = self.propose()
         before = self.everything()
-        with self.assertRaises(move_nodes.GateRefusalError):
+        with self.assertRaises(move_errors.GateRefusalError):
             self.operation.execute(proposal)
         self.assertEqual(before, self.everything())
         result = self.operation.execute(proposal, skip_refused=True)
@@ -79,7 +79,7 @@ class MoveNodesTest(move_case.MoveCase):
         broken = exceptions.RecordsUnavailableError('no answer')
         with (
             mock.patch.object(SqlMoves, 'carry_out', side_effect=broken),
-            self.assertRaises(move_nodes.UnfinishedMoveError) as caught,
+            self.assertRaises(move_errors.UnfinishedMoveError) as caught,
         ):
             self.operation.execute(self.propose())
         (move,) = self.moves.moves()
@@ -90,7 +90,7 @@ class MoveNodesTest(move_case.MoveCase):
         lost = exceptions.NotFoundError('there is no move')
         with (
             mock.patch.object(SqlMoves, 'carry_out', side_effect=lost),
-            self.assertRaises(move_nodes.LostMoveError) as caught,
+            self.assertRaises(move_errors.LostMoveError) as caught,
         ):
             self.operation.execute(self.propose())
         self.assertIn('compute node move', caught.exception.hint)
@@ -121,7 +121,7 @@ class MoveNodesTest(move_case.MoveCase):
         plan = self.plan()
         del self.ironic.nodes[world.uuid(2)]
         rest = self.plan_rest(plan)
-        with self.assertRaises(move_nodes.GateRefusalError):
+        with self.assertRaises(move_errors.GateRefusalError):
             self.operation.execute(rest)
         result = self.operation.execute(rest, skip_refused=True)
         self.assertEqual(29, result.count(MOVED))
