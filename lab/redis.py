@@ -246,11 +246,11 @@ class Cluster(cluster.Cluster[Redis]):
         for one in self.sentinels:
             one.freeze()
         try:
-            for one in followers:
-                self._replicate(one, _NOWHERE)
+            for follower in followers:
+                self._replicate(follower, _NOWHERE)
             self._replicate(primary, self._port(followers[0]))
-            for one in followers:
-                self._replicate(one, self._port(primary))
+            for follower in followers:
+                self._replicate(follower, self._port(primary))
             time.sleep(10 * _DOWN_AFTER / 1000 + 5)
             if any(map(self._has_link, self.servers)):
                 raise process.LabError('a replica found its primary again')
