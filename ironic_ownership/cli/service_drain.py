@@ -18,9 +18,9 @@ class DrainService(operation_command.OperationCommand):
     Only live and enabled services take nodes; of several that admit a node,
     the one with the fewest nodes takes it, and a free node of a hash ring
     goes where the ring puts it. The service itself has to be stopped, as for
-    any move. If a node cannot be moved the exit code is 3,
-    and nothing is moved unless --skip-invalid is given. Each service that
-    takes nodes gets a move of its own, with its own request id.
+    any move. If a node cannot be moved the exit code is 3, and nothing is
+    moved unless --skip-invalid is given. Each service that takes nodes gets a
+    move of its own, with its own request id.
     """
 
     examples = (

@@ -5,23 +5,20 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import unittest
 from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
-from tests.functional.support import command_line
+from tests.functional.support import command_line, command_line_case
 
 NODE = '00000000-0000-4000-8000-00000000000{}'
 INSTANCE = '00000000-0000-4000-8000-0000000000f1'
 
 
-class _Case(unittest.TestCase):
+class _Case(command_line_case.CommandLineTestCase):
     """``rack1`` is alive with two nodes, ``old`` is dead and owns nothing."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.lab = command_line.Deployment()
-        self.addCleanup(self.lab.close)
         self.epoch = self.lab.serve('rack1', command_line.shard('rack1'))
         self.lab.claim(
             'rack1',

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import Moves, NodeMove
@@ -20,8 +20,20 @@ from ironic_ownership.engine.ports import Ports
 SAMPLE = 200
 """The maximum number of providers to compare: each costs requests twice."""
 
-Nodes = Mapping[str, model.Node | None] | str
-"""Nodes of Ironic by uuid, ``None`` if it does not have them; or why not."""
+
+@dataclasses.dataclass(frozen=True)
+class After:
+    """Moved nodes, as they are after their moves.
+
+    :param records: by uuid.
+    :param separated: nodes whose instance is with another service.
+    :param nodes: of Ironic by uuid, ``None`` if it does not have them; or why
+        they are unknown.
+    """
+
+    records: Mapping[str, model.ComputeNode]
+    separated: Collection[str]
+    nodes: Mapping[str, model.Node | None] | str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,31 +72,32 @@ class Verification:
         except exceptions.PlacementError as exc:
             self._unknown = f'Placement could not be compared: {exc}'
 
-    def read(self, moved: Iterable[NodeMove]) -> Nodes:
-        """Read moved nodes from Ironic, for :meth:`compare`."""
+    def read(self, moved: Iterable[NodeMove]) -> After:
+        """Read moved nodes, for :meth:`compare`."""
         uuids = [node.uuid for node in moved]
+        known = self.ports.records.compute_nodes_by_uuid(uuids)
+        nodes: Mapping[str, model.Node | None] | str
         try:
-            return selection.read_nodes(
-                self.ports.source,
-                uuids,
-                self.ports.records.compute_nodes_by_uuid(uuids),
-                self.sharded,
-                summary=True,
+            nodes = selection.read_nodes(
+                self.ports.source, uuids, known, self.sharded, summary=True
             )
         except exceptions.IronicError as exc:
-            return str(exc)
+            nodes = str(exc)
+        return After(
+            {record.uuid: record for record in known},
+            set(self.moves.separated()),
+            nodes,
+        )
 
     def compare(
-        self, destination: str, moved: Sequence[NodeMove], nodes: Nodes
+        self, destination: str, moved: Sequence[NodeMove], after: After
     ) -> list[str]:
         """Return one sentence for each difference that moved nodes show.
 
-        :param nodes: at least these nodes, as read after the move.
+        :param after: at least these nodes, read after the move.
         """
         uuids = [node.uuid for node in moved]
-        known = self.ports.records.compute_nodes_by_uuid(uuids)
-        records = {record.uuid: record for record in known}
-        apart = set(self.moves.separated())
+        records = after.records
         found = [
             f'node {uuid}: its owner is {_owner(records.get(uuid))}, not '
             f'{destination}'
@@ -94,9 +107,9 @@ class Verification:
         found += [
             f'node {uuid}: its instance is on record with another service'
             for uuid in uuids
-            if uuid in apart
+            if uuid in after.separated
         ]
-        found += _differences_from_ironic(uuids, records, nodes)
+        found += _differences_from_ironic(uuids, after)
         found += self._changed_providers(uuids, records)
         return found
 
@@ -132,16 +145,12 @@ class Verification:
         return seen
 
 
-def _differences_from_ironic(
-    uuids: Sequence[str],
-    records: Mapping[str, model.ComputeNode],
-    nodes: Nodes,
-) -> list[str]:
-    if isinstance(nodes, str):
-        return [f'Ironic could not be compared: {nodes}']
+def _differences_from_ironic(uuids: Sequence[str], after: After) -> list[str]:
+    if isinstance(after.nodes, str):
+        return [f'Ironic could not be compared: {after.nodes}']
     found = []
     for uuid in uuids:
-        node, record = nodes[uuid], records.get(uuid)
+        node, record = after.nodes[uuid], after.records.get(uuid)
         if node is None:
             found.append(f'node {uuid}: Ironic does not have it')
         elif record and node.instance_uuid != record.instance_uuid:

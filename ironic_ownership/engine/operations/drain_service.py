@@ -195,14 +195,14 @@ class DrainService:
             results.append(result)
             done += len(move.planned)
         # One list of Ironic serves for all of them.
-        nodes = verification.read(
+        after = verification.read(
             n for result in results for n in result.moved
         )
         return [
             dataclasses.replace(
                 result,
                 findings=verification.compare(
-                    move.order.destination, result.moved, nodes
+                    move.order.destination, result.moved, after
                 ),
             )
             for move, result in zip(proposal.moves, results, strict=False)
