@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.db import heartbeats
 from tests.functional import test_failover
 from tests.functional.support import command_line, hosts, member_expiry
 
@@ -210,11 +211,27 @@ class TestRestart(_Case):
         self.uuids = self.enrolment.enrol(24, instance_share=0.25)
         self.shared = test_failover.ring_of(self.uuids, both)
         self.deployment.wait_for_owners(self.shared)
+        # Each heartbeat ends with a look at the members.
+        for _ in range(2):
+            self.wait_for_heartbeat('host2')
         self.deployed = set(self.uuids[:6])
         self.alone = {
             uuid: owner if uuid in self.deployed else 'host2'
             for uuid, owner in self.shared.items()
         }
+
+    def wait_for_heartbeat(self, host: str) -> None:
+        before = self.expiries(host)
+        self.deployment.wait_until(
+            lambda: self.expiries(host) != before, 'heartbeat'
+        )
+
+    def expiries(self, host: str) -> list[float]:
+        return [
+            beat.expires_at
+            for beat in heartbeats.last(self.deployment.database)
+            if beat.member.host == host
+        ]
 
     def stop(self) -> None:
         self.assertEqual(0, self.first.terminate())
