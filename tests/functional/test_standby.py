@@ -211,7 +211,7 @@ class TestRestart(_Case):
         self.uuids = self.enrolment.enrol(24, instance_share=0.25)
         self.shared = test_failover.ring_of(self.uuids, both)
         self.deployment.wait_for_owners(self.shared)
-        # Each heartbeat ends with a look at the members.
+        # After each heartbeat a service reads the members.
         for _ in range(2):
             self.wait_for_heartbeat('host2')
         self.deployed = set(self.uuids[:6])
