@@ -80,7 +80,7 @@ class TestOutages(hosts.HostsTestCase):
             host, 'refresh failed', 'refresh succeeded again'
         )
         self.assertEqual(1, len(host.lines('database and Ironic answer')))
-        self.assertEqual(1, len(host.lines('joined as')))
+        self.assertEqual(1, len(host.lines('joined as')), host.troubles())
 
     def assert_said_once(
         self, host: hosts.Host, wrong: str, right: str
