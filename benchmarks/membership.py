@@ -25,7 +25,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pymemcache
 import redis
 import sqlalchemy as sa
 from tooz import coordination
@@ -165,23 +164,10 @@ def _zookeeper_counter(server: Any) -> Counter:
     return count
 
 
-def _memcached_counter(server: Any) -> Counter:
-    client = pymemcache.Client(('127.0.0.1', server.port))
-
-    def count() -> float:
-        told = client.stats()
-        return float(sum(int(told[f'cmd_{n}'.encode()]) for n in _COMMANDS))
-
-    return count
-
-
-_COMMANDS = ('get', 'set', 'touch', 'flush')
-
 COUNTERS: dict[str, Callable[[Any], Counter]] = {
     'etcd': _etcd_counter,
     'redis': _redis_counter,
     'zookeeper': _zookeeper_counter,
-    'memcached': _memcached_counter,
 }
 
 

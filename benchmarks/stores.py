@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, Self
 
-from lab import etcd, memcached, redis, zookeeper
+from lab import etcd, redis, zookeeper
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,20 +150,9 @@ class Redis(Coordination):
         return redis.Redis(self.directory)
 
 
-class Memcached(Coordination):
-    """Items of memcached, which may last a second longer than requested."""
-
-    smallest = Timing(heartbeat_interval=0.6, member_ttl=2, fence_margin=0.4)
-
-    def build(self) -> Server:
-        """Return the server, not started."""
-        return memcached.Memcached(self.directory)
-
-
 STORES: Mapping[str, Callable[[pathlib.Path], Store]] = {
     'db': Database,
     'etcd': Etcd,
     'zookeeper': ZooKeeper,
     'redis': Redis,
-    'memcached': Memcached,
 }

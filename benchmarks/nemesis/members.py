@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from benchmarks.nemesis import records
-from lab import cluster, etcd, memcached, redis, server, zookeeper
+from lab import cluster, etcd, redis, server, zookeeper
 
 Sections = Mapping[str, Mapping[str, object]]
 
@@ -160,15 +160,12 @@ class Cluster:
         }
 
 
-CoordinationServer = (
-    etcd.Etcd | zookeeper.ZooKeeper | redis.Redis | memcached.Memcached
-)
+CoordinationServer = etcd.Etcd | zookeeper.ZooKeeper | redis.Redis
 
 _SERVERS: Mapping[str, Callable[[pathlib.Path], CoordinationServer]] = {
     'etcd': etcd.Etcd,
     'zookeeper': zookeeper.ZooKeeper,
     'redis': redis.Redis,
-    'memcached': memcached.Memcached,
 }
 
 _CLUSTERS: Mapping[str, Callable[[pathlib.Path], Cluster]] = {

@@ -1,4 +1,4 @@
-"""Membership through tooz: etcd, ZooKeeper, Redis, memcached and files.
+"""Membership through tooz: etcd, ZooKeeper and Redis.
 
 ``backend`` implements the contract, ``session`` is one membership in the
 store, ``observer`` reads those of all members. ``drivers`` finds the driver

@@ -49,9 +49,8 @@ class ToozBackend(backend.MembershipBackend):
             OptionType.STRING,
             'URL of the coordination service, as tooz reads it: '
             'etcd3+http://127.0.0.1:2379, zookeeper://127.0.0.1:2181, '
-            'redis://:PASSWORD@127.0.0.1:6379, memcached://127.0.0.1:11211, '
-            'or file:///DIRECTORY for the processes of one machine. Options '
-            'of the driver, such as those for TLS, follow a question mark. '
+            'or redis://:PASSWORD@127.0.0.1:6379. Options of the driver, '
+            'such as those for TLS, follow a question mark. '
             'Every host has to use the same service.',
             required=True,
             secret=True,
@@ -80,7 +79,7 @@ class ToozBackend(backend.MembershipBackend):
         if importlib.util.find_spec('tooz') is None:
             fault = (
                 'backend tooz: tooz is not installed: pip install '
-                'ironic-ownership[etcd], [zookeeper], [redis] or [memcached]'
+                'ironic-ownership[etcd], [zookeeper] or [redis]'
             )
             raise exceptions.ConfigurationError([fault])
         # Imported late: without tooz, this class can still be listed.

@@ -58,7 +58,6 @@ class Driver:
     extra: ClassVar[str]
     """The extra of this package that installs the library."""
     capabilities: ClassVar[Capabilities]
-    takes_credentials: ClassVar[bool] = False
     takes_several_servers: ClassVar[bool] = False
     reads_in_bulk: ClassVar[bool] = False
     """True if the data of all members costs little more than that of one."""
@@ -82,11 +81,6 @@ class Driver:
 
     def faults(self) -> Sequence[str]:
         found = []
-        if self.store_url.has_credentials and not self.takes_credentials:
-            found.append(
-                f'{self.name} takes no user and password in a URL of tooz: '
-                'leave them out, and use certificates'
-            )
         if len(self.store_url.servers) > 1 and not self.takes_several_servers:
             found.append(
                 f'{self.name} takes one server: name an address that leads '

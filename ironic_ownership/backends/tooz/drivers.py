@@ -1,46 +1,29 @@
-"""Selection of the driver for a URL, and the driver of files."""
+"""Selection of the driver for a URL."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any, ClassVar
 
 from ironic_ownership.backends.tooz import (
     driver,
     etcd,
-    memcached,
     redis,
     store_url,
     zookeeper,
 )
 from ironic_ownership.contracts import exceptions
 
-
-class FileDriver(driver.Driver):
-    """Files: members on one machine, for trials and small test systems.
-
-    Members expire by the wall clock of the machine, and a late beat would
-    renew a member that has expired: the backend checks before it beats.
-    """
-
-    name = 'file'
-    schemes = ('file',)
-    library = 'fasteners'  # comes with tooz
-    extra = 'tooz'
-    capabilities: ClassVar[driver.Capabilities] = frozenset()
-
-    def options(self) -> Mapping[str, Any]:
-        # For files, this option is the time to live.
-        return {**super().options(), 'timeout': self.whole_ttl}
-
-
 _DRIVERS: tuple[type[driver.Driver], ...] = (
     etcd.EtcdDriver,
     zookeeper.ZooKeeperDriver,
     redis.RedisDriver,
-    memcached.MemcachedDriver,
-    FileDriver,
 )
+
+_REMOVED = {
+    'memcached': 'memcached is not supported any more: it can lose all '
+    'members at once. Move to another store, or to backend = db',
+    'file': 'files are not supported any more. For the processes of one '
+    'machine, set [ownership] backend = db',
+}
+"""Schemes of earlier releases, with what replaces each."""
 
 
 def find(url: str, ttl: float, call_timeout: float) -> driver.Driver:
@@ -53,10 +36,14 @@ def find(url: str, ttl: float, call_timeout: float) -> driver.Driver:
         if where.scheme in kind.schemes:
             break
     else:
+        scheme = where.masked(where.scheme)
         raise _refused(
-            f'the driver {where.masked(where.scheme)!r} has no groups with '
-            'data of their members, or is unknown. Supported: '
-            f'{_supported()}'
+            _REMOVED.get(
+                scheme,
+                f'the driver {scheme!r} has no groups with data of their '
+                'members, or is unknown',
+            )
+            + f'. Supported: {_supported()}'
         )
     if not kind.is_installed():
         raise _refused(

@@ -23,7 +23,6 @@ class EtcdDriver(driver.Driver):
     library = 'etcd3gw'
     extra = 'etcd'
     capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
-    takes_credentials = True
     takes_several_servers = True
 
     def __init__(self, *args: Any) -> None:

@@ -18,7 +18,7 @@ from ironic_ownership.contracts import model
 
 _KEY = 'ironic_ownership'
 
-# memcached allows 250 bytes with its prefix; the rest is for the nonce.
+# Short names of keys and nodes; the rest is for the nonce.
 _LONGEST_NAME = 120
 _LONGEST_INCARNATION = 64
 

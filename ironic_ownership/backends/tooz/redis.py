@@ -28,7 +28,6 @@ class RedisDriver(driver.Driver):
     library = 'redis'
     extra = 'redis'
     capabilities: ClassVar[driver.Capabilities] = driver.SERVER
-    takes_credentials = True
     reads_in_bulk = True
     reserved = driver.Driver.reserved | {
         'socket_timeout',

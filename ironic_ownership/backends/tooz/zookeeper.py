@@ -35,7 +35,6 @@ class ZooKeeperDriver(driver.Driver):
     library = 'kazoo'
     extra = 'zookeeper'
     capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
-    takes_credentials = True
     takes_several_servers = True
     # The lock of tooz's election, which it lists as a member.
     foreign_ids = frozenset({b'leader'})

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import psutil
 
-from lab import etcd, memcached, redis, zookeeper
+from lab import etcd, redis, zookeeper
 from tests.functional.faults.support import incident, stores
 from tests.functional.support import hosts
 
@@ -145,10 +145,6 @@ class TestZooKeeper(_Coordination, _Kept):
 
 class TestRedis(_Coordination):
     build = redis.Redis
-
-
-class TestMemcached(_Coordination):
-    build = memcached.Memcached
 
 
 del _Stores, _Kept, _Coordination

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 
 from ironic_ownership.backends.tooz import backend
 from ironic_ownership.contracts import exceptions
-from lab import etcd, memcached, redis, zookeeper
+from lab import etcd, redis, zookeeper
 from tests.functional.support import databases
 
 _groups = itertools.count(1)
@@ -31,7 +31,6 @@ KINDS = {
     'etcd': etcd.Etcd,
     'zookeeper': zookeeper.ZooKeeper,
     'redis': redis.Redis,
-    'memcached': memcached.Memcached,
 }
 
 

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 
 from ironic_ownership.db import connection, schema, tables
-from lab import cluster, etcd, memcached, redis, zookeeper
+from lab import cluster, etcd, redis, zookeeper
 from tests.functional.support import databases, hosts
 
-Server = etcd.Etcd | redis.Redis | zookeeper.ZooKeeper | memcached.Memcached
+Server = etcd.Etcd | redis.Redis | zookeeper.ZooKeeper
 
 
 class Store(Protocol):

@@ -14,8 +14,6 @@ WORKING = {
     'zookeeper://h:2181': 'zookeeper',
     'kazoo://h:2181': 'zookeeper',
     'redis://h:6379': 'redis',
-    'memcached://h:11211': 'memcached',
-    'file:///tmp/x': 'file',
 }
 CONSENSUS = {'etcd', 'zookeeper'}
 
@@ -50,8 +48,6 @@ class TestFind(unittest.TestCase):
                 'etcd3+http:// (ironic-ownership[etcd])',
                 'zookeeper://',
                 'redis://',
-                'memcached://',
-                'file://',
             )
 
     def test_missing_library_is_refused_naming_the_extra(self) -> None:
@@ -59,7 +55,6 @@ class TestFind(unittest.TestCase):
             ('etcd3+http://h', 'etcd'),
             ('zookeeper://h', 'zookeeper'),
             ('redis://h', 'redis'),
-            ('memcached://h', 'memcached'),
         ):
             with mock.patch('importlib.util.find_spec', return_value=None):
                 self.refused(url, f'pip install ironic-ownership[{extra}]')
@@ -70,7 +65,7 @@ class TestFind(unittest.TestCase):
             ('redis://h?membership_timeout=3', 'membership_timeout'),
             ('redis://h?socket_timeout=3', 'socket_timeout'),
             ('zookeeper://h?connection_retry=1', 'connection_retry'),
-            ('memcached://h?executor=thread', 'executor'),
+            ('redis://h?executor=thread', 'executor'),
         ):
             self.refused(url, f'{name} in the URL', 'member_ttl')
 
@@ -79,27 +74,17 @@ class TestFind(unittest.TestCase):
             'etcd3+https://h?ca_cert=/ca&cert_cert=/c&cert_key=/k',
             'zookeeper://h?use_ssl=true&ca=/ca',
             'redis://h?ssl=true&ssl_ca_certs=/ca&db=3',
-            'memcached://h?use_ssl=true',
         ):
             drivers.find(url, 20, 5)
-
-    def test_credentials_without_a_use_are_refused(self) -> None:
-        self.refused('memcached://u:hunter2@h', 'no user and password')
 
     def test_several_servers_are_refused_where_one_is_meant(self) -> None:
         drivers.find('etcd3+http://a:1,b:2', 20, 5)
         drivers.find('zookeeper://a:1,b:2', 20, 5)
         self.refused('redis://a:1,b:2', 'one server')
-        self.refused('memcached://a:1,b:2', 'one server')
 
-    def test_ttl_that_memcached_takes_for_a_date_is_refused(self) -> None:
-        month = 30 * 24 * 3600
-        drivers.find('memcached://h', month - 1, 5)
-        self.refused('memcached://h', str(month - 1), ttl=month)
-
-    def test_ttl_that_memcached_cannot_keep_is_refused(self) -> None:
-        drivers.find('memcached://h', 2.0, 5)
-        self.refused('memcached://h', '2 or more', ttl=1.9)
+    def test_removed_driver_is_refused_naming_its_replacement(self) -> None:
+        for url in ('memcached://u:hunter2@h', 'file:///tmp/x'):
+            self.refused(url, 'any more', 'backend = db', 'etcd3+http://')
 
     def test_secrets_are_in_no_error(self) -> None:
         with self.assertRaises(exceptions.ConfigurationError) as caught:
@@ -111,10 +96,8 @@ class TestFind(unittest.TestCase):
             for ttl in (2.0, 2.1, 3.5, 20.0):
                 options = drivers.find(url, ttl, 5).options()
                 kept = options.get('membership_timeout', options['timeout'])
-                # memcached's clock may be a second late.
-                late = 1 if url.startswith('memcached') else 0
-                self.assertGreaterEqual(kept, ttl + late)
-                self.assertLess(kept, ttl + late + 1)
+                self.assertGreaterEqual(kept, ttl)
+                self.assertLess(kept, ttl + 1)
 
 
 class TestBackend(unittest.TestCase):
@@ -129,10 +112,7 @@ class TestBackend(unittest.TestCase):
             for capability, stores_ in (
                 (capabilities.Capability.WATCH, CONSENSUS),
                 (capabilities.Capability.PERSISTENT, CONSENSUS),
-                (
-                    capabilities.Capability.SHARED,
-                    CONSENSUS | {'redis', 'memcached'},
-                ),
+                (capabilities.Capability.SHARED, CONSENSUS | {'redis'}),
             ):
                 self.assertEqual(name in stores_, capability in found)
 

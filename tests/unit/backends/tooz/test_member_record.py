@@ -25,8 +25,7 @@ class TestMemberRecord(unittest.TestCase):
     @hypothesis.given(host=TEXTS, incarnation=TEXTS)
     def test_id_suits_every_store(self, host: str, incarnation: str) -> None:
         made = advertised(host, incarnation).new_id()
-        # memcached: 250 bytes with its prefix, no blanks; ZooKeeper: ASCII
-        # without slashes, and no name of dots alone.
+        # ZooKeeper: ASCII without slashes, and no name of dots alone.
         self.assertLessEqual(len(made), 220)
         self.assertRegex(made, rb'^[A-Za-z0-9%._~-]+$')
         self.assertNotEqual(b'', made.strip(b'.'))

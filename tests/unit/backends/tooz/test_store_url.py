@@ -10,7 +10,6 @@ SECRETS = (
     'redis://user:hunter2@h:1?db=1',
     'redis://h:1?sentinel_password=hunter2&db=1',
     'zookeeper://user:hunter2@h:1?keyfile_password=hunter2',
-    'memcached://h:1?ssl_key_password=hunter2',
 )
 
 
