@@ -113,15 +113,25 @@ def serving(listen: str, read: Callable[[], Health]) -> Iterator[None]:
         threads=_THREADS,
         ident=None,
     )
-    thread = threading.Thread(target=served.run, name='health', daemon=True)
+    ends = threading.Event()
+
+    def loop() -> None:
+        while not ends.is_set():
+            wasyncore.loop(timeout=1, map=channels, count=1)
+
+    thread = threading.Thread(target=loop, name='health', daemon=True)
     thread.start()
     LOG.info('/healthcheck and /metrics are served on %s', listen)
     try:
         yield
     finally:
-        # In its own thread, which reads from what is closed otherwise.
-        served.trigger.pull_trigger(lambda: wasyncore.close_all(channels))
+        # Each of these threads uses the pipe of the trigger: it is closed when
+        # none is left, since its number may belong to another file then.
+        ends.set()
+        served.trigger.pull_trigger()
         thread.join()
+        served.task_dispatcher.shutdown()
+        wasyncore.close_all(channels, ignore_all=True)
         if listen.startswith('/'):
             pathlib.Path(listen).unlink(missing_ok=True)
 

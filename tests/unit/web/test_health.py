@@ -8,9 +8,12 @@ import json
 import pathlib
 import socket
 import tempfile
+import threading
 import unittest
+from unittest import mock
 
 from prometheus_client import parser
+from waitress.trigger import trigger
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.health import Health
@@ -171,3 +174,33 @@ class TestPlaces(ServingCase):
         self.file.write_text('mine')
         self.assertIn('in use', self.refused(str(self.file)))
         self.assertEqual('mine', self.file.read_text())
+
+
+class TestEnd(ServingCase):
+    def threads(self) -> set[threading.Thread]:
+        return set(threading.enumerate())
+
+    def test_request_that_ends_at_the_same_moment_does_no_harm(self) -> None:
+        """Its thread wakes the loop before the caller does."""
+        before, wake = self.threads(), trigger._physical_pull
+
+        def wake_twice(served: trigger) -> None:
+            wake(served)
+            for loop in self.threads() - before:
+                if loop.name == 'health':
+                    loop.join(30)
+            wake(served)
+
+        self.enterContext(
+            mock.patch.object(trigger, '_physical_pull', wake_twice)
+        )
+        with web.serving(str(self.file), self.read):
+            pass
+
+    def test_its_threads_end(self) -> None:
+        before = self.threads()
+        with web.serving(str(self.file), self.read):
+            self.assertEqual(200, self.get('/healthcheck').status)
+        for thread in self.threads() - before:
+            thread.join(30)
+            self.assertFalse(thread.is_alive(), thread)
