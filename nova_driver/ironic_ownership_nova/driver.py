@@ -167,6 +167,15 @@ class OwnershipDriver(GuardedOperations):
         ):
             raise exception.ComputeHostNotFound(host=nodename)
 
+    def prepare_for_spawn(self, instance: Any) -> None:
+        """Give the node its instance in Ironic, and record that now.
+
+        If this process dies before its next refresh, the node is on record
+        with its instance.
+        """
+        super().prepare_for_spawn(instance)
+        self._service.refresh()
+
     def node_is_available(self, nodename: str) -> bool:
         """Tell whether a node exists; once no, if it has not changed.
 

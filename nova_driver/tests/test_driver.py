@@ -358,6 +358,7 @@ class ActionsTest(DriverCase):
         ):
             self.driver.prepare_for_spawn(self.instance)
         self.assertEqual([], self.writes())
+        self.assertNotIn('refresh', self.host.calls)
         # Cleaning up must not hide that.
         self.node.provision_state = 'active'
         self.driver.failed_spawn_cleanup(self.instance)
@@ -367,6 +368,8 @@ class ActionsTest(DriverCase):
         self.driver.prepare_for_spawn(self.instance)
         self.assertEqual(['update_node'], self.writes())
         self.assertEqual([(FREE, None)], self.guard.asked)
+        # The instance is on record before this service may die.
+        self.assertIn('refresh', self.host.calls)
 
     def test_each_power_operation_asks_first(self) -> None:
         for name, words in (
