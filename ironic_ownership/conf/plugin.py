@@ -233,7 +233,7 @@ def _oslo_default(option: options.Option) -> Any:
 
 def _string(option: options.Option) -> types.ConfigType:
     length = None if option.maximum is None else int(option.maximum)
-    regex = None if option.regex is None else f'^(?:{option.regex})$'
+    regex = None if option.regex is None else rf'^(?:{option.regex})\Z'
     return types.String(regex=regex, max_length=length)
 
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 from oslo_log import log
+from oslo_policy import policy
 
 from ironic_ownership import wiring
 from ironic_ownership.api import context
 from ironic_ownership.conf import api, log_format, new
 from ironic_ownership.web import application as web_application
+from ironic_ownership.web import policies
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -55,6 +57,18 @@ def configure(argv: Sequence[str]) -> cfg.ConfigOpts:
     api.register_opts(conf)
     log_format.setup(conf, PROG)
     return conf
+
+
+def enforcer() -> policy.Enforcer:
+    """Return the access rules of a deployment, for the tools of oslo.policy.
+
+    Its configuration is found as by other WSGI servers.
+
+    :raises cfg.Error: if a file can't be read.
+    """
+    conf = new(arguments(os.environ), PROG, logs=False)
+    api.register_opts(conf)
+    return policies.Rules(conf).enforcer
 
 
 def build(conf: cfg.ConfigOpts) -> WSGIApplication:

@@ -75,12 +75,13 @@ class Rules:
     """The rules as this deployment has them.
 
     :param conf: with the group ``oslo_policy``.
+    :ivar enforcer: of oslo.policy, with all rules.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._admin_projects = frozenset(conf.api.admin_projects)
-        self._enforcer = policy.Enforcer(conf)
-        self._enforcer.register_defaults(list_rules())
+        self.enforcer = policy.Enforcer(conf)
+        self.enforcer.register_defaults(list_rules())
 
     def check(
         self, one: operation.Operation, credentials: context.RequestContext
@@ -96,7 +97,7 @@ class Rules:
             credentials.project_id in self._admin_projects
         )
         try:
-            allowed = self._enforcer.authorize(rule, {}, credentials)
+            allowed = self.enforcer.authorize(rule, {}, credentials)
         except policy.InvalidScope:
             allowed = False
         if not allowed:

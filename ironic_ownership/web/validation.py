@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jsonschema
@@ -20,6 +20,20 @@ from ironic_ownership.web import errors
 _INTEGER = re.compile('-?[0-9]{1,18}')
 _FLAGS = {'true': True, 'false': False}
 _LONGEST = 80
+
+
+def _pattern(
+    validator: Any, pattern: str, value: Any, schema: operation.Schema
+) -> Iterator[jsonschema.ValidationError]:
+    # Each pattern is of the whole text. The "$" of JSON Schema is its end,
+    # that of Python also matches before a last line feed.
+    if isinstance(value, str) and not re.fullmatch(pattern, value):
+        yield jsonschema.ValidationError(f'{value!r} does not match {pattern}')
+
+
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator, {'pattern': _pattern}
+)
 
 
 def query(
@@ -121,7 +135,7 @@ def _read(texts: Sequence[str], schema: operation.Schema) -> Any:
 
 
 def _faults(value: Any, schema: operation.Schema, where: str) -> list[str]:
-    validator = jsonschema.Draft202012Validator(schema)
+    validator = _Validator(schema)
     found = sorted(validator.iter_errors(value), key=lambda e: e.json_path)
     return [_sentence(error, where) for error in found]
 

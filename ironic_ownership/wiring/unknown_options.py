@@ -24,9 +24,8 @@ _LIBRARY = 'oslo.log'
 
 _FOREIGN = frozenset(
     (
-        *('keystone_authtoken', 'oslo_policy', 'oslo_middleware', 'cors'),
-        *('healthcheck', 'audit_middleware_notifications', 'profiler'),
-        *('oslo_concurrency', 'oslo_reports', 'ssl'),
+        *('keystone_authtoken', 'oslo_policy', 'oslo_middleware'),
+        'healthcheck',
         *('oslo_messaging_notifications', 'oslo_messaging_rabbit'),
     )
 )

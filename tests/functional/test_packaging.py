@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import grp
+import os
 import pathlib
+import pwd
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -61,15 +65,31 @@ class TestPackaging(unittest.TestCase):
         self.assertIn('ironic-ownership:x:', users)
         self.assertIn(':/var/lib/ironic-ownership:/', users)
 
-    def test_logs_are_rotated(self) -> None:
+    def test_logs_are_rotated_by_the_user_of_the_services(self) -> None:
+        # Only root can be another user.
+        uid = 65534 if os.getuid() == 0 else os.getuid()
+        user = pwd.getpwuid(uid).pw_name
+        group = grp.getgrgid(pwd.getpwuid(uid).pw_gid).gr_name
         root = databases.temporary_directory('rotation')
         log = pathlib.Path(root, 'host.log')
         log.write_text('a line\n')
         text = (_ETC / 'logrotate' / 'ironic-ownership').read_text()
         config = pathlib.Path(root, 'rotation.conf')
-        config.write_text(text.replace('/var/log/ironic-ownership', str(root)))
+        text = text.replace('/var/log/ironic-ownership', str(root))
+        config.write_text(
+            text.replace(
+                'su ironic-ownership ironic-ownership', f'su {user} {group}'
+            )
+        )
         config.chmod(0o600)
         root.chmod(0o700)
-        _run('logrotate', '--force', '--state', root / 'state', config)
+        for path in (root, log):
+            shutil.chown(path, user, group)
+        printed = _run(
+            *('logrotate', '--verbose', '--force'),
+            *('--state', root / 'state', config),
+        )
         self.assertFalse(log.exists())
         self.assertEqual('a line\n', (root / 'host.log.1').read_text())
+        # A link in that directory could mislead root.
+        self.assertIn(f'switching euid from {os.getuid()} to {uid}', printed)

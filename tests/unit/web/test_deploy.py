@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import pathlib
+from unittest import mock
 
 from ironic_ownership.cmd import api as program
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web.deploy import DIRECTORIES, FILES, arguments
+from ironic_ownership.web.deploy import (
+    DIRECTORIES,
+    FILES,
+    arguments,
+    enforcer,
+)
 from tests.unit import configurations
 
 
@@ -56,3 +63,21 @@ class ArgumentsTest(configurations.ConfiguredCase):
                 }
             ),
         )
+
+
+class EnforcerTest(configurations.ConfiguredCase):
+    def test_tools_of_oslo_policy_get_the_rules_of_the_deployment(
+        self,
+    ) -> None:
+        conf = self.configure('[oslo_policy]\npolicy_file = rules.yaml')
+        file = pathlib.Path(conf.config_file[0])
+        rules = file.with_name('rules.yaml')
+        self.addCleanup(rules.unlink)
+        rules.write_text('"ironic_ownership:service:list": "role:x"\n')
+        with mock.patch.dict(os.environ, {FILES: str(file)}):
+            found = enforcer()
+        found.load_rules()
+        self.assertEqual(
+            ['ironic_ownership:service:list'], list(found.file_rules)
+        )
+        self.assertIn('ironic_ownership:move:create', found.registered_rules)

@@ -48,6 +48,14 @@ class DocumentTest(app_case.SiteCase):
             for schema in (*schemas, errors.SCHEMA):
                 jsonschema.Draft202012Validator.check_schema(schema)
 
+    def test_every_pattern_is_of_the_whole_text(self) -> None:
+        patterns = set(
+            re.findall(r'"pattern": "(.*?)"', json.dumps(self.document))
+        )
+        self.assertLess(5, len(patterns))
+        for pattern in patterns:
+            self.assertRegex(pattern, r'^\^.*\$$')
+
     def test_errors_keep_their_schema(self) -> None:
         for method, path in (
             ('GET', '/v1/services/missing'),

@@ -58,6 +58,7 @@ class QueryTest(unittest.TestCase):
             ('state', 'c'),
             ('marker', ''),
             ('marker', 'a\x00b'),
+            ('marker', 'a\n'),
             ('other', '1'),
         ):
             with self.assertRaises(InvalidRequestError, msg=pair):
@@ -84,6 +85,16 @@ class BodyTest(unittest.TestCase):
             )
         except InvalidRequestError as exc:
             self.assertTrue(exc.faults)
+
+    def test_line_feed_at_the_end_of_a_text_is_refused(self) -> None:
+        body = {'service': 'a\n', 'select': {'service': 'b'}}
+        with self.assertRaises(InvalidRequestError) as caught:
+            validation.body(
+                json.dumps(body).encode(),
+                'application/json',
+                move_schemas.BODY,
+            )
+        self.assertIn('body.service', str(caught.exception))
 
     @hypothesis.given(st.binary())
     def test_nothing_else_comes_of_any_bytes(self, data) -> None:

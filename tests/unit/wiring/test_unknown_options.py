@@ -84,3 +84,11 @@ class TestUnknownOptions(configurations.ConfiguredCase):
         ):
             self.assertEqual([], self.remarks(text), text)
         self.assertEqual(1, len(self.remarks('[backend_toz]\nurl = x')))
+
+    def test_group_of_a_library_that_nothing_here_reads(self) -> None:
+        for group in (
+            *('ssl', 'cors', 'profiler', 'oslo_concurrency', 'oslo_reports'),
+            'audit_middleware_notifications',
+        ):
+            (remark,) = self.remarks(f'[{group}]\nenabled = true')
+            self.assertIn(f'[{group}] is no group of options', remark)
