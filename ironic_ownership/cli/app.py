@@ -7,6 +7,7 @@ configuration before a command needs it: help has to work without one.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import itertools
 import logging
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cliff import app, command, commandmanager
+from cliff import help as cliff_help
 
 from ironic_ownership import plugins
 from ironic_ownership.api import caller
@@ -43,6 +45,12 @@ exit codes:
   3  refused by a gate
   4  degraded or unknown: the result is incomplete
 """
+_SET_SERVICE = {
+    **dict.fromkeys(('disable', 'cordon'), '--disable'),
+    **dict.fromkeys(('enable', 'uncordon'), '--enable'),
+}
+"""Words of other programs for an option of ``service set``."""
+
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
 
 AddArguments = Callable[[argparse.ArgumentParser], None]
@@ -230,11 +238,11 @@ class App(app.App):
             opened.close()
 
     def interact(self) -> None:
-        self._fail(
-            errors.UsageError(
-                'no command', hint=f'{self.NAME} --help lists them'
-            )
-        )
+        # Not a shell, as in cliff: without a command there is only the help.
+        self._failure = errors.UsageError('no command')
+        show = cliff_help.HelpAction([], argparse.SUPPRESS, default=self)
+        with contextlib.suppress(cliff_help.HelpExit):
+            show(self.parser, self.options, None)
 
     def _fail(self, error: BaseException) -> None:
         self._failure = error
@@ -246,16 +254,24 @@ class App(app.App):
         )
         text = ' '.join(words) or argv[0]
         near = self._beginning_with(text)
-        hint = (
-            f'Did you mean {" or ".join(near)}?'
-            if near
-            else errors.nearest(
-                text, [name for name, _ in self.command_manager]
-            )
+        of_object = self._beginning_with(f'{text} ')
+        option = next(
+            (_SET_SERVICE[w] for w in words if w in _SET_SERVICE), ''
         )
+        if of_object:
+            what = (
+                f'complete command. Its commands are: {", ".join(of_object)}'
+            )
+        elif option:
+            what = f'command. Did you mean service set HOST {option}?'
+        elif near:
+            what = f'command. Did you mean {" or ".join(near)}?'
+        else:
+            names = [name for name, _ in self.command_manager]
+            what = f'command. {errors.nearest(text, names)}'
         return errors.UsageError(
-            f'{text!r} is not a command. {hint}',
-            hint=f'{self.NAME} --help lists them',
+            f'{text!r} is not a {what}',
+            hint=f'{self.NAME} --help lists all commands',
         )
 
     def _beginning_with(self, text: str) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.contracts import exceptions
@@ -64,18 +65,23 @@ class Service:
         """
         from keystoneauth1 import exceptions as ksa
 
+        name = 'Keystone'
         try:
-            with pending.to(self.name):
+            # Apart, so that an outage has the name of its server.
+            with pending.to(name):
+                _twice(adapter.session.get_auth_headers)
+            name = self.name
+            with pending.to(name):
                 return _send(adapter, method, path, **how)
         except ksa.SSLError as exc:
             raise self.error(
-                f'No secure connection to {self.name}: {one_line(exc)}',
+                f'No secure connection to {name}: {one_line(exc)}',
                 hint=f'Set [{self.group}] cafile to the certificate of its '
                 'authority',
             ) from exc
         except (ksa.ConnectionError, ksa.HttpServerError) as exc:
             raise self.unavailable(
-                f'{self.name} does not answer: {first_cause(exc)}'
+                f'{name} does not answer: {first_cause(exc)}'
             ) from exc
         except (ksa.ClientException, OSError) as exc:
             wrong = (
@@ -84,7 +90,7 @@ class Service:
                 else 'cafile, certfile and keyfile'
             )
             raise self.error(
-                f'The request to {self.name} failed: {one_line(exc)}',
+                f'The request to {name} failed: {one_line(exc)}',
                 hint=f'Check {wrong} in [{self.group}]',
             ) from exc
 
@@ -130,10 +136,8 @@ def body_summary(answer: requests.Response) -> str:
 def _send(
     adapter: Any, method: str, path: str, **how: Any
 ) -> requests.Response:
-    from keystoneauth1 import exceptions as ksa
-
-    def once() -> requests.Response:
-        answer: requests.Response = adapter.request(
+    answer: requests.Response = _twice(
+        lambda: adapter.request(
             path,
             method,
             headers={'Accept': 'application/json'},
@@ -145,12 +149,17 @@ def _send(
             log=False,
             **how,
         )
-        return answer
+    )
+    return answer
+
+
+def _twice(call: Callable[[], Any]) -> Any:
+    from keystoneauth1 import exceptions as ksa
 
     try:
-        return once()
+        return call()
     except ksa.ConnectFailure:
-        return once()
+        return call()
 
 
 def one_line(exc: BaseException) -> str:

@@ -9,6 +9,7 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
 from ironic_ownership import conf as options
+from ironic_ownership import version
 from ironic_ownership.cmd import upgrade_checks
 from ironic_ownership.contracts import exceptions
 
@@ -16,7 +17,7 @@ PROG = 'ironic-ownership-status'
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``upgrade check [--json]``, which writes nothing.
+    """Run ``upgrade check [--json]``, which writes nothing; or ``--version``.
 
     :param argv: arguments; those of the process by default.
     :returns: 0 if the services can be restarted, 1 after a warning, 2 if a
@@ -24,6 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         configuration can't be read. Wrong usage exits with 2, too.
     """
     argv = list(sys.argv[1:] if argv is None else argv)
+    if argv == ['--version']:
+        sys.stdout.write(f'{version.text()}\n')
+        return 0
     conf = cfg.ConfigOpts()
     # The options of the log would appear as arguments.
     options.register_opts(conf, logs=False)

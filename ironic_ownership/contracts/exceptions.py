@@ -23,7 +23,10 @@ class OwnershipError(Exception):
 
     def __str__(self) -> str:
         message = super().__str__()
-        return f'{message}. {self.hint}' if self.hint else message
+        if not self.hint:
+            return message
+        end = '' if message.endswith(('.', '?')) else '.'
+        return f'{message}{end} {self.hint}'
 
 
 class ConfigurationError(OwnershipError):

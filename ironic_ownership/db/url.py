@@ -25,6 +25,8 @@ _EXAMPLE = (
     'sqlite:////var/lib/ironic-ownership/records.sqlite or '
     'mysql+pymysql://user:password@host/ironic_ownership'
 )
+_WHOLE_SCHEMES = dict.fromkeys(MYSQL, 'mysql+pymysql')
+"""Schemes without a driver, whose default is not the one of our extra."""
 _EXTRAS = {'mysql': 'mysql', 'mariadb': 'mysql', 'postgresql': 'postgresql'}
 
 
@@ -83,8 +85,11 @@ def is_file(connection: str) -> bool:
 def _missing_driver(connection: str) -> exceptions.RecordsError:
     scheme = connection.partition(':')[0]
     extra = _EXTRAS.get(scheme.partition('+')[0])
+    whole = _WHOLE_SCHEMES.get(scheme)
     hint = (
-        f'Install it: pip install "ironic-ownership[{extra}]"'
+        f'Write {whole}:// in place of {scheme}://'
+        if whole
+        else f'Install it: pip install "ironic-ownership[{extra}]"'
         if extra
         else _EXAMPLE
     )

@@ -34,7 +34,7 @@ def nearest(name: str, known: Collection[str]) -> str:
     if near:
         return f'Did you mean {" or ".join(near)}?'
     if not known:
-        return 'There is none at all'
+        return 'There are none yet'
     shown = sorted(known)[:_SHOWN]
     more = len(known) - len(shown)
     rest = f' and {more} more' if more else ''

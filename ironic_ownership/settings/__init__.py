@@ -33,6 +33,14 @@ from ironic_ownership.engine.host.tuning import (
 )
 from ironic_ownership.settings import policy_building as building
 
+_STORES = {
+    'etcd': 'etcd3+http://host:2379',
+    'etcd3': 'etcd3+http://host:2379',
+    'redis': 'redis://host:6379',
+    'zookeeper': 'kazoo://host:2181',
+}
+"""Servers that are no backend of their own, with a URL for tooz."""
+
 Backend = tuple[type[MembershipBackend], Mapping[str, model.Value]]
 
 
@@ -308,6 +316,13 @@ def _backend(
     conf: cfg.ConfigOpts, configured: str, faults: list[str]
 ) -> Backend | None:
     name = configured.strip()
+    if name in _STORES and name not in plugins.names(plugins.BACKENDS):
+        faults.append(
+            f'[ownership] backend: {name!r} is reached by the backend tooz: '
+            f'set backend = tooz, and backend_url = {_STORES[name]} in '
+            '[backend_tooz]'
+        )
+        return None
     try:
         target = plugins.backend_class(name)
         plugin_conf.register(conf, name, target)

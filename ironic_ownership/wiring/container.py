@@ -139,10 +139,15 @@ class Container:
 
     @functools.cached_property
     def _companion(self) -> companion.Companion:
-        from ironic_ownership.db import companion
+        from ironic_ownership.db import companion, url
         from ironic_ownership.db.cell import companion as cell
 
         schema = self.conf.nova.cell_schema
+        if schema and url.is_file(self.conf.database.connection):
+            raise exceptions.ConfigurationError(
+                ['[nova] cell_schema is set, and the records are in SQLite'],
+                hint='Set [database] connection to the server of the cell',
+            )
         return cell.Cell(schema) if schema else companion.Companion()
 
     @functools.cached_property

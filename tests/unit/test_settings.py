@@ -380,6 +380,20 @@ class TestCoreOptions(SettingsCase):
         self.assert_fault(text.format(15), 'set it to less than 15')
         self.read(text.format(14.9))
 
+    def test_name_of_a_server_leads_to_the_backend_for_it(self) -> None:
+        for name, url in (
+            ('etcd', 'etcd3+http://'),
+            ('zookeeper', 'kazoo://'),
+            ('redis', 'redis://'),
+        ):
+            self.assert_fault(
+                f'[ownership]\nbackend = {name}',
+                f"'{name}' is reached by the backend tooz",
+                'set backend = tooz',
+                f'backend_url = {url}',
+                '[backend_tooz]',
+            )
+
     def test_backend_that_is_not_installed_is_named(self) -> None:
         self.assert_fault(
             '[ownership]\nbackend = nonsuch', "'nonsuch'", 'db, memory'

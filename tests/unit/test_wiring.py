@@ -184,6 +184,22 @@ class TestWiring(configurations.ConfiguredCase):
         with self.assertRaises(exceptions.ConfigurationError):
             _ = wired.settings
 
+    def test_cell_needs_the_server_of_the_cell(self) -> None:
+        wired = wiring.Wiring(
+            self.configure(
+                '[nova]\ncell_schema = nova\n'
+                '[database]\nconnection = sqlite:////tmp/absent.sqlite'
+            )
+        )
+        for use in (wired.ready_cell, lambda: wired.records):
+            with self.assertRaises(exceptions.ConfigurationError) as caught:
+                use()
+            self.assertEqual(
+                '[nova] cell_schema is set, and the records are in SQLite. '
+                'Set [database] connection to the server of the cell',
+                str(caught.exception),
+            )
+
     def test_closing_opens_nothing(self) -> None:
         wired = wiring.Wiring(
             self.configure('[database]\nconnection = nonsense')

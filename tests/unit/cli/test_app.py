@@ -118,16 +118,45 @@ class AppTest(unittest.TestCase):
             self.assertIn('Did you mean uuid?', err)
 
     def test_unknown_commands_are_wrong_usage(self) -> None:
-        for words in (('thnig', 'list'), ('help', 'thnig'), ('thing',)):
+        for words in (('thnig', 'list'), ('help', 'thnig')):
+            code, out, err = self.run_app(*words)
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn('Did you mean thing list', err)
+            self.assertNotIn('?.', err)
+            self.assertEqual(1, err.count('\n'))
+
+    def test_object_alone_lists_its_commands(self) -> None:
+        for words in (('thing',), ('thing', '--long')):
             code, out, err = self.run_app(*words)
             self.assertEqual((2, ''), (code, out))
             self.assertIn('thing list', err)
-            self.assertEqual(1, err.count('\n'))
+        _, _, err = self.run_app('service')
+        self.assertIn(
+            "'service' is not a complete command. Its commands are: "
+            'service delete, service drain, service failover, service list, '
+            'service set, service show. ',
+            err,
+        )
+        self.assertEqual(1, err.count('\n'))
 
-    def test_without_a_command_there_is_no_shell(self) -> None:
-        code, _, err = self.run_app()
-        self.assertEqual(2, code)
-        self.assertIn('no command', err)
+    def test_other_programs_words_lead_to_service_set(self) -> None:
+        for words, option in (
+            (('service', 'disable', 'rack1'), '--disable'),
+            (('compute', 'service', 'cordon'), '--disable'),
+            (('cordon', 'rack1'), '--disable'),
+            (('service', 'enable'), '--enable'),
+            (('uncordon', 'rack1'), '--enable'),
+        ):
+            code, _, err = self.run_app(*words)
+            self.assertEqual(2, code)
+            self.assertIn(f'Did you mean service set HOST {option}? ', err)
+            self.assertNotIn('drain', err)
+
+    def test_without_a_command_the_help_is_shown(self) -> None:
+        code, out, err = self.run_app()
+        self.assertEqual((2, ''), (code, err))
+        self.assertIn('exit codes:', out)
+        self.assertIn('  thing list ', out)
         self.assertNotIn('cmd2', sys.modules)
 
 

@@ -86,6 +86,13 @@ class ExitCodeTest(unittest.TestCase):
             self.assertEqual(code, errors.exit_code(error))
 
 
+class HintTest(unittest.TestCase):
+    def test_hint_begins_a_sentence_after_any_end_of_the_last(self) -> None:
+        for text, shown in (('gone', 'gone. Look'), ('who?', 'who? Look')):
+            error = exceptions.NotFoundError(text, hint='Look')
+            self.assertEqual(shown, errors.line(error))
+
+
 class NearestTest(unittest.TestCase):
     def test_near_names_are_proposed(self) -> None:
         said = errors.nearest('rakc1', ['rack1', 'else'])
@@ -95,7 +102,7 @@ class NearestTest(unittest.TestCase):
         self.assertEqual('Known are: a, b', errors.nearest('zzz', ['b', 'a']))
         many = [f'name{number:02}' for number in range(30)]
         self.assertIn('and 20 more', errors.nearest('zzz', many))
-        self.assertEqual('There is none at all', errors.nearest('zzz', []))
+        self.assertEqual('There are none yet', errors.nearest('zzz', []))
 
 
 class ImportTest(unittest.TestCase):

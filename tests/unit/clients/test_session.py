@@ -76,9 +76,11 @@ class OpenTest(testtools.TestCase):
         ):
             conf.set_override(name, value, 'ironic')
         inventory = client.open_inventory(conf)
-        self.assertRaises(
+        error = self.assertRaises(
             exceptions.IronicUnavailableError, inventory.scan, model.Scope()
         )
+        self.assertIn('Keystone does not answer: ', str(error))
+        self.assertNotIn('Ironic', str(error))
 
     def test_missing_authority_file_is_no_traceback(self):
         inventory = recorded_http.open_inventory(

@@ -80,6 +80,14 @@ class TestText(sqlite.SqliteCase):
             self.assertNotIn('hunter2', refusal)
             self.assertNotIn('\n', refusal)
 
+    def test_scheme_without_its_driver_names_the_whole_one(self) -> None:
+        for scheme in ('mysql', 'mariadb'):
+            self.assertEqual(
+                f'[database] connection: no driver is installed for '
+                f'{scheme!r}. Write mysql+pymysql:// in place of {scheme}://',
+                _refusal(f'{scheme}://user:hunter2@host/x'),
+            )
+
     def test_all_hosts_are_shown_and_no_password(self) -> None:
         for query in ('', '&target_session_attrs=read-write&password=hunter2'):
             url = sqlalchemy.make_url(
