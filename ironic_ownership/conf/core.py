@@ -84,14 +84,16 @@ _OWNERSHIP = (
     ),
     cfg.StrOpt(
         'without_conductors',
-        default='schedulable',
+        default='out_of_service',
         choices=(
+            ('out_of_service', 'all nodes are out of service'),
             ('schedulable', 'nodes stay as they are'),
-            ('out_of_service', 'nodes go out of service, each of them'),
         ),
         help='What happens to nodes while no conductor of Ironic is alive. '
-        'Such an outage mostly concerns Ironic itself, and ends for all nodes '
-        'at once. Until then every action on a node fails.',
+        'Until one is, Ironic refuses every action. Choose schedulable if '
+        'you fear that the heartbeats of live conductors do not reach the '
+        'database of Ironic, and all nodes would go out of service at once. '
+        'All processes need the same value.',
     ),
     cfg.FloatOpt(
         'mass_loss_share',

@@ -57,7 +57,12 @@ class Inventory(abc.ABC):
     Threading: one thread at a time. Blocking: seconds to minutes, so never
     from the heartbeat thread. Failure: :class:`IronicUnavailableError` where
     a retry may succeed, else :class:`IronicError`.
+
+    :ivar outage_counts: whether every node is out of service while no
+        conductor is alive, which the operator chooses.
     """
+
+    outage_counts = True
 
     @abc.abstractmethod
     def check(self, scope: model.Scope) -> None:

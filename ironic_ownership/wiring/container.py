@@ -292,9 +292,13 @@ class Container:
         """Return a new client of Ironic, which sends this request id."""
         from ironic_ownership.clients.ironic import client
 
-        return client.open_inventory(
+        opened = client.open_inventory(
             self.conf, request_id, plugins.node_fields, self.on_nodes_read
         )
+        opened.outage_counts = (
+            self.conf.ownership.without_conductors == 'out_of_service'
+        )
+        return opened
 
     def placement_of(self, request_id: str | None = None) -> Placement | None:
         """Return a client of Placement; ``None`` if that is not configured.

@@ -112,12 +112,7 @@ def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
         availability=AvailabilityTracker(
             wired.inventory,
             context.conditions,
-            FlapDamper(
-                tuning.recovery_delay,
-                outage_counts=(
-                    wired.conf.ownership.without_conductors == 'out_of_service'
-                ),
-            ),
+            FlapDamper(tuning.recovery_delay),
         ),
         reporter=placement_loop,
         repair=reservations.recovery_of(wired, context).recover,

@@ -106,6 +106,18 @@ class TestInventory(third_party.ThirdPartyCase, configurations.ConfiguredCase):
         wiring.interpret(world.runs(theirs=None))
         self.assertIn('extra', self.fields())
 
+    def test_outage_of_all_conductors_counts_unless_that_is_set(self) -> None:
+        for line, counts in (
+            ('', True),
+            ('[ownership]\nwithout_conductors = schedulable', False),
+        ):
+            conf = self.configure(
+                f'{line}\n[ironic]\nauth_type = none\n'
+                'endpoint_override = http://127.0.0.1:1'
+            )
+            inventory = wiring.Wiring(conf).inventory
+            self.assertIs(counts, inventory.outage_counts)
+
 
 class TestReports(configurations.ConfiguredCase):
     def test_nodes_are_not_reported_next_to_a_nova_cell(self) -> None:

@@ -23,6 +23,10 @@ class Known:
 def read(source: inventory.Inventory) -> Known:
     """Read the conductors, in one list."""
     try:
-        return Known(evaluation.Fleet.of(source.conductors()))
+        return Known(
+            evaluation.Fleet.of(
+                source.conductors(), outage_counts=source.outage_counts
+            )
+        )
     except exceptions.IronicError as exc:
         return Known(error=exc)

@@ -28,6 +28,8 @@ class Fleet:
     :param living: places that a live conductor serves.
     :param dead: the conductors that served a place and are not alive.
     :param members: number of conductors that are alive.
+    :param outage_counts: whether every node is out of service while no
+        conductor is alive.
     """
 
     living: frozenset[Place] = frozenset()
@@ -35,9 +37,15 @@ class Fleet:
         default_factory=dict
     )
     members: int = 0
+    outage_counts: bool = True
 
     @classmethod
-    def of(cls, conductors: Iterable[model.Conductor]) -> Fleet:
+    def of(
+        cls,
+        conductors: Iterable[model.Conductor],
+        *,
+        outage_counts: bool = True,
+    ) -> Fleet:
         """Build a fleet that does not depend on the order of conductors."""
         living: set[Place] = set()
         dead: dict[Place, tuple[str, ...]] = {}
@@ -53,12 +61,17 @@ class Fleet:
             else:
                 for place in places:
                     dead[place] = (*dead.get(place, ()), conductor.hostname)
-        return cls(frozenset(living), dead, members)
+        return cls(frozenset(living), dead, members, outage_counts)
 
     @property
     def all_gone(self) -> bool:
         """True if no conductor is alive."""
         return not self.members
+
+    @property
+    def ignores_outage(self) -> bool:
+        """True if no conductor is alive, and that changes no node."""
+        return self.all_gone and not self.outage_counts
 
     @property
     def drivers(self) -> frozenset[str]:
@@ -80,32 +93,28 @@ class Fleet:
 
 
 def evaluate(
-    node: model.Node,
-    fleet: Fleet | None = None,
-    *,
-    outage_counts: bool = False,
+    node: model.Node, fleet: Fleet | None = None
 ) -> availability.Evaluation:
     """Evaluate one node by its state in Ironic and its conductors.
 
-    :param fleet: ignored if ``None``, or if none of its conductors is alive:
-        that is no fault of the node.
-    :param outage_counts: without a live conductor every node is out of
-        service.
+    :param fleet: ``None`` if the conductors are not known: then no node is
+        out of service.
     """
-    gone = fleet is not None and fleet.all_gone and outage_counts
-    if fleet is not None and (gone or is_out_of_service(node, fleet)):
+    if fleet is not None and is_out_of_service(node, fleet):
         return _out_of_service(node, fleet)
     return _evaluate_state(node)
 
 
 def is_out_of_service(node: model.Node, fleet: Fleet | None) -> bool:
-    """Tell whether no live conductor supports the node, but others live.
+    """Tell whether no live conductor supports the node.
+
+    Source: out-of-service: with all conductors dead every node is unavailable.
 
     :param fleet: as for :func:`evaluate`.
     """
     return (
         fleet is not None
-        and not fleet.all_gone
+        and not fleet.ignores_outage
         and not fleet.supports(node.driver, node.conductor_group)
     )
 
@@ -169,11 +178,10 @@ def evaluate_for_observer(
 def check_in_service(node: model.Node, fleet: Fleet | None) -> None:
     """Refuse to act on a node that is out of service.
 
-    :param fleet: as for :func:`evaluate`, but if none of its conductors is
-        alive, every node is out of service.
+    :param fleet: as for :func:`evaluate`.
     :raises NodeOutOfServiceError: naming driver, group and conductors.
     """
-    if fleet is None or fleet.supports(node.driver, node.conductor_group):
+    if fleet is None or not is_out_of_service(node, fleet):
         return
     raise exceptions.NodeOutOfServiceError(
         node.uuid,
@@ -188,21 +196,16 @@ class FlapDamper:
 
     A node goes out of service immediately. It comes back after its driver
     was present in every observation of the recovery delay. After an outage of
-    all conductors, each driver has the same time to come back before it is
-    missed: restarted conductors do not all return at the same moment.
+    all conductors that was ignored, each driver has the same time to come back
+    before it is missed: restarted conductors do not all return at once.
 
     Threading: one thread.
 
     :ivar recovery_delay: in seconds.
-    :param outage_counts: whether nodes go out of service while no conductor
-        is alive.
     """
 
-    def __init__(
-        self, recovery_delay: float, *, outage_counts: bool = False
-    ) -> None:
+    def __init__(self, recovery_delay: float) -> None:
         self.recovery_delay = recovery_delay
-        self.outage_counts = outage_counts
         self._since: dict[Place, float] = {}
         self._fleet: Fleet | None = None
         self._now = 0.0
@@ -216,7 +219,7 @@ class FlapDamper:
             alive, every driver counts as interrupted.
         :param now: seconds on a monotonic clock.
         """
-        if fleet is not None and fleet.all_gone and not self.outage_counts:
+        if fleet is not None and fleet.ignores_outage:
             fleet = None
             self._outage_at = now
         places = fleet.living if fleet else frozenset()
@@ -233,11 +236,7 @@ class FlapDamper:
         :param before: the code on record: a node that is out of service
             stays so until that is certainly over.
         """
-        found = evaluate(
-            node,
-            None if self._is_restart else self._fleet,
-            outage_counts=self.outage_counts,
-        )
+        found = evaluate(node, None if self._is_restart else self._fleet)
         if before != Code.OUT_OF_SERVICE or found.code == before:
             return found
         if self._fleet is None:

@@ -104,9 +104,9 @@ class AvailabilityTracker:
                 'no conductor',
                 'none of the conductors of Ironic is alive: no node can be '
                 + (
-                    'managed. All nodes go out of service'
-                    if self.damper.outage_counts
-                    else 'managed. No node goes out of service because of that'
+                    'managed. No node goes out of service because of that'
+                    if fleet.ignores_outage
+                    else 'managed, all nodes go out of service'
                 ),
             )
         else:

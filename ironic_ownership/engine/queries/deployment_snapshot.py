@@ -65,6 +65,8 @@ class Nodes:
         to look up.
     :param unlisted: number of nodes without a shard that were not listed,
         because only nodes of a shard may be.
+    :param outage_counts: whether nodes are out of service while no conductor
+        is alive.
     :param unshown: the error, if Ironic does not show its conductors.
     """
 
@@ -73,13 +75,17 @@ class Nodes:
     unverified: frozenset[str] = frozenset()
     unlisted: int = 0
     conductors: Sequence[model.Conductor] | None = None
+    outage_counts: bool = True
     unshown: exceptions.IronicError | None = None
 
     @functools.cached_property
     def fleet(self) -> evaluation.Fleet | None:
         """The conductors; ``None`` if Ironic does not show them."""
-        known = self.conductors
-        return None if known is None else evaluation.Fleet.of(known)
+        if self.conductors is None:
+            return None
+        return evaluation.Fleet.of(
+            self.conductors, outage_counts=self.outage_counts
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,6 +207,7 @@ def _nodes(
         frozenset(missing[MAX_LOOKUPS:]),
         max(unlisted, 0),
         conductors,
+        source.outage_counts,
         unshown,
     )
 

@@ -136,7 +136,7 @@ def fleet_of(source: inventory.Inventory) -> evaluation.Fleet | None:
     known = conductors.read(source)
     if known.fleet is None:
         LOG.warning('out-of-service nodes are unknown: %s', known.error)
-    elif known.fleet.all_gone:
+    elif known.fleet.ignores_outage:
         LOG.warning(
             'out-of-service nodes are unknown: no conductor of Ironic is alive'
         )

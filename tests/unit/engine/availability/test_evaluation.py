@@ -24,9 +24,10 @@ OTHERS = evaluation.Fleet.of(
         model.Conductor('c3', '', frozenset({'d'}), alive=False),
     ]
 )
-GONE = evaluation.Fleet.of(
-    [model.Conductor('c1', '', frozenset({'d'}), alive=False)]
-)
+DEAD = [model.Conductor('c1', '', frozenset({'d'}), alive=False)]
+GONE = evaluation.Fleet.of(DEAD)
+IGNORED = evaluation.Fleet.of(DEAD, outage_counts=False)
+"""The outage of an operator who chose that it changes nothing."""
 
 conductors = st.builds(
     model.Conductor,
@@ -35,8 +36,10 @@ conductors = st.builds(
     st.frozensets(st.sampled_from('de')),
     st.booleans(),
 )
-fleets = st.lists(conductors, max_size=4, unique_by=lambda c: c.hostname).map(
-    evaluation.Fleet.of
+fleets = st.builds(
+    evaluation.Fleet.of,
+    st.lists(conductors, max_size=4, unique_by=lambda c: c.hostname),
+    outage_counts=st.booleans(),
 )
 nodes = st.builds(
     world.node,
@@ -144,10 +147,31 @@ class TestEvaluate(unittest.TestCase):
         self.assertIsNone(codes_of(fleet, conductor_group='rack-a'))
         self.assertEqual('out_of_service', codes_of(fleet))
 
-    def test_without_any_live_conductor_no_node_is_to_blame(self) -> None:
-        for fleet in (None, GONE, evaluation.Fleet()):
+    def test_without_any_live_conductor_every_node_is_out(self) -> None:
+        for fleet in (GONE, evaluation.Fleet()):
+            self.assertEqual('out_of_service', codes_of(fleet))
+        found = evaluation.evaluate(FREE, GONE)
+        self.assertIn('c1', found.detail)
+
+    def test_unknown_conductors_and_an_ignored_outage_change_nothing(
+        self,
+    ) -> None:
+        for fleet in (None, IGNORED):
             self.assertIsNone(codes_of(fleet))
             self.assertEqual('maintenance', codes_of(fleet, maintenance=True))
+            evaluation.check_in_service(FREE, fleet)
+
+    @hypothesis.given(nodes, fleets)
+    def test_action_is_refused_exactly_if_the_node_is_out(
+        self, node, fleet
+    ) -> None:
+        out = evaluation.evaluate(node, fleet).code == 'out_of_service'
+        try:
+            evaluation.check_in_service(node, fleet)
+        except exceptions.NodeOutOfServiceError:
+            self.assertTrue(out)
+        else:
+            self.assertFalse(out)
 
     @hypothesis.given(nodes, fleets)
     def test_available_means_all_of_it(self, node, fleet) -> None:
@@ -159,7 +183,8 @@ class TestEvaluate(unittest.TestCase):
         self.assertEqual('power on', node.power_state)
         self.assertIn(node.provision_state, (None, 'available'))
         self.assertTrue(
-            fleet.all_gone or fleet.supports(node.driver, node.conductor_group)
+            (fleet.all_gone and not fleet.outage_counts)
+            or fleet.supports(node.driver, node.conductor_group)
         )
 
     @hypothesis.given(
@@ -193,12 +218,7 @@ class TestCheckInService(unittest.TestCase):
             "Start a conductor in conductor group 'g'", str(caught.exception)
         )
 
-    def test_here_no_conductor_at_all_is_one_that_is_missing(self) -> None:
-        with self.assertRaises(exceptions.NodeOutOfServiceError):
-            evaluation.check_in_service(FREE, GONE)
-
-    def test_unknown_conductors_refuse_nothing(self) -> None:
-        evaluation.check_in_service(FREE, None)
+    def test_known_conductor_refuses_nothing(self) -> None:
         evaluation.check_in_service(FREE, SERVED)
 
 
@@ -229,7 +249,7 @@ class TestWatch(unittest.TestCase):
 
     def test_time_in_which_nothing_is_known_does_not_count(self) -> None:
         out = 'out_of_service'
-        for blind in (None, GONE):
+        for blind in (None, IGNORED):
             self.assertEqual(out, self.code(0, SERVED, out))
             self.assertEqual(out, self.code(59, blind, out))
             self.assertEqual(out, self.code(61, SERVED, out))
@@ -239,15 +259,12 @@ class TestWatch(unittest.TestCase):
         self,
     ) -> None:
         self.assertIsNone(self.code(0, SERVED, None))
-        self.assertIsNone(self.code(10, GONE, None))
+        self.assertIsNone(self.code(10, IGNORED, None))
         self.assertIsNone(self.code(20, OTHERS, None))
         self.assertIsNone(self.code(69, OTHERS, None))
         self.assertEqual('out_of_service', self.code(70, OTHERS, None))
 
-    def test_outage_of_all_conductors_counts_where_that_is_chosen(
-        self,
-    ) -> None:
-        self.damper = evaluation.FlapDamper(60.0, outage_counts=True)
+    def test_outage_of_all_conductors_takes_nodes_out(self) -> None:
         out = 'out_of_service'
         self.assertIsNone(self.code(0, SERVED, None))
         self.assertEqual(out, self.code(10, GONE, None))
@@ -259,7 +276,7 @@ class TestWatch(unittest.TestCase):
     def test_node_out_of_service_before_an_outage_stays_out(self) -> None:
         out = 'out_of_service'
         self.assertEqual(out, self.code(0, OTHERS, None))
-        self.assertEqual(out, self.code(10, GONE, out))
+        self.assertEqual(out, self.code(10, IGNORED, out))
         self.assertEqual(out, self.code(20, OTHERS, out))
         self.assertEqual(out, self.code(80, OTHERS, out))
 
@@ -291,11 +308,12 @@ class TestWatch(unittest.TestCase):
                 served_since = now if served_since is None else served_since
             else:
                 served_since = None
-            gone_at = now if fleet.all_gone else gone_at
+            ignored = fleet.all_gone and not fleet.outage_counts
+            gone_at = now if ignored else gone_at
             found = damper.evaluate(FREE, before)
             if served_since is None and now - gone_at >= 60:
                 self.assertEqual('out_of_service', found.code)
-            if fleet.all_gone:
+            if ignored:
                 self.assertEqual(before, found.code)
             if before == 'out_of_service' and found.code is None:
                 assert served_since is not None

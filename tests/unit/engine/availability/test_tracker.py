@@ -117,7 +117,22 @@ class TestTracker(TrackerCase):
         self.host.refresh()
         self.assertIsNone(self.codes()[3])
 
-    def test_all_conductors_gone_rewrites_nothing(self) -> None:
+    def test_without_a_live_conductor_all_nodes_go_out(self) -> None:
+        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+            for names in (('c1', 'c2'), ('c1', 'c2')):
+                self.die(*names)
+                self.host.refresh()
+        self.assertEqual({1: OUT, 2: OUT, 3: OUT}, self.codes())
+        (line,) = [r.getMessage() for r in logs.records]
+        self.assertIn('all nodes go out of service', line)
+        self.die()
+        self.host.refresh()
+        self.pass_time(60)
+        self.host.refresh()
+        self.assertEqual({1: None, 2: None, 3: None}, self.codes())
+
+    def test_ignored_outage_of_all_conductors_rewrites_nothing(self) -> None:
+        self.ironic.outage_counts = False
         self.die('c2')
         self.host.refresh()
         before = self.state()
@@ -133,6 +148,7 @@ class TestTracker(TrackerCase):
         self.assertEqual(before, self.state())
 
     def test_other_reasons_need_no_conductor(self) -> None:
+        self.ironic.outage_counts = False
         self.die('c1', 'c2')
         self.ironic.put(free(1, maintenance=True))
         self.host.refresh()

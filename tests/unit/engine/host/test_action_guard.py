@@ -115,6 +115,8 @@ class TestGuard(service.ServiceCase):
         )
         self.ironic.workers = []
         self.refuse(exceptions.NodeOutOfServiceError, world.uuid(1))
+        self.ironic.outage_counts = False
+        self.guard.check(world.uuid(1))
 
     def test_conductors_that_do_not_answer_are_no_permission(self) -> None:
         down = exceptions.IronicUnavailableError('Ironic is down')

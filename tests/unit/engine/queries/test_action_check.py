@@ -55,6 +55,11 @@ class TestActionCheck(service.ServiceCase):
         self.operator('UPDATE compute_nodes SET host = NULL')
         self.refused(exceptions.NodeOutOfServiceError)
 
+    def test_ignored_outage_of_all_conductors_refuses_nothing(self) -> None:
+        self.ironic.workers = []
+        self.ironic.outage_counts = False
+        self.assertEqual('host1', self.check().host)
+
     def test_unowned_node_is_refused(self) -> None:
         self.operator('UPDATE compute_nodes SET host = NULL')
         self.refused(exceptions.NotOwnerError, 'explain')

@@ -35,7 +35,7 @@ class TestUsable(unittest.TestCase):
         for alive, drivers, usable in (
             (True, {'d'}, True),
             (True, {'e'}, False),
-            (False, {'e'}, True),
+            (False, {'d'}, False),
         ):
             fleet = evaluation.Fleet.of(
                 [model.Conductor('c', '', frozenset(drivers), alive)]
