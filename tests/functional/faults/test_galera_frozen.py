@@ -7,7 +7,7 @@ import unittest
 from ironic_ownership.testing import backend
 from lab import haproxy
 from tests.contract import database
-from tests.functional import test_records_outages
+from tests.functional.faults import test_records_outages
 from tests.functional.support import databases, frozen_case
 
 

@@ -12,7 +12,7 @@ import testtools
 
 from tests.functional.support import databases, survived
 
-_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+_CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 _SHORT = (
     *('--minutes', '0.3', '--storm', '18', '--pause', '1.5'),
     *('--nodes', '24', '--ask-interval', '0.1'),
