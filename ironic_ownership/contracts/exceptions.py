@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ironic_ownership.contracts import foreign_errors
+
+_LONGEST = 5000
+"""Most characters of a message, or of a hint: a plugin may raise these."""
+
 
 class OwnershipError(Exception):
     """Root of every error this project raises on purpose.
@@ -18,8 +23,8 @@ class OwnershipError(Exception):
     code = 'error'
 
     def __init__(self, message: str, *, hint: str = '') -> None:
-        super().__init__(message)
-        self.hint = hint
+        super().__init__(foreign_errors.plain(message, _LONGEST))
+        self.hint = foreign_errors.plain(hint, _LONGEST)
 
     def __str__(self) -> str:
         message = super().__str__()

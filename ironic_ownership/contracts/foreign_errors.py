@@ -55,13 +55,20 @@ def _is_noted() -> bool:
     return getattr(handler, '__module__', None) == __name__
 
 
+def plain(text: str, longest: int = 1000) -> str:
+    """Return the begin of a text, in characters that can be encoded."""
+    if len(text) > longest:
+        text = f'{str.__getitem__(text, slice(longest))}...'
+    return text.encode(errors='replace').decode()
+
+
 def text_of(error: BaseException) -> str:
     """Return the text of any error, in one line.
 
     The text of an error of a plugin is a call of that plugin.
     """
     try:
-        return ' '.join(str(error).split())
+        return ' '.join(plain(str(error)).split())
     except BaseException as exc:  # noqa: BLE001 - third-party code
         return f'its text cannot be had: {type(exc).__name__}'
 

@@ -87,14 +87,14 @@ def misplaced(facts: Facts) -> Iterator[Problem]:
 
 
 def contested(facts: Facts) -> Iterator[Problem]:
-    """Find nodes about which services with different settings disagree."""
+    """Find nodes that several services admit, and do not share as peers."""
     yield from _by_hosts(
         facts,
         lambda s: s.decision.contest is Contest.CONTESTED,
         lambda s: s.decision.contenders,
         'contested',
         Severity.ERROR,
-        '{nodes} admitted by services with different settings: {hosts}',
+        '{nodes} admitted by services that are no peers: {hosts}',
         'Give these services filters that do not overlap, such as a shard_key '
         'each; or, without a shard key, the same policies and options. Until '
         'then an owner on record keeps its nodes, and no service claims the '

@@ -117,8 +117,12 @@ def shared_filters(facts: Facts) -> Iterator[Problem]:
         yield _services(
             'filter_shared' if shard is None else 'shard_shared',
             Severity.ERROR,
-            f'{suggestions.listed(hosts)} share a filter and have no common '
-            'assigner'
+            f'{suggestions.listed(hosts)} share a filter and '
+            + (
+                'have no common assigner'
+                if groups[0].policies.assigner is None
+                else 'do not name each other as peers'
+            )
             if shard is None
             else f'{suggestions.listed(hosts)} share the shard {shard!r}',
             hosts,

@@ -13,12 +13,19 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import assignment, exceptions, model, policy
+from ironic_ownership.contracts import (
+    assignment,
+    exceptions,
+    foreign_errors,
+    model,
+    policy,
+)
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.known_scope import KnownScope
 
@@ -166,10 +173,8 @@ class PolicySet:
         with self._faults_of(one, 'admits'):
             answer = one.admits(self._given(one, (node,))[0])
             if answer is not True and answer is not False:
-                raise TypeError(
-                    f'{answer!r} is neither True nor False, for the node '
-                    f'{node.uuid}'
-                )
+                # Without the node: many others may get the same answer.
+                raise TypeError(f'{answer!r} is neither True nor False')
         return answer
 
     def peers(self, host: str, candidates: Sequence[str]) -> frozenset[str]:
@@ -184,11 +189,11 @@ class PolicySet:
             return alone
         with self._faults_of(self.assigner, 'peers'):
             found = self.assigner.peers(host, tuple(candidates), self.scope)
-            if not isinstance(found, frozenset | set) or not all(
-                type(peer) is str for peer in found
-            ):
+            if isinstance(found, frozenset | set):
+                # To read a set of a class of its own is the plugin's code.
+                found = frozenset(found)
+            if type(found) is not frozenset or {*map(type, found)} - {str}:
                 raise TypeError(f'{found!r} is not a set of hosts')
-            found = frozenset([*found])
         return alone | found
 
     def choose(
@@ -209,17 +214,17 @@ class PolicySet:
         with self._faults_of(self.assigner, self._method):
             # Tuples that it cannot change: owners are matched by position.
             given = self._given(self.assigner, nodes)
-            chosen: Sequence[object]
+            answer: Iterable[object]
             if self._method == 'assign':
-                chosen = tuple(self.assigner.assign(given, hosts))
+                answer = self.assigner.assign(given, hosts)
             else:
-                chosen = tuple(
-                    self.assigner.choose(
-                        assignment.AssignmentRequest(
-                            given, tuple(peers), self._known(nodes, owners)
-                        )
+                answer = self.assigner.choose(
+                    assignment.AssignmentRequest(
+                        given, tuple(peers), self._known(nodes, owners)
                     )
                 )
+            # One that is not read further may have no end.
+            chosen = tuple(itertools.islice(answer, len(nodes) + 1))
         if len(chosen) != len(nodes):
             raise self._fault(
                 f'returned {len(chosen)} owners for {len(nodes)} nodes'
@@ -274,7 +279,7 @@ class PolicySet:
         :raises PluginFaultError: if it is none of the hosts.
         """
         if owner is None or owner in hosts:
-            return owner, ' '.join(reason.split())
+            return owner, ' '.join(foreign_errors.plain(reason).split())
         raise self._fault(
             f'named {_short(owner)}, which is none of its live peers '
             f'{", ".join(hosts)}'

@@ -7,10 +7,11 @@ Calls no method that needs a node or a peer.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, foreign_errors, model
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
 from ironic_ownership.engine.decision import plugin_guard
 
@@ -18,6 +19,9 @@ _NO_SECRETS: Mapping[str, model.Value] = {}
 _COMPARED, _SEARCHED = 4, 8
 """Least length of a secret that is compared with whole values, and of one
 that is searched in them: shorter ones may be there by chance."""
+
+_REMARKS = 100
+"""Most remarks of a policy."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,17 +80,21 @@ def validate(
         if again != options:
             raise ValueError(f'built from {options!r} it advertises {again!r}')
     with plugin_guard.faults_of(candidate, 'remarks', origin):
-        remarks = candidate.remarks()
-        if isinstance(remarks, str) or not all(
-            isinstance(remark, str) for remark in remarks
+        given = candidate.remarks()
+        remarks = tuple(itertools.islice(given, _REMARKS + 1))
+        if (
+            isinstance(given, str)
+            or len(remarks) > _REMARKS
+            or not all(isinstance(remark, str) for remark in remarks)
         ):
-            raise TypeError(f'{remarks!r} is not a sequence of lines')
+            raise TypeError(f'{given!r} is not a sequence of lines')
     if isinstance(candidate, FilterPolicy):
         with plugin_guard.faults_of(candidate, 'scope', origin):
             scope = candidate.scope()
             if not isinstance(scope, model.Scope):
                 raise TypeError(f'{scope!r} is not a Scope')
-    return ValidatedPolicy(candidate, options, tuple(remarks), values)
+    lines = tuple(map(foreign_errors.plain, remarks))
+    return ValidatedPolicy(candidate, options, lines, values)
 
 
 def size_fault(settings: model.MemberSettings) -> str | None:

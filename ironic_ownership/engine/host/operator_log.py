@@ -121,9 +121,13 @@ class OperatorLog:
         self, hosts: Collection[str], error: exceptions.OwnershipError
     ) -> None:
         """Warn of policies of other services that fail in this process."""
-        self._failing.add(_FAILS.format(', '.join(sorted(hosts))))
+        condition = _FAILS.format(', '.join(sorted(hosts)))
+        # It may name another node each time: the first of a refresh does.
+        if condition in self._failing:
+            return
+        self._failing.add(condition)
         self._conditions.report(
-            _FAILS.format(', '.join(sorted(hosts))),
+            condition,
             f'nodes that may belong to {", ".join(sorted(hosts))} stay as '
             f'they are: {error}',
             error,

@@ -3,7 +3,21 @@ from __future__ import annotations
 import inspect
 import unittest
 
-from ironic_ownership.contracts import exceptions, reasons
+from ironic_ownership.contracts import exceptions, foreign_errors, reasons
+
+
+class _Text(str):
+    """A text that is cut to nothing less."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key):
+        return self
+
+
+class _Odd(Exception):
+    def __str__(self) -> str:
+        return _Text(self.args[0])
 
 
 class TestErrors(unittest.TestCase):
@@ -23,6 +37,16 @@ class TestErrors(unittest.TestCase):
         error = exceptions.ConfigurationError(['one', 'two'])
         self.assertEqual('one; two', str(error))
         self.assertEqual(('one', 'two'), error.faults)
+
+    def test_text_of_a_plugin_is_short_and_can_be_encoded(self) -> None:
+        for text in (
+            str(exceptions.PluginFaultError('\udc80' * 5_000_000)),
+            str(exceptions.BackendUnavailableError('x', hint='\udc80' * 9999)),
+            foreign_errors.described(ValueError('\udc80' * 5_000_000)),
+            foreign_errors.text_of(_Odd('\udc80' * 5_000_000)),
+        ):
+            self.assertLess(len(text), 10_000)
+            self.assertGreater(len(text.encode()), 500)
 
     def test_every_error_has_a_code_of_its_own(self) -> None:
         family = [

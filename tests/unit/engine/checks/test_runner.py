@@ -22,6 +22,13 @@ Part = deployment_snapshot.Part
 T = TypeVar('T', model.Node, model.ComputeNode)
 
 
+class _OneSided(world.OddPolicy):
+    """host2 names host1 as a peer, which does not name it."""
+
+    def peers(self, host, candidates, scope):
+        return frozenset((host, 'host1'))
+
+
 def by_uuid(found: Iterable[T]) -> dict[str, T]:
     return {one.uuid: one for one in found}
 
@@ -310,6 +317,18 @@ class TestServices(CheckCase):
         self.assert_found('filter_shared', 'host1', 'host2')
         self.run_with(world.RING, world.RING)
         self.assertEqual([], self.codes())
+
+    def test_peers_that_do_not_name_each_other(self) -> None:
+        self.enterContext(
+            mock.patch.dict(world.CLASSES, {'one_sided': _OneSided})
+        )
+        self.run_with(*[world.runs(one_sided=None)] * 2)
+        self.nodes = [world.node(1)]
+        self.assertEqual(['contested', 'filter_shared'], self.codes())
+        found = self.assert_found('filter_shared', 'host1', 'host2')
+        self.assertIn('do not name each other as peers', found.what)
+        found = self.assert_found('contested', world.uuid(1))
+        self.assertNotIn('settings', found.what)
 
     def test_shard_is_shared_unless_conductor_groups_divide_it(self) -> None:
         self.run_with(A, world.runs(conductor_group='g', shard_key='a'))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import unittest
 from typing import Any
@@ -59,6 +60,13 @@ class _Choice(assignment.Choice):
         raise SystemExit(0)
 
 
+class _Endless(frozenset):  # type: ignore[type-arg]
+    """A set that is never read to its end."""
+
+    def __iter__(self):
+        return itertools.repeat('host1')
+
+
 class Filter(policy.FilterPolicy):
     contract_version = 2
     answer: Any = model.Scope()
@@ -85,11 +93,12 @@ def _with(kind: type[policy.Policy], **values: Any) -> policy.Policy:
 
 
 class TestAnswers(unittest.TestCase):
-    def assert_fault(self, one: policy.Policy, ask: Any) -> None:
+    def assert_fault(self, one: policy.Policy, ask: Any) -> str:
         chosen = policy_set.PolicySet.of([one])
         with self.assertRaises(exceptions.PluginFaultError) as caught:
             ask(chosen)
         self.assertIn('Hostile.', str(caught.exception))
+        return str(caught.exception)
 
     def test_scope_of_texts_that_are_compared(self) -> None:
         for answer in (
@@ -127,6 +136,39 @@ class TestAnswers(unittest.TestCase):
                     [world.node(1)], [assignment.Peer('host1')], {}
                 ),
             )
+
+    def test_owners_without_an_end(self) -> None:
+        for method in ('assign', 'choose'):
+            endless = _with(
+                Assigner,
+                **{method: lambda self, *given: itertools.repeat('host1')},
+                **(
+                    {'choose': policy.AssignerPolicy.choose}
+                    if method == 'assign'
+                    else {}
+                ),
+            )
+            text = self.assert_fault(
+                endless,
+                lambda chosen: chosen.choose(
+                    [world.node(1)], [assignment.Peer('host1')], {}
+                ),
+            )
+            self.assertIn('returned 2 owners for 1 nodes', text)
+
+    def test_peers_without_an_end(self) -> None:
+        endless = _with(Assigner, others=_Endless({'host2'}))
+        chosen = policy_set.PolicySet.of([endless])
+        self.assertEqual(
+            {'host1', 'host2'}, chosen.peers('host1', ('host1', 'host2'))
+        )
+
+    def test_reason_that_cannot_be_encoded(self) -> None:
+        odd = _with(Assigner, answer=assignment.Choice('host1', 'a \udc80'))
+        found = policy_set.PolicySet.of([odd]).choose(
+            [world.node(1)], [assignment.Peer('host1')], {}
+        )
+        self.assertEqual([('host1', 'a ?')], found)
 
 
 class TestAttributes(unittest.TestCase):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import unittest
 
 from ironic_ownership.contracts import exceptions, model, policy
@@ -130,6 +131,7 @@ class TestValidation(unittest.TestCase):
         self.refused(remarks=lambda self: None)
         self.refused(remarks=lambda self: 'text')
         self.refused(remarks=lambda self: [5])
+        self.refused(remarks=lambda self: itertools.repeat('a'))
 
     def test_scope_of_an_assigner_is_not_called(self) -> None:
         policy_validation.validate(peer_list.PeerListPolicy({}))

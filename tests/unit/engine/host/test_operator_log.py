@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import unittest
 
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host.operator_log import OperatorLog
+from ironic_ownership.engine.host.reconcile_plan import Plan
 from tests.unit.engine import world
 
 
@@ -24,3 +26,21 @@ class TestDeprecation(unittest.TestCase):
             text = self.warned(shard_key='a', peer_list=peers)
             self.assertNotIn('instead', text)
             self.assertIn('Remove it from [ownership] policies', text)
+
+
+class TestFaultsOfOthers(unittest.TestCase):
+    def test_fault_of_each_node_is_one_line_in_a_refresh(self) -> None:
+        found = OperatorLog('host1', conditions.Conditions())
+        with self.assertLogs(level='WARNING') as logged:
+            for number in range(5):
+                found.fails_for_others(
+                    ['host2'], exceptions.PluginFaultError(f'node {number}')
+                )
+            found.planned(Plan())
+            found.fails_for_others(
+                ['host2'], exceptions.PluginFaultError('another')
+            )
+        self.assertEqual(
+            ['node 0', 'another'],
+            [line.rpartition(': ')[2] for line in logged.output],
+        )
