@@ -9,6 +9,7 @@ configuration, so that the explanation is the same on every machine. Law 6.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 
@@ -39,7 +40,9 @@ class Services:
     ) -> Services:
         """Return the snapshot with its peer groups."""
         serving = view.serving(rows)
-        groups = PeerGroups.of(serving, rows, interpret)
+        groups = PeerGroups.of(
+            serving, rows, interpret, node_status.tolerant()
+        )
         return cls(serving, {row.host: row for row in rows}, interpret, groups)
 
 
@@ -156,7 +159,6 @@ def explain(
     :param node: ``None`` if Ironic answers 404.
     :param companions: all nodes of :func:`companions_scope`, if there is one.
     :param records: those of the companions, if :func:`reads_owners`.
-    :raises PluginFaultError: if a policy fails.
     """
     groups = services.peer_groups
     nodes = {n.uuid: n for n in companions}
@@ -193,9 +195,20 @@ def explain(
 
 
 def _deciding(node: model.Node, peer_groups: PeerGroups) -> PeerGroup | None:
-    """Return the one peer group that admits the node; none if several do."""
-    groups = [g for g in peer_groups.groups if g.policies.admits(node)]
-    return groups[0] if len(groups) == 1 else None
+    """Return the peer group that decides the node.
+
+    None if several admit it, or may admit it, because their policies fail.
+    """
+    found = []
+    for group in peer_groups.groups:
+        admits = peer_groups.admits(group.hosts[0], node)
+        if admits is None or group.fails:
+            place = node.shard, node.conductor_group
+            if group.policies.may_admit(*place, node):
+                return None
+        elif admits:
+            found.append(group)
+    return found[0] if len(found) == 1 else None
 
 
 def consider(
@@ -236,6 +249,9 @@ def _candidate(
     groups = services.peer_groups
     admits = groups.admits(row.host, node) if node else None
     policies = groups.policies.get(row.host)
+    scope = None
+    with contextlib.suppress(exceptions.PluginFaultError):
+        scope = policies.scope if policies else None
     return Candidate(
         host=row.host,
         alive=member is not None,
@@ -244,7 +260,7 @@ def _candidate(
         readable=not unreadable,
         results=results,
         admits=admits,
-        scope=policies.scope if policies else None,
+        scope=scope,
         considered=bool(groups.group_of.get(row.host) and admits),
         why=_why(row, member, unreadable, admits, results),
     )

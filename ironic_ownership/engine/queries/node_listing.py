@@ -18,7 +18,7 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.host import slices, snapshot
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import node_query
+from ironic_ownership.engine.queries import node_query, node_status
 from ironic_ownership.engine.queries.node_status import Deployment, NodeStatus
 
 
@@ -77,7 +77,6 @@ class Listing:
         """Yield those that follow a uuid, in the order of the uuids.
 
         :param size: number of nodes that are in use at a time.
-        :raises PluginFaultError: if a policy fails.
         """
         first = bisect.bisect_right(self.uuids, uuid)
         return self.deployment.statuses(
@@ -126,7 +125,12 @@ def read(
     found = Deployment(
         seen.nodes.changed(elsewhere) if elsewhere else seen.nodes,
         seen.records,
-        PeerGroups.of(seen.view, seen.services.values(), ports.interpret),
+        PeerGroups.of(
+            seen.view,
+            seen.services.values(),
+            ports.interpret,
+            node_status.tolerant(),
+        ),
         node_query.fleet_of(ports.source),
     )
     return found, frozenset(seen.services) | seen.view.hosts

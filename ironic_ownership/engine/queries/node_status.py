@@ -11,16 +11,38 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from typing import TypeVar
 
-from ironic_ownership.contracts import model
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.availability import Evaluation, Unavailable
 from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.decision.peer_groups import OnFault, PeerGroups
 from ironic_ownership.engine.host import slices
 
+LOG = log.getLogger(__name__)
+
 T = TypeVar('T')
+
+
+def tolerant() -> OnFault:
+    """Return what goes on without the policies that fail, for one query.
+
+    The nodes that may belong to their services are undecided.
+    """
+    known: set[tuple[str, ...]] = set()
+
+    def tolerate(
+        hosts: Collection[str], error: exceptions.PluginFaultError
+    ) -> None:
+        which = tuple(sorted(hosts))
+        if which not in known:
+            known.add(which)
+            LOG.warning('the policies of %s fail: %s', ', '.join(which), error)
+
+    return tolerate
 
 
 class State(DescribedEnum):
@@ -138,7 +160,8 @@ class Deployment:
         """Yield the status of these nodes and records, in their order.
 
         :param size: number of nodes that are in use at a time.
-        :raises PluginFaultError: if a policy fails.
+        :raises PluginFaultError: if a policy fails, unless the peer groups
+            tolerate it.
         """
         rest = iter(uuids)
         while some := list(itertools.islice(rest, size)):

@@ -15,7 +15,7 @@ class _Text(str):
         return self
 
 
-class _Odd(Exception):
+class _OddError(Exception):
     def __str__(self) -> str:
         return _Text(self.args[0])
 
@@ -43,7 +43,7 @@ class TestErrors(unittest.TestCase):
             str(exceptions.PluginFaultError('\udc80' * 5_000_000)),
             str(exceptions.BackendUnavailableError('x', hint='\udc80' * 9999)),
             foreign_errors.described(ValueError('\udc80' * 5_000_000)),
-            foreign_errors.text_of(_Odd('\udc80' * 5_000_000)),
+            foreign_errors.text_of(_OddError('\udc80' * 5_000_000)),
         ):
             self.assertLess(len(text), 10_000)
             self.assertGreater(len(text.encode()), 500)

@@ -74,6 +74,21 @@ class ReadTest(QueryCase):
             {'moved': 'filtered', 'gone': 'orphan'}, self.states(S1)
         )
 
+    def test_policies_of_another_service_that_fail_hide_no_node(self) -> None:
+        self.ironic.put(node('a'), node('theirs', shard='s2'))
+        self.claim(node('a'))
+        for where in ('admits', 'peers'):
+            self.join_failing(where)
+            with self.assertLogs(level='WARNING') as logged:
+                found = self.states()
+            self.assertEqual({'a': 'owned', 'theirs': 'contested'}, found)
+            self.assertEqual(1, len(logged.output))
+        self.join_failing('scope')
+        with self.assertLogs(level='WARNING') as logged:
+            self.assertEqual(
+                {'a': 'contested', 'theirs': 'contested'}, self.states()
+            )
+
     def test_failing_lookup_fails_the_list(self) -> None:
         self.claim(node('a'))
         self.ironic.failures['get'] = exceptions.IronicUnavailableError('x')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid as uuid_
 
 from ironic_ownership.backends import memory
-from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts import model, policy, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports
@@ -26,6 +26,35 @@ def node(name: str, shard: str | None = 's1') -> model.Node:
     )
 
 
+class Fails(policy.FilterPolicy):
+    """Fails for each node, and where asked to also for its scope."""
+
+    contract_version = 1
+
+    def scope(self) -> model.Scope:
+        if self._settings['fails'] == 'scope':
+            raise LookupError('a bad mood')
+        return model.Scope(shard='s2')
+
+    def admits(self, node: model.Node) -> bool:
+        raise LookupError('a bad mood')
+
+
+class FailingPeers(policy.AssignerPolicy):
+    """Knows no peers."""
+
+    contract_version = 1
+
+    def peers(self, host, candidates, scope):
+        raise LookupError('a bad mood')
+
+    def assign(self, nodes, hosts):
+        return [hosts[0] for _ in nodes]
+
+
+CLASSES = {**world.CLASSES, 'fails': Fails, 'failing_peers': FailingPeers}
+
+
 class QueryCase(sqlite.SqliteCase):
     """A service with records and an Ironic without nodes."""
 
@@ -40,8 +69,24 @@ class QueryCase(sqlite.SqliteCase):
         self.backend.join('h1', 'i1', SETTINGS)
         self.epoch = self.records.register('h1', SETTINGS)
         self.ports = ports.Ports(
-            self.records, self.ironic, self.backend, world.interpret
+            self.records,
+            self.ironic,
+            self.backend,
+            lambda settings: world.interpret(settings, CLASSES),
         )
+        self.store = store
+
+    def join_failing(self, where: str) -> None:
+        """Let h2 join, whose policies fail."""
+        runs = (
+            world.runs(shard_key='s2', failing_peers=None)
+            if where == 'peers'
+            else world.runs(fails=where)
+        )
+        other = memory.MemoryBackend(
+            {}, member_ttl=60, call_timeout=1, store=self.store
+        )
+        other.join('h2', 'i2', runs)
 
     def claim(self, *nodes: model.Node) -> None:
         self.records.apply(
@@ -61,6 +106,28 @@ class NodeQueryTest(QueryCase):
             self.ironic.calls,
         )
         self.assertIsNone(node_query.status(self.ports, node('b').uuid))
+
+    def test_policies_of_another_service_that_fail_hide_no_node(self) -> None:
+        self.ironic.put(node('a'), node('theirs', shard='s2'))
+        for where in ('admits', 'peers'):
+            self.join_failing(where)
+            with self.assertLogs(level='WARNING') as logged:
+                mine = node_query.explain(self.ports, node('a').uuid)
+                found = node_query.explain(self.ports, node('theirs').uuid)
+            self.assertIn('h2 fail', logged.output[-1])
+            assert found is not None
+            assert mine is not None
+            self.assertEqual('h1', mine.decision.owner)
+            self.assertEqual(reasons.Reason.UNDECIDED, found.decision.reason)
+            self.assertEqual(('h2',), found.decision.contenders)
+
+    def test_scope_of_another_service_that_fails_hides_no_node(self) -> None:
+        self.ironic.put(node('a'))
+        self.join_failing('scope')
+        with self.assertLogs(level='WARNING'):
+            found = node_query.explain(self.ports, node('a').uuid)
+        assert found is not None
+        self.assertEqual(('h1', 'h2'), found.decision.contenders)
 
     def test_name_in_ironic_comes_before_the_recorded_one(self) -> None:
         old, new = node('name'), model.Node(node('x').uuid, 'name', shard='s1')
