@@ -120,8 +120,9 @@ class Moves(abc.ABC):
         """Move some planned nodes as one transaction.
 
         Compute node, open instance, the node's result and one event are
-        written together. The same transaction raises the epochs of the
-        sources, so that a source that still runs can't write any more.
+        written together. An instance that is open in a cell only is opened,
+        in place of another one. The same transaction raises the epochs of
+        the sources, so that a source that still runs can't write any more.
 
         A node is refused if its record has changed, or if its source is no
         longer stopped: neither forced down, nor disabled with the same epoch.
@@ -204,6 +205,13 @@ class Moves(abc.ABC):
         """Return all running instances on record, by their node's uuid.
 
         More than one on a node is a fault, which a gate finds.
+        """
+
+    @abc.abstractmethod
+    def other_types(self, uuids: Collection[str]) -> Mapping[str, str]:
+        """Return the hypervisor types that a cell has, by the node's uuid.
+
+        Of nodes that are not Ironic's there. None without a cell.
         """
 
     @abc.abstractmethod

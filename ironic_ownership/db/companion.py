@@ -34,6 +34,10 @@ class LockedNodes:
     the change is possible.
     """
 
+    def running(self, uuid: str) -> Sequence[str]:
+        """Return the uuids of the instances that run on a node."""
+        return ()
+
     def against_claim(self, uuid: str, host: str) -> str | None:
         """Return why a service cannot become the owner without an operator."""
         return None
@@ -90,6 +94,12 @@ class Companion:
         self, conn: sa.Connection, uuids: Collection[str]
     ) -> Mapping[str, Sequence[str]]:
         """Return the uuids of running instances, by their node's uuid."""
+        return {}
+
+    def other_types(
+        self, conn: sa.Connection, uuids: Collection[str]
+    ) -> Mapping[str, str]:
+        """Return the types of nodes that are not Ironic's there, by uuid."""
         return {}
 
     def services(self) -> queries.ServiceSource:

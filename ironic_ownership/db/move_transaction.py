@@ -34,6 +34,8 @@ _reservations = tables.reservations.c
 DESTINATION_ENABLED = 'destination_enabled'
 """Code of the one gate that is evaluated here and may be overridden."""
 
+_ADOPTED = reasons.Reason.ADOPTED.value
+
 PLANNED, MOVED = moves.NodeState.PLANNED, moves.NodeState.MOVED
 UNCHANGED, REFUSED = moves.NodeState.UNCHANGED, moves.NodeState.REFUSED
 
@@ -186,7 +188,11 @@ def _record(node: moves.NodeMove, locked: _Locked) -> str | None:
             f'longer {node.source or "no service"}'
         )
     instance = locked.instances.get(node.uuid)
-    if instance != node.instance_uuid:
+    # The source may have stopped before it recorded that of the cell.
+    if node.instance_uuid not in (
+        instance,
+        *locked.companions.running(node.uuid),
+    ):
         return (
             f'instance_changed: its instance is {instance or "none"}, and '
             f'no longer {node.instance_uuid or "none"}'
@@ -224,6 +230,7 @@ def _write(
     moved = [node for node in done if node.state is MOVED]
     stopped = {n.source for n in moved if n.uuid not in locked.released}
     _fence(conn, stopped, move, now, locked)
+    _record_instances(conn, move, moved, now, locked)
     mark = marks.of(locked.services)
     for uuids in queries.chunks([node.uuid for node in moved]):
         transaction.update_rows(
@@ -272,6 +279,56 @@ def _write(
                 for node in moved
             ],
         )
+
+
+def _record_instances(
+    conn: sa.Connection,
+    move: moves.Move,
+    moved: Sequence[moves.NodeMove],
+    now: float,
+    locked: _Locked,
+) -> None:
+    """Open the instances that only the companion has, in place of others."""
+    found = {
+        node.uuid: node.instance_uuid
+        for node in moved
+        if node.instance_uuid != locked.instances.get(node.uuid)
+    }
+    if not found:
+        return
+    before = {u: locked.instances[u] for u in found if u in locked.instances}
+    transaction.close_instances(conn, list(before), now)
+    conn.execute(
+        sa.insert(tables.instances),
+        [
+            {
+                'uuid': instance,
+                'node_uuid': uuid,
+                'open_node_uuid': uuid,
+                'host': move.destination,
+                'created_at': now,
+                'reason': _ADOPTED,
+            }
+            for uuid, instance in found.items()
+        ],
+    )
+    closed, opened = EventKind.INSTANCE_CLOSED, EventKind.INSTANCE_OPENED
+    for kind, instances in ((closed, before), (opened, found)):
+        for uuid, instance in instances.items():
+            transaction.add_event(
+                conn,
+                now,
+                move.actor,
+                kind,
+                node_uuid=uuid,
+                instance_uuid=instance,
+                request_id=move.request_id,
+                **(
+                    {'from_host': locked.owners[uuid]}
+                    if kind is closed
+                    else {'to_host': move.destination, 'reason': _ADOPTED}
+                ),
+            )
 
 
 def _fence(

@@ -197,6 +197,11 @@ class SqlMoves(connection.Port, Moves):
 
         return self._database.read(work)
 
+    def other_types(self, uuids: Collection[str]) -> Mapping[str, str]:
+        return self._database.read(
+            lambda conn: self._companion.other_types(conn, uuids)
+        )
+
     def separated(self) -> Sequence[str]:
         statement = (
             sa.select(_nodes.uuid, _nodes.host, _instances.host)

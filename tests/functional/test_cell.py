@@ -7,6 +7,7 @@ import unittest
 import uuid as uuid_
 
 from ironic_ownership.contracts import exceptions, model, moves, records
+from ironic_ownership.contracts.events import EventFilter, EventKind
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.cell import companion
 from ironic_ownership.db.moves import SqlMoves
@@ -110,7 +111,13 @@ class CellTest(_WithCell, suite.RecordsContract):
     def owner(self, number: int) -> str | None:
         return self.cell.owners().get(suite.uuid(number))
 
-    def move(self, *numbers: int, to: str = 'host2') -> list[str | None]:
+    def move(
+        self, *numbers: int, to: str = 'host2', instance: str | None = None
+    ) -> list[str | None]:
+        """Move nodes; return why they are refused.
+
+        :param instance: that moves with them, if the record has another.
+        """
         stored, request_id = self.make_moves(), f'req-{uuid_.uuid4()}'
         nodes = []
         for number in numbers:
@@ -119,7 +126,8 @@ class CellTest(_WithCell, suite.RecordsContract):
             epoch = self.service(found.host).epoch if found.host else None
             nodes.append(
                 moves.NodeMove(
-                    found.uuid, found.host, epoch, found.instance_uuid
+                    *(found.uuid, found.host, epoch),
+                    instance or found.instance_uuid,
                 )
             )
         stored.plan(moves.Move(request_id, to, 'operator'), nodes)
@@ -244,6 +252,66 @@ class CellTest(_WithCell, suite.RecordsContract):
         self.assertIn(building, unknown or '')
         self.register('host4')
         self.assertIn('cell_service', self.move(4, to='host4')[0] or '')
+
+    def test_move_records_the_instance_that_only_the_cell_has(self) -> None:
+        # The owner died before it recorded it, and the end of another one.
+        new, replacing = str(uuid_.uuid4()), str(uuid_.uuid4())
+        self.cell.query(
+            f'UPDATE {self.cell.schema}.instances SET deleted = id '
+            f"WHERE uuid = '{self.on[2]}'"
+        )
+        self.cell.add_instances(
+            'Host1', {suite.uuid(3): new, suite.uuid(2): replacing}
+        )
+        self.stop()
+        # It has to be in the cell under the locks.
+        (detail,) = self.move(4, instance=new)
+        self.assertIn('instance_changed', detail or '')
+        for number, instance in ((3, new), (2, replacing)):
+            self.assertEqual([None], self.move(number, instance=instance))
+            found = self.find(number)
+            self.assertEqual(
+                ('host2', instance),
+                (found and found.host, found and found.instance_uuid),
+            )
+            self.assertEqual(
+                'host2', self.cell.hosts_of_instances()[suite.uuid(number)]
+            )
+        self.assertEqual([], self.make_moves().separated())
+        self.assertEqual(
+            [
+                (EventKind.INSTANCE_OPENED, replacing, None, 'host2'),
+                (EventKind.INSTANCE_CLOSED, self.on[2], 'host1', None),
+            ],
+            [
+                (e.kind, e.instance_uuid, e.from_host, e.to_host)
+                for e in self.records.events(EventFilter(suite.uuid(2)))
+                if e.request_id and e.kind != EventKind.NODE_MOVED
+            ],
+        )
+
+    def test_row_of_another_type_is_not_moved(self) -> None:
+        def set_type(name: str) -> None:
+            self.cell.query(
+                f'UPDATE {self.cell.schema}.compute_nodes SET '
+                f"hypervisor_type = '{name}' WHERE uuid = '{suite.uuid(1)}'"
+            )
+
+        set_type('QEMU')
+        self.stop()
+        stored = self.make_moves()
+        uuids = [suite.uuid(1), suite.uuid(2)]
+        self.assertEqual({uuids[0]: 'QEMU'}, stored.other_types(uuids))
+        self.assertIn('is_ironic', self.move(1)[0] or '')
+        self.assertEqual('Host1', self.owner(1))
+        self.assertEqual(
+            'Host1', self.cell.hosts_of_instances()[suite.uuid(1)]
+        )
+        found = self.find(1)
+        self.assertEqual('host1', found and found.host)
+        set_type('ironic')
+        self.assertEqual({}, stored.other_types(uuids))
+        self.assertEqual([None], self.move(1))
 
     def test_running_instances_of_the_cell_are_open(self) -> None:
         second = str(uuid_.uuid4())

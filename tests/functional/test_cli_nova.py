@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from typing import Any
 
 from ironic_ownership.db.cell import companion
@@ -84,6 +85,66 @@ class NovaCommandsTest(ironics.IronicTestCase):
         self.assertEqual([], self.run_json('nova', 'check'))
         done = self.lab.run('service', 'delete', 'stock', '--yes')
         self.assertEqual(0, done.returncode, done.stderr)
+
+    def move(self, node: str, *words: str) -> dict[str, dict[str, str]]:
+        """Move a node to ``new``; return the gates that refuse it."""
+        done = self.lab.run(
+            *('compute', 'node', 'move', node, '--service', 'new', '--yes'),
+            *words,
+        )
+        # 4: it names what still differs from Ironic.
+        if done.returncode == (4 if words else 0):
+            return {}
+        self.assertEqual(3, done.returncode, done.stderr)
+        (row,) = self.run_json(
+            *('compute', 'node', 'move', node, '--service', 'new'),
+            '--dry-run',
+            code=3,
+        )
+        return {
+            gate['gate']: gate
+            for gate in row['gates']
+            if gate['result'] == 'failed'
+        }
+
+    def on_record(self, node: str) -> tuple[str | None, str | None]:
+        (found,) = self.lab.records.compute_nodes_by_uuid([node])
+        return found.host, found.instance_uuid
+
+    def test_hints_of_a_move_are_carried_out(self) -> None:
+        self.run_json('nova', 'adopt', '--yes')
+        self.lab.serve('new', command_line.ALL)
+        booted, building = sorted(set(self.nodes) - set(self.instances))
+        instances = {node: str(uuid.uuid4()) for node in (booted, building)}
+        # The service died before it could record them, and before Ironic had
+        # one of them.
+        self.cell.add_instances('stock', instances)
+        self.enrolment.set_instance(booted, instances[booted])
+        self.lab.run('service', 'set', 'stock', '--down', '--yes')
+        self.assertEqual({}, self.move(booted))
+        self.assertEqual(('new', instances[booted]), self.on_record(booted))
+        (refusal,) = self.move(building).values()
+        self.assertEqual('instance_agrees', refusal['gate'])
+        self.assertIn('the cell has', refusal['detail'])
+        self.assertIn(
+            '--override instance_agrees --reason TEXT', refusal['hint']
+        )
+        override = '--override', 'instance_agrees', '--reason', 'TEXT'
+        self.assertEqual({}, self.move(building, *override))
+        deployed = min(self.instances)
+        self.cell.query(
+            f'UPDATE {self.cell.schema}.compute_nodes SET hypervisor_type = '
+            f"'QEMU' WHERE uuid = '{deployed}'"
+        )
+        (refusal,) = self.move(deployed).values()
+        self.assertEqual('is_ironic', refusal['gate'])
+        self.assertEqual('stock', self.on_record(deployed)[0])
+        self.assertEqual('stock', self.cell.hosts_of_instances()[deployed])
+        self.carry_out_statement(refusal['hint'])
+        self.assertEqual({}, self.move(deployed))
+        for node in (booted, building, deployed):
+            self.assertEqual('new', self.cell.owners()[node])
+            self.assertEqual('new', self.cell.hosts_of_instances()[node])
 
     def drift(self) -> dict[str, dict[str, Any]]:
         done = self.lab.run('check', '-f', 'json', '--long')

@@ -41,6 +41,7 @@ class Cell(companion.Companion):
             return companion.NOTHING
         node, service = self.tables.compute_nodes.c, self.tables.services.c
         nodes: dict[str, Row] = {}
+        other_types: dict[str, str] = {}
         for some in queries.chunks(sorted(uuids)):
             for row in conn.execute(
                 sa.select(
@@ -49,15 +50,17 @@ class Cell(companion.Companion):
                     node.host,
                     node.service_id,
                     node.deleted,
+                    node.hypervisor_type,
+                    self.tables.is_of_ironic.label('is_of_ironic'),
                 )
-                .where(
-                    node.uuid.in_(some),
-                    node.hypervisor_type == HYPERVISOR_TYPE,
-                )
+                .where(node.uuid.in_(some))
                 .order_by(node.uuid)
                 .with_for_update()
             ):
-                nodes[row.uuid] = row
+                if row.is_of_ironic:
+                    nodes[row.uuid] = row
+                elif row.deleted == 0:
+                    other_types[row.uuid] = row.hypervisor_type
         services = conn.execute(
             sa.select(service.id, service.host).where(self.tables.is_compute)
         )
@@ -67,6 +70,7 @@ class Cell(companion.Companion):
             nodes,
             self._lock_instances(conn, uuids),
             {canonical_host(row.host): row for row in services},
+            other_types,
         )
 
     def _lock_instances(
@@ -114,6 +118,22 @@ class Cell(companion.Companion):
         for row in self._running(conn, uuids):
             found.setdefault(row.node, []).append(row.uuid)
         return found
+
+    def other_types(
+        self, conn: sa.Connection, uuids: Collection[str]
+    ) -> Mapping[str, str]:
+        node = self.tables.compute_nodes.c
+        return {
+            row.uuid: row.hypervisor_type
+            for some in queries.chunks(sorted(uuids))
+            for row in conn.execute(
+                sa.select(node.uuid, node.hypervisor_type).where(
+                    node.uuid.in_(some),
+                    node.deleted == 0,
+                    ~self.tables.is_of_ironic,
+                )
+            )
+        }
 
     def flags(
         self, conn: sa.Connection, hosts: Collection[str]
@@ -218,6 +238,7 @@ class LockedRows(companion.LockedNodes):
     :ivar nodes: by uuid, those that Nova deleted too.
     :ivar instances: the running ones, by the uuid of their node.
     :ivar services: by canonical name; their spelling is the cell's.
+    :ivar other_types: of nodes that are not Ironic's, which are not written.
     """
 
     conn: sa.Connection
@@ -225,6 +246,10 @@ class LockedRows(companion.LockedNodes):
     nodes: Mapping[str, Row]
     instances: Mapping[str, Sequence[Row]]
     services: Mapping[str, Row]
+    other_types: Mapping[str, str]
+
+    def running(self, uuid: str) -> Sequence[str]:
+        return [row.uuid for row in self.instances.get(uuid, ())]
 
     def against_claim(self, uuid: str, host: str) -> str | None:
         for instance in self.instances.get(uuid, ()):
@@ -266,15 +291,20 @@ class LockedRows(companion.LockedNodes):
         destination: str,
         instance: str | None,
     ) -> str | None:
+        if uuid in self.other_types:
+            return (
+                'is_ironic: its row in the cell has the hypervisor type '
+                f'{self.other_types[uuid]}'
+            )
         running = self.instances.get(uuid, ())
         if len(running) > 1:
-            names = ', '.join(row.uuid for row in running)
+            names = ', '.join(self.running(uuid))
             return f'at_most_one_instance: the cell has {names} on it'
         for row in running:
             if row.uuid != instance:
                 return (
                     f'instance_agrees: the cell has the instance {row.uuid} '
-                    f'on it, the record {instance or "none"}'
+                    f'on it, the plan {instance or "none"}'
                 )
             # Either may be left by a move that another program did not end.
             if canonical_host(row.host) not in (source, destination):

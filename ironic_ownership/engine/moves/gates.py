@@ -20,6 +20,7 @@ class Gate(DescribedEnum):
     """One named check."""
 
     RECORD_EXISTS = 'record_exists', 'the node has a compute node on record'
+    IS_IRONIC = 'is_ironic', 'its row in the cell is of the type ironic'
     SOURCE_STOPPED = (
         'source_stopped',
         'its owner has stopped, or is none, or can release the node',
@@ -50,6 +51,7 @@ class Gate(DescribedEnum):
 NEVER_OVERRIDDEN = frozenset(
     (
         Gate.RECORD_EXISTS,
+        Gate.IS_IRONIC,
         Gate.SOURCE_STOPPED,
         Gate.NOT_SAME_SERVICE,
         Gate.DESTINATION_EXISTS,
@@ -72,6 +74,10 @@ HINTS: Mapping[Gate, str] = {
     Gate.RECORD_EXISTS: (
         'See which service claims it: ironic-ownership compute node explain '
         '{uuid}'
+    ),
+    Gate.IS_IRONIC: (
+        'If it is a node of Ironic, correct its row in the cell: UPDATE '
+        "compute_nodes SET hypervisor_type = 'ironic' WHERE uuid = '{uuid}'"
     ),
     Gate.SOURCE_STOPPED: (
         'Make sure that it has stopped, then: ironic-ownership service set '
@@ -120,6 +126,7 @@ class Snapshot:
     :param instances: running instances on record, by the node's uuid.
     :param nodes: Ironic's nodes by uuid, ``None`` for those that Ironic does
         not have; or why they are unknown.
+    :param other_types: of nodes that are not Ironic's in the cell, by uuid.
     """
 
     services: Mapping[str, model.Service]
@@ -127,6 +134,7 @@ class Snapshot:
     records: Mapping[str, model.ComputeNode]
     instances: Mapping[str, Sequence[str]]
     nodes: Mapping[str, model.Node | None] | str
+    other_types: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class _Unknown(str):
@@ -162,6 +170,7 @@ class Gates:
         # Results that are the same for every node are computed once.
         self._checks: tuple[tuple[Gate, Callable[[str], str | None]], ...] = (
             (Gate.RECORD_EXISTS, self._record_exists),
+            (Gate.IS_IRONIC, self._is_ironic),
             (Gate.SOURCE_STOPPED, self._source_stopped),
             (Gate.NOT_SAME_SERVICE, self._not_same_service),
             (Gate.DESTINATION_EXISTS, _once(self._destination_exists())),
@@ -199,6 +208,10 @@ class Gates:
         if uuid in self._snapshot.records:
             return None
         return 'no compute node is on record for it'
+
+    def _is_ironic(self, uuid: str) -> str | None:
+        other = self._snapshot.other_types.get(uuid)
+        return other and f'its hypervisor type in the cell is {other}'
 
     def _source(self, uuid: str) -> str | None:
         record = self._snapshot.records.get(uuid)
@@ -260,22 +273,18 @@ class Gates:
         )
 
     def _not_same_service(self, uuid: str) -> str | None:
-        if self._source(uuid) != self._destination:
-            return None
-        return f'{self._destination} owns it already'
+        same = self._source(uuid) == self._destination
+        return f'{self._destination} owns it already' if same else None
 
     def _destination_exists(self) -> str | None:
-        if self._destination in self._snapshot.services:
-            return None
-        return f'{self._destination} is not registered'
+        known = self._destination in self._snapshot.services
+        return None if known else f'{self._destination} is not registered'
 
     def _destination_alive(self) -> str | None:
-        view = self._snapshot.view
+        view, host = self._snapshot.view, self._destination
         if isinstance(view, str):
             return _unknown(view)
-        if view.get(self._destination) is not None:
-            return None
-        return f'{self._destination} is not a member'
+        return None if view.get(host) else f'{host} is not a member'
 
     def _destination_enabled(self) -> str | None:
         service = self._snapshot.services.get(self._destination)
@@ -323,13 +332,12 @@ class Gates:
         nodes = self._snapshot.nodes
         if isinstance(nodes, str):
             return _unknown(nodes)
-        if nodes.get(uuid) is not None:
-            return None
-        return 'Ironic answers 404 for its uuid'
+        found = nodes.get(uuid)
+        return None if found else 'Ironic answers 404 for its uuid'
 
     def _at_most_one_instance(self, uuid: str) -> str | None:
         running = self._snapshot.instances.get(uuid, ())
-        if len(running) <= 1:
+        if {*running} <= {self.instance(uuid), self._recorded(uuid)}:
             return None
         return f'{len(running)} instances are on record: {", ".join(running)}'
 
@@ -337,15 +345,30 @@ class Gates:
         node = self._node(uuid)
         if isinstance(node, str):
             return node
-        record = self._snapshot.records.get(uuid)
-        if record is None:
+        if uuid not in self._snapshot.records:
             return _unknown('no compute node is on record')
-        if record.instance_uuid == node.instance_uuid:
+        instance, found = self.instance(uuid), node.instance_uuid
+        if instance == found:
             return None
+        where = 'record' if instance == self._recorded(uuid) else 'cell'
         return (
-            f'the record has {record.instance_uuid or "none"}, Ironic has '
-            f'{node.instance_uuid or "none"}'
+            f'the {where} has {instance or "none"}, Ironic {found or "none"}'
         )
+
+    def instance(self, uuid: str) -> str | None:
+        """Return the instance that moves with a node.
+
+        Ironic's if the cell has it: its owner may have stopped too early.
+        """
+        running = self._snapshot.instances.get(uuid, ())
+        node = self._node(uuid)
+        if not isinstance(node, str) and node.instance_uuid in running:
+            return node.instance_uuid
+        return self._recorded(uuid) or next(iter(running), None)
+
+    def _recorded(self, uuid: str) -> str | None:
+        record = self._snapshot.records.get(uuid)
+        return record.instance_uuid if record else None
 
     def _no_operation(self, uuid: str) -> str | None:
         node = self._node(uuid)

@@ -91,6 +91,7 @@ def plan_node(
         if record.host == destination:
             node = dataclasses.replace(node, state=UNCHANGED)
             return PlannedNode(node, name)
+    node = dataclasses.replace(node, instance_uuid=gates.instance(uuid))
     results = gates.evaluate(uuid)
     if blocking := refusals(results):
         node = dataclasses.replace(

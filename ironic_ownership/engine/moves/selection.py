@@ -105,7 +105,8 @@ def read(
     return Selected(
         uuids,
         gates.Snapshot(
-            services, view, records, moves.open_instances(uuids), found
+            *(services, view, records, moves.open_instances(uuids), found),
+            moves.other_types(uuids),
         ),
     )
 

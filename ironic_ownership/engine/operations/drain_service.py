@@ -155,6 +155,7 @@ class DrainService:
             owned,
             self._move_nodes.moves.open_instances(list(owned)),
             nodes,
+            self._move_nodes.moves.other_types(list(owned)),
         ), found
 
     def execute(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Generator
 from typing import Any
+from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.deletion import gates as deletion_gates
 from ironic_ownership.engine.deletion import service_gates
 from ironic_ownership.engine.moves import gates as move_gates
@@ -147,6 +149,17 @@ def _record_exists(s: TestGates) -> Story:
     hint = yield
     s.carry_out(hint)
     s.settle()
+
+
+@case('move', 'is_ironic')
+def _is_ironic(s: TestGates) -> Story:
+    # Next to a real cell its hint is in the tests of the Nova commands.
+    patch = mock.patch.object(
+        SqlMoves, 'other_types', return_value={NODE: 'QEMU'}
+    )
+    patch.start()
+    yield
+    patch.stop()
 
 
 @case('move', 'source_stopped')

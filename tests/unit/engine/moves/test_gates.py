@@ -161,6 +161,41 @@ class MoveGatesTest(unittest.TestCase):
         two = dataclasses.replace(GOOD, instances={UUID: ['i1', 'i2']})
         self.assertEqual({Gate.AT_MOST_ONE_INSTANCE}, failed(two))
 
+    def test_instance_moves_that_ironic_and_the_cell_have(self) -> None:
+        none = {UUID: world.record(1, 'old')}
+        for records, in_ironic, running, moves, fails in (
+            # The owner died before it recorded the instance.
+            (none, 'i2', ['i2'], 'i2', set()),
+            (GOOD.records, 'i2', ['i1', 'i2'], 'i2', set()),
+            # Nova is building it, or is about to delete it.
+            (none, None, ['i2'], 'i2', {Gate.INSTANCE_AGREES}),
+            (GOOD.records, None, ['i1'], 'i1', {Gate.INSTANCE_AGREES}),
+            # Something else than Nova has deployed the node.
+            (none, 'i2', [], None, {Gate.INSTANCE_AGREES}),
+            (none, 'i2', ['i2', 'i3'], 'i2', {Gate.AT_MOST_ONE_INSTANCE}),
+            (
+                GOOD.records,
+                *('i3', ['i1', 'i2'], 'i1'),
+                {Gate.INSTANCE_AGREES, Gate.AT_MOST_ONE_INSTANCE},
+            ),
+        ):
+            snapshot = dataclasses.replace(
+                with_node(instance_uuid=in_ironic),
+                records=records,
+                instances={UUID: running},
+            )
+            gates = moves_gates.Gates('new', snapshot, world.interpret)
+            self.assertEqual(fails, failed(snapshot), (in_ironic, running))
+            self.assertEqual(moves, gates.instance(UUID))
+
+    def test_node_that_the_cell_does_not_call_ironics_is_refused(self) -> None:
+        snapshot = dataclasses.replace(GOOD, other_types={UUID: 'QEMU'})
+        self.assertEqual({Gate.IS_IRONIC}, failed(snapshot, *Gate))
+        gates = moves_gates.Gates('new', snapshot, world.interpret)
+        (refusal,) = refusals(gates.evaluate(UUID))
+        self.assertIn('QEMU', refusal.detail)
+        self.assertIn(UUID, refusal.hint)
+
     def test_operation_in_progress_keeps_the_node(self) -> None:
         for values, passes in (
             ({'reservation': 'conductor-1'}, False),
