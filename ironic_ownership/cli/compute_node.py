@@ -151,9 +151,7 @@ def add_node(parser: argparse.ArgumentParser) -> None:
 class ShowComputeNode(base.ShowOne):
     """Show one compute node: its record, Ironic's node, the decision.
 
-    The node is asked for by its uuid, without any filter. A name is looked
-    up in the records, and then among the nodes that "compute node list"
-    would show.
+    The node is found in any shard and conductor group.
     """
 
     notes = _STATES

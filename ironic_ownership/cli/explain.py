@@ -21,8 +21,7 @@ class ExplainComputeNode(base.ShowOne):
 for the node or not, and with the result of each of its policies. "rule" is
 the rule that led to the decision, "record" the row in the database, "ironic"
 the node in Ironic now (nothing if it answers 404), and "advice" what can be
-done. A uuid is read without any filter. A name is searched first, as by
-"compute node show"."""
+done. The node is found in any shard and conductor group."""
     examples = (
         'compute node explain 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11',
         'compute node explain rack1-node7 -f json',

@@ -154,6 +154,18 @@ class Inventory(abc.ABC):
         """Get a node without any filter; ``None`` if Ironic answers 404."""
 
     @abc.abstractmethod
+    def node_of_instance(self, instance_uuid: str) -> str | None:
+        """Return the uuid of the node with an instance, of any scope.
+
+        Source: ironic-shards, "Proposed change". In one request, which is no
+        list of nodes.
+        """
+
+    @abc.abstractmethod
+    def node_named(self, name: str) -> str | None:
+        """Return the uuid of the node with a name; as above."""
+
+    @abc.abstractmethod
     def shard_counts(self) -> Mapping[str | None, int]:
         """Count the nodes of every shard, also those it may not list.
 

@@ -118,6 +118,19 @@ class FakeInventory(Inventory):
         self._called('get', uuid)
         return self.nodes.get(uuid)
 
+    def node_of_instance(self, instance_uuid: str) -> str | None:
+        self._called('node_of_instance', instance_uuid)
+        return self._first(lambda node: node.instance_uuid == instance_uuid)
+
+    def node_named(self, name: str) -> str | None:
+        self._called('node_named', name)
+        return self._first(lambda node: node.name == name)
+
+    def _first(self, fits: Callable[[model.Node], bool]) -> str | None:
+        return next(
+            (node.uuid for node in self.nodes.values() if fits(node)), None
+        )
+
     def shard_counts(self) -> Mapping[str | None, int]:
         self._called('shard_counts', None)
         return dict(Counter(node.shard for node in self.nodes.values()))

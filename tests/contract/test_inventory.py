@@ -23,7 +23,10 @@ class FakeInventoryTest(inventory.InventoryContract, testtools.TestCase):
     ):
         nodes = [
             model.Node(
-                str(uuid.uuid4()), shard=shard, conductor_group=conductor_group
+                str(uuid.uuid4()),
+                f'node-{uuid.uuid4()}',
+                shard=shard,
+                conductor_group=conductor_group,
             )
             for _ in range(count)
         ]

@@ -9,7 +9,6 @@ import uuid as uuid_module
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.host import slices
@@ -197,16 +196,14 @@ def _explained(
 def _uuid_of(request: Request, ports: Ports) -> str:
     """Return the uuid of the node in the path.
 
-    A uuid is read without any filter. A name, or the uuid of an instance, is
-    searched in the records, and then among the nodes of the configured scope.
+    It may be named by its uuid, its name or the uuid of its instance; Ironic
+    is asked without any filter.
     """
     text = request.path['node']
-    configured = request.context.scope
-    scope = model.Scope() if configured.shard is None else configured
     with contextlib.suppress(ValueError):
         named = str(uuid_module.UUID(text))
-        return node_query.of_instance(ports, named, scope) or named
-    uuid, known = node_query.find(ports, text, scope)
+        return node_query.of_instance(ports, named) or named
+    uuid, known = node_query.find(ports, text)
     if uuid is None:
         raise suggestions.unknown('node', text, known)
     return uuid

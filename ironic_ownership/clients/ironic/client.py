@@ -8,6 +8,7 @@ error, and a node is only gone when Ironic itself reports that.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
@@ -79,6 +80,9 @@ class _Plain(dict[str, model.Node]):
 def _compact() -> compact.Builder[model.Node]:
     return compact.Builder(compact_forms.NodeForm())
 
+
+_NAME = re.compile(r'(?!\.+$)[A-Za-z0-9._~-]{1,255}')
+"""Names that Ironic accepts, without the relative parts of a path."""
 
 _Found = TypeVar('_Found', _Plain, compact.Builder[model.Node])
 
@@ -253,6 +257,31 @@ class IronicInventory(inventory.Inventory):
                 f'The answer of Ironic is not the node {uuid}'
             )
         return node
+
+    def node_of_instance(self, instance_uuid: str) -> str | None:
+        if not is_uuid(instance_uuid):
+            return None
+        rows = self._api.get('/nodes', [('instance_uuid', instance_uuid)])
+        try:
+            for row in rows['nodes']:
+                # A server that ignored the filter would list all nodes.
+                if row['instance_uuid'].lower() == instance_uuid.lower():
+                    return str(row['uuid'])
+        except (KeyError, TypeError, AttributeError) as exc:
+            raise exceptions.IronicError(
+                'The answer of Ironic is no list of nodes'
+            ) from exc
+        return None
+
+    def node_named(self, name: str) -> str | None:
+        # "detail" is no node but a list of all of them.
+        if name == 'detail' or not _NAME.fullmatch(name):
+            return None
+        try:
+            found = self._api.get(f'/nodes/{name}', about=name).get('uuid')
+        except errors.NotFoundError:
+            return None
+        return found if isinstance(found, str) else None
 
     def shard_counts(self) -> Mapping[str | None, int]:
         self._require(model.Scope(shard=''))

@@ -76,51 +76,36 @@ def explain(
     )
 
 
-def find(
-    ports: Ports, name: str, scope: model.Scope
-) -> tuple[str | None, Sequence[str]]:
-    """Find a node by its name.
+def find(ports: Ports, name: str) -> tuple[str | None, Sequence[str]]:
+    """Find a node by its name, in any shard and conductor group.
 
-    A recorded name counts only if Ironic confirms it; then the nodes of the
-    scope are searched.
+    A recorded name counts only if no node in Ironic has it.
 
-    :returns: the uuid, or ``None`` and the names that are known.
+    :returns: the uuid, or ``None`` and the names on record.
     """
-    recorded = ports.records.compute_nodes()
-    same = [record.uuid for record in recorded if record.name == name]
-    for node in look_up(ports.source, same):
-        if node.name == name:
-            return node.uuid, ()
-    nodes = ports.source.scan(scope)
-    for node in nodes:
-        if node.name == name:
-            return node.uuid, ()
-    if same:
-        return same[0], ()
-    known = {record.name for record in recorded if record.name}
-    known |= {node.name for node in nodes if node.name}
-    return None, sorted(known)
+    found = ports.source.node_named(name)
+    if found is not None:
+        return found, ()
+    names = {r.name: r.uuid for r in ports.records.compute_nodes() if r.name}
+    if name in names:
+        return names[name], ()
+    return None, sorted(names)
 
 
-def of_instance(ports: Ports, uuid: str, scope: model.Scope) -> str | None:
+def of_instance(ports: Ports, uuid: str) -> str | None:
     """Return the uuid of the node on which an instance is, if one is.
 
-    The records know it; of an instance that just appeared Ironic does.
+    The records know it; of an instance that just appeared Ironic does, in any
+    shard and conductor group.
 
     :param uuid: of the instance; that of a node is none.
-    :param scope: in which to search nodes of Ironic.
     """
     recorded = ports.records.node_of_instance(uuid)
     if recorded is not None:
         return recorded
     if ports.records.compute_nodes_by_uuid([uuid]):
         return None
-    if ports.source.get(uuid) is not None:
-        return None
-    for node, instance in ports.source.instances(scope).items():
-        if instance == uuid:
-            return node
-    return None
+    return ports.source.node_of_instance(uuid)
 
 
 def look_up(

@@ -105,6 +105,24 @@ class InventoryContract(_Case):
                 (node.uuid, node.shard, node.conductor_group),
             )
 
+    def test_lookup_by_instance_or_name_is_not_filtered(self) -> None:
+        for shard, group in ((None, ''), ('a', 'g')):
+            (uuid,) = self.enrol(
+                1, shard=shard, conductor_group=group, instance_share=1.0
+            )
+            node = self.inventory.get(uuid)
+            assert node is not None
+            found = self.inventory.node_of_instance(str(node.instance_uuid))
+            self.assertEqual(uuid, found)
+            self.assertEqual(uuid, self.inventory.node_named(str(node.name)))
+        self.assertIsNone(self.inventory.node_of_instance(uuid))
+
+    def test_unknown_instances_and_names_have_no_node(self) -> None:
+        self.enrol(2)
+        self.assertIsNone(self.inventory.node_of_instance(MISSING))
+        for name in ('unknown', 'detail', '..', '', 'a b', 'a/b', 'ä'):
+            self.assertIsNone(self.inventory.node_named(name), name)
+
     def test_lookup_and_scan_describe_a_node_alike(self) -> None:
         self.enrol(2, shard='a', instance_share=0.5)
         nodes = self.inventory.scan(model.Scope())

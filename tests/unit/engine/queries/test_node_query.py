@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid as uuid_
 
 from ironic_ownership.backends import memory
@@ -17,6 +18,8 @@ from tests.unit.engine import world
 SETTINGS = model.MemberSettings(
     (model.PolicySettings.of('shard_key', {'shard_key': 's1'}),)
 )
+
+
 ALL, S1 = model.Scope(), model.Scope(shard='s1')
 
 
@@ -133,17 +136,26 @@ class NodeQueryTest(QueryCase):
         old, new = node('name'), model.Node(node('x').uuid, 'name', shard='s1')
         self.claim(old)
         # Gone, and no other node has the name: the recorded one.
-        self.assertEqual(
-            (old.uuid, ()), node_query.find(self.ports, 'name', S1)
-        )
+        self.assertEqual((old.uuid, ()), node_query.find(self.ports, 'name'))
         self.ironic.put(new)
-        self.assertEqual(
-            (new.uuid, ()), node_query.find(self.ports, 'name', S1)
-        )
+        self.assertEqual((new.uuid, ()), node_query.find(self.ports, 'name'))
 
     def test_unknown_name_is_answered_with_the_known_ones(self) -> None:
-        self.ironic.put(node('a'), node('far', shard='s9'))
-        self.claim(node('b'))
-        self.assertEqual(
-            (None, ['a', 'b']), node_query.find(self.ports, 'c', S1)
+        self.claim(node('b'), node('a'))
+        self.assertEqual((None, ['a', 'b']), node_query.find(self.ports, 'c'))
+
+    def test_name_and_instance_are_looked_up_in_one_request_each(self) -> None:
+        instance = str(uuid_.uuid4())
+        far = dataclasses.replace(
+            node('far', shard='s9'), instance_uuid=instance
         )
+        self.ironic.put(far)
+        self.assertEqual((far.uuid, ()), node_query.find(self.ports, 'far'))
+        self.assertEqual(
+            far.uuid, node_query.of_instance(self.ports, instance)
+        )
+        self.assertEqual(
+            [('node_named', 'far'), ('node_of_instance', instance)],
+            self.ironic.calls,
+        )
+        self.assertIsNone(node_query.of_instance(self.ports, far.uuid))
