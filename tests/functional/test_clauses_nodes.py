@@ -121,3 +121,5 @@ class TestNodes(reload_case.ReloadsTestCase):
         for host in (first, second):
             (line,) = host.lines('admitted by several services')
             self.assertIn('ironic-ownership compute node explain', line)
+        # The one that came later may get them by a move, and says how.
+        self.assertIn('--service host2', line)

@@ -139,10 +139,8 @@ class OperatorLog:
             self._conditions.report(
                 f'withheld {owner}',
                 f'on record with {owner}: {counted(len(uuids), "node")} that '
-                f'{self._host} should own, for example {uuids[0]}. '
-                'Run "ironic-ownership compute node move '
-                f'{uuids[0]} --service {self._host}"; before that stop '
-                f'{owner} if they have an instance',
+                f'{self._host} should own, for example {uuids[0]}. Run '
+                f'{self._move(uuids[0], owner)}',
             )
         for owner in self._withholding - plan.withheld.keys():
             self._conditions.clear(
@@ -168,7 +166,8 @@ class OperatorLog:
             'contested',
             plan.contested,
             'admitted by several services',
-            'Run "ironic-ownership compute node explain {}" to see them',
+            'Run "ironic-ownership compute node explain {}" to see them'
+            + self._how_to_take(plan.contested),
         )
         self._nodes(
             'filtered',
@@ -176,6 +175,21 @@ class OperatorLog:
             'owned here, but out of scope',
             'Restore shard and conductor group, or run "ironic-ownership '
             'compute node move {} --service HOST"',
+        )
+
+    def _how_to_take(self, contested: Mapping[str, str | None]) -> str:
+        for uuid, owner in sorted(contested.items()):
+            if owner is not None:
+                return (
+                    f'; to give them to {self._host}: '
+                    f'{self._move(uuid, owner)}'
+                )
+        return ''
+
+    def _move(self, uuid: str, owner: str) -> str:
+        return (
+            f'"ironic-ownership compute node move {uuid} --service '
+            f'{self._host}"; before that stop {owner} if it has an instance'
         )
 
     def starts_with(self, policies: policy_set.PolicySet) -> None:
@@ -268,7 +282,7 @@ class OperatorLog:
         )
 
     def _nodes(
-        self, condition: str, uuids: Sequence[str], what: str, hint: str
+        self, condition: str, uuids: Collection[str], what: str, hint: str
     ) -> None:
         if uuids:
             one = min(uuids)

@@ -93,7 +93,10 @@ class PlanMemory:
         return dataclasses.replace(
             plan,
             withheld=withheld,
-            contested=[*kept(last.contested), *plan.contested],
+            contested={
+                **{u: last.contested[u] for u in kept(last.contested)},
+                **plan.contested,
+            },
             filtered=[*kept(last.filtered), *plan.filtered],
         )
 

@@ -41,7 +41,8 @@ class Plan:
     :param suspects: services that may be alive or dead.
     :param withheld: nodes that its policies give it, by the host that keeps
         them on record until an operator moves them.
-    :param contested: nodes that several live services admit.
+    :param contested: nodes that several live services admit, with the other
+        service that has the node on record, if this one admits it as well.
     :param filtered: own nodes that the own policies no longer admit.
     """
 
@@ -50,7 +51,7 @@ class Plan:
     deferred: int = 0
     suspects: frozenset[str] = frozenset()
     withheld: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    contested: list[str] = dataclasses.field(default_factory=list)
+    contested: dict[str, str | None] = dataclasses.field(default_factory=dict)
     filtered: list[str] = dataclasses.field(default_factory=list)
 
     def add(self, other: Plan) -> None:
@@ -60,7 +61,7 @@ class Plan:
         self.suspects |= other.suspects
         for host, uuids in other.withheld.items():
             self.withheld.setdefault(host, []).extend(uuids)
-        self.contested += other.contested
+        self.contested |= other.contested
         self.filtered += other.filtered
 
 
@@ -89,7 +90,13 @@ def build(
             decision.contest is not None
             and decision.reason is not Reason.UNDECIDED
         ):
-            plan.contested.append(node.uuid)
+            plan.contested[node.uuid] = (
+                owner
+                if host in decision.contenders
+                and owner not in (None, host)
+                and _needs_a_move(host, str(owner), peer_groups)
+                else None
+            )
         if record is not None and owner == host:
             _plan_own(plan, host, node, decision, record)
         elif decision.owner == host:

@@ -28,6 +28,19 @@ class TestDeprecation(unittest.TestCase):
             self.assertIn('Remove it from [ownership] policies', text)
 
 
+class TestContested(unittest.TestCase):
+    def test_new_service_names_the_move(self) -> None:
+        for owner, names in ((None, False), ('host1', True)):
+            standing = conditions.Conditions()
+            plan = Plan(contested={'a': None, 'b': owner})
+            OperatorLog('host2', standing).planned(plan)
+            text = standing.standing['contested']
+            self.assertIn('compute node explain a', text)
+            move = '"ironic-ownership compute node move b --service host2"'
+            self.assertIs(names, move in text)
+            self.assertIs(names, 'stop host1' in text)
+
+
 class TestFaultsOfOthers(unittest.TestCase):
     def test_fault_of_each_node_is_one_line_in_a_refresh(self) -> None:
         found = OperatorLog('host1', conditions.Conditions())

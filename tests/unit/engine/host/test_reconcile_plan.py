@@ -198,8 +198,23 @@ class TestOthersNodes(unittest.TestCase):
         alive = [world.member('host1'), world.member('host2', world.RING)]
         for host in ('host1', 'host2'):
             made = plan_for(host, [world.node(1)], members=alive)
-            self.assertEqual([world.uuid(1)], made.contested)
+            self.assertEqual({world.uuid(1): None}, made.contested)
             self.assertEqual([], made.changes)
+
+    def test_new_service_may_take_a_contested_node_by_a_move(self) -> None:
+        ring = world.RING
+        old = [world.member('host1', ring), world.member('host3', ring)]
+        nodes = [world.node(1, shard='a')]
+        records = [world.record(1, 'host1')]
+        for settings in (world.ALL, world.runs(shard_key='a')):
+            new = world.member('host2', settings)
+            for host, owner in (
+                ('host2', 'host1'),
+                # It keeps it, and its peers do not want it.
+                *(('host1', None), ('host3', None)),
+            ):
+                made = plan_for(host, nodes, records, [*old, new])
+                self.assertEqual({world.uuid(1): owner}, made.contested)
 
 
 def plans(moment) -> dict[str, reconcile_plan.Plan]:
