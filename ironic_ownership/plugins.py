@@ -214,7 +214,8 @@ def _import(entry: importlib.metadata.EntryPoint) -> object:
     if entry.value.startswith(_OWN):
         return entry.load()
     key = entry.group, entry.name, entry.value
-    return _imports.result(key, entry.load, LOAD_LIMIT)
+    with foreign_errors.exit_refused():
+        return _imports.result(key, entry.load, LOAD_LIMIT)
 
 
 @functools.cache

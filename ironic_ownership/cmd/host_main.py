@@ -7,10 +7,11 @@ which take about half of the start.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from oslo_config import cfg
 from oslo_log import log
@@ -33,6 +34,11 @@ STOP_SIGNALS = frozenset((signal.SIGTERM, signal.SIGINT))
 SIGNALS = STOP_SIGNALS | {signal.SIGHUP}
 
 
+STOP_LIMIT = 9.0
+"""Seconds after which a stop ends, even if a plugin hangs. That is as safe as
+SIGKILL: each transaction is complete or rolled back."""
+
+
 def run(files: Sequence[str], prog: str) -> int:
     """Serve until a signal, or until it can't go on.
 
@@ -49,6 +55,38 @@ def run(files: Sequence[str], prog: str) -> int:
 def _run(files: Sequence[str], prog: str) -> int:
     # Before the first thread, so that all of them leave signals to us.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    with _stop_limited() as stopping:
+        return _host(files, prog, stopping)
+
+
+@contextlib.contextmanager
+def _stop_limited() -> Iterator[threading.Event]:
+    """End the process if a stop takes longer than :data:`STOP_LIMIT`.
+
+    A stop signal that no thread has received counts, too: it waits for the
+    host to be built, or to be reloaded.
+
+    :yields: an event to set when the stop begins.
+    """
+    stopping, ended = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not (stopping.wait(0.5) or ended.is_set()):
+            if STOP_SIGNALS & signal.sigpending():
+                break
+        if not ended.wait(STOP_LIMIT):
+            # Not by the log, whose lock may be held by a thread that hangs.
+            os.write(2, b'the stop takes too long: the process ends now\n')
+            os._exit(1)
+
+    threading.Thread(target=watch, name='stop limit', daemon=True).start()
+    try:
+        yield stopping
+    finally:
+        ended.set()
+
+
+def _host(files: Sequence[str], prog: str, stopping: threading.Event) -> int:
     try:
         conf = new(files, prog)
         _log_as_configured(conf, prog)
@@ -61,7 +99,7 @@ def _run(files: Sequence[str], prog: str) -> int:
             heap.keep()
             again = sighup.Reloading(files, prog, conf, reload)
             with _healthcheck(conf, host):
-                _serve(host, again.reload)
+                _serve(host, again.reload, stopping)
         finally:
             wired.close()
     except (exceptions.OwnershipError, cfg.Error) as exc:
@@ -103,12 +141,15 @@ def _log_as_configured(conf: cfg.ConfigOpts, prog: str) -> None:
     log_format.setup(conf, prog)
 
 
-def _serve(host: Host, reload: Callable[[], None]) -> None:
+def _serve(
+    host: Host, reload: Callable[[], None], stopping: threading.Event
+) -> None:
     """Run the host until a signal or its own end; SIGHUP reloads.
 
     Signals are waited for, not handled: a handler could interrupt the very
     code whose lock it needs.
 
+    :param stopping: set when the host has to stop.
     :raises BaseException: the error that ended the host.
     """
     failures: list[BaseException] = []
@@ -128,6 +169,7 @@ def _serve(host: Host, reload: Callable[[], None]) -> None:
         _wait_for_signals(worker, manager, reload)
     finally:
         # Without this thread no signal would ever reach the host.
+        stopping.set()
         host.stop()
         worker.join()
     if failures:

@@ -1,16 +1,46 @@
-"""Errors of third-party code: their text, and interruptions of that code."""
+"""Errors of third-party code: their text, exits, and interruptions of it."""
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
+from typing import NoReturn
 
 
 class Interruption(BaseException):
     """Raised into third-party code by this package, to end it."""
+
+
+_kept: contextvars.ContextVar[int] = contextvars.ContextVar(
+    'process that the running third-party code may not end', default=0
+)
+_end = os._exit
+
+
+def _exit(status: int) -> NoReturn:
+    # A process that this code has forked may end.
+    if _kept.get() == os.getpid():
+        raise SystemExit(f'os._exit({status})')
+    _end(status)
+
+
+@contextlib.contextmanager
+def exit_refused() -> Iterator[None]:
+    """Make ``os._exit`` an error of the code in this context.
+
+    Without a word, and perhaps as a success, it would end the process.
+    """
+    os._exit = _exit
+    token = _kept.set(os.getpid())
+    try:
+        yield
+    finally:
+        _kept.reset(token)
 
 
 _sent = threading.Event()

@@ -38,11 +38,12 @@ def built(
     :raises OwnershipError: naming the policy and its package.
     """
     try:
-        return _calls.result(
-            (name, hash((*given.items(), *snapshots.items()))),
-            functools.partial(_validated, target, given, host, snapshots),
-            BUILD_LIMIT,
-        )
+        with foreign_errors.exit_refused():
+            return _calls.result(
+                (name, hash((*given.items(), *snapshots.items()))),
+                functools.partial(_validated, target, given, host, snapshots),
+                BUILD_LIMIT,
+            )
     except bounded_call.UnfinishedError as exc:
         whose = plugins.named(plugins.POLICIES, name)
         raise exceptions.OwnershipError(

@@ -61,9 +61,10 @@ def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
         names = [policy.name for policy in advertised.policies]
         if all(plugins.is_own(plugins.POLICIES, name) for name in names):
             return _built(advertised)
-        return _builds.result(
-            advertised, functools.partial(_built, advertised), BUILD_LIMIT
-        )
+        with foreign_errors.exit_refused():
+            return _builds.result(
+                advertised, functools.partial(_built, advertised), BUILD_LIMIT
+            )
     except BaseException as exc:  # third-party code and options
         if foreign_errors.is_interrupt(exc):
             raise

@@ -108,6 +108,7 @@ class TestStart(unittest.TestCase):
             (
                 ('raise LookupError("on import")', 'on import'),
                 ('import sys; sys.exit("gone")', 'gone'),
+                ('import os; os._exit(0)', 'os._exit(0)'),
                 (f'{body}1; __init__ = None', 'NoneType'),
                 (f'{body}1; settings = None', 'settings'),
                 (f'{body}1; settings = lambda self: 5', 'settings'),
@@ -328,6 +329,7 @@ class TestRunning(hosts.HostsTestCase):
 
 MERELY_INSTALLED = {
     'exits': 'raise SystemExit(0)',
+    'ends': 'import os; os._exit(0)',
     'hangs': 'time.sleep(3600)',
     'collides': """
         class P(FilterPolicy):
@@ -389,6 +391,6 @@ class TestMerelyInstalled(hosts.HostsTestCase):
                     for row in json.loads(done.stdout)
                 }
                 self.assertEqual('ok', states['all'])
-                for name in ('exits', 'hangs', 'invalid'):
+                for name in ('exits', 'ends', 'hangs', 'invalid'):
                     self.assertEqual('broken', states[name])
         self.assertEqual(0, host.terminate())

@@ -102,6 +102,10 @@ class TestThirdParties(third_party.ThirdPartyCase):
             found = {p.name: p for p in plugins.installed(plugins.POLICIES)}
             self.assertIn(what, str(found[name].error))
 
+    def test_import_that_ends_the_process_is_refused(self) -> None:
+        self.install('leaves', 'import os; os._exit(0)')
+        self.assertIn('os._exit(0)', self.refused('leaves'))
+
     def test_one_name_of_two_distributions_is_refused_and_both_named(
         self,
     ) -> None:

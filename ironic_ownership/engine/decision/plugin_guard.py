@@ -193,7 +193,8 @@ def faults_of(
     if watch is not None:
         watch.begin((plugin, method, origin))
     try:
-        yield
+        with foreign_errors.exit_refused():
+            yield
     except exceptions.PluginFaultError:
         raise
     # An exit, too: it would end the thread or the process of the caller.

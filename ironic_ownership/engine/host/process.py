@@ -38,8 +38,8 @@ STOP_TIMEOUT = 3.0
 the fence nothing comes of it."""
 
 LEAVE_TIMEOUT = 5.0
-"""Seconds that a stop waits to leave records and membership, in addition to
-two heartbeat intervals: calls that have begun may take that long."""
+"""Seconds that a stop waits to leave records and membership. A membership
+that was not left expires."""
 
 
 class Worker(Protocol):
@@ -190,7 +190,7 @@ class Host:
         leaving = _start(
             'leave', lambda: self._leave(heartbeat, intervals.restart_grace)
         )
-        leaving.join(2 * intervals.heartbeat + LEAVE_TIMEOUT)
+        leaving.join(LEAVE_TIMEOUT)
         if leaving.is_alive():
             LOG.warning(
                 'stopped without leaving the membership: no answer from '

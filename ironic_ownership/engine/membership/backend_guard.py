@@ -2,7 +2,8 @@
 
 Any error that is not of the contract, a wrong answer, and even an exit are an
 outage of that backend: nothing is known about the members. A call cannot be
-interrupted; :meth:`GuardedBackend.busy` shows one that does not return.
+interrupted; :meth:`GuardedBackend.busy` shows one that does not return, and
+nothing waits longer than :data:`GRACE` for a view or a close.
 """
 
 from __future__ import annotations
@@ -13,13 +14,24 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
-from ironic_ownership.contracts import exceptions, foreign_errors, model
+from ironic_ownership.contracts import (
+    bounded_call,
+    exceptions,
+    foreign_errors,
+    model,
+)
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.pending_calls import pending
 
 # Not oslo.log, which no command needs to import.
 LOG = logging.getLogger(__name__)
+
+GRACE = 5.0
+"""Seconds that a view or a close may take beyond the bound of every call."""
+
+T = TypeVar('T')
 
 _HINT = 'Repair that package, or choose another [ownership] backend'
 
@@ -51,6 +63,7 @@ class GuardedBackend(MembershipBackend):
         self._origin = origin
         self._clock = clock
         self._calls: dict[int, tuple[str, float]] = {}
+        self._stuck: dict[str, bounded_call.Call[Any]] = {}
 
     def busy(self) -> tuple[str, float] | None:
         """Return the call that takes longest, and its seconds so far.
@@ -88,6 +101,9 @@ class GuardedBackend(MembershipBackend):
 
     def view(self) -> model.View:
         """Return the members; a wrong answer is a fault."""
+        return self._bounded('view', self._view)
+
+    def _view(self) -> model.View:
         with self._call('view'):
             found = self.guarded.view()
             _check(found)
@@ -101,10 +117,30 @@ class GuardedBackend(MembershipBackend):
     def close(self) -> None:
         """Free what the backend holds."""
         try:
-            with self._call('close'):
-                self.guarded.close()
+            self._bounded('close', self._close)
         except exceptions.MembershipError as exc:
             LOG.warning('the membership backend is not closed: %s', exc)
+
+    def _close(self) -> None:
+        with self._call('close'):
+            self.guarded.close()
+
+    def _bounded(self, method: str, work: Callable[[], T]) -> T:
+        """Return the result of a call that any thread may make.
+
+        :raises BackendFaultError: if it takes too long; at once while an
+            earlier one has not ended.
+        """
+        stuck, limit = self._stuck.get(method), self.call_timeout + GRACE
+        if stuck is None or stuck.ended(0):
+            call = bounded_call.Call(work, f'{self._origin}: {method}()')
+            if call.ended(limit):
+                return call.result()
+            self._stuck[method] = call
+        raise exceptions.BackendFaultError(
+            f'{self._origin}: {method}() has not ended after {limit:g} s',
+            hint=_HINT,
+        )
 
     @contextlib.contextmanager
     def _call(self, method: str) -> Iterator[None]:
@@ -122,7 +158,8 @@ class GuardedBackend(MembershipBackend):
     @contextlib.contextmanager
     def _translated(self, method: str) -> Iterator[None]:
         try:
-            yield
+            with foreign_errors.exit_refused():
+                yield
         except exceptions.OwnershipError:
             raise
         # An exit would end the heartbeat for good.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import unittest
 from unittest import mock
@@ -38,7 +40,7 @@ class StoppableHost:
 class ServeTest(unittest.TestCase):
     def test_unexpected_error_is_no_clean_end(self) -> None:
         with self.assertRaises(ZeroDivisionError):
-            host_main._serve(BrokenHost(), lambda: None)
+            host_main._serve(BrokenHost(), lambda: None, threading.Event())
 
     def test_host_does_not_outlive_the_thread_that_waits_for_signals(
         self,
@@ -47,5 +49,43 @@ class ServeTest(unittest.TestCase):
         # Else it would go on without anything that could stop it.
         self.addCleanup(host.stop)
         with self.assertRaises(ZeroDivisionError):
-            host_main._serve(host, lambda: None)
+            host_main._serve(host, lambda: None, threading.Event())
         self.assertTrue(host.stopped.is_set())
+
+
+class StopLimitTest(unittest.TestCase):
+    """A stop that hangs ends, in a process of its own."""
+
+    def ended(self, stop: bool) -> int:
+        pid = os.fork()
+        if not pid:
+            try:
+                self.hang(stop)
+            finally:
+                os._exit(9)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def hang(self, stop: bool) -> None:
+        host_main.STOP_LIMIT = 0.01
+        signal.pthread_sigmask(signal.SIG_BLOCK, host_main.SIGNALS)
+        with host_main._stop_limited() as stopping:
+            if stop:
+                stopping.set()
+            else:
+                os.kill(os.getpid(), signal.SIGTERM)
+            threading.Event().wait(60)
+
+    def test_stop_that_hangs_ends_the_process(self) -> None:
+        self.assertEqual(1, self.ended(stop=True))
+
+    def test_start_that_hangs_is_stopped(self) -> None:
+        """Its signal waits for the host, which is not built yet."""
+        self.assertEqual(1, self.ended(stop=False))
+
+    def test_stop_in_time_ends_nothing(self) -> None:
+        with host_main._stop_limited() as stopping:
+            pass
+        stopping.set()
+        for thread in threading.enumerate():
+            if thread.name == 'stop limit':
+                thread.join(60)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import threading
 import types
 import unittest
@@ -43,6 +44,22 @@ class TestFaults(unittest.TestCase):
             ):
                 raise error
             self.assertIn(type(error).__name__, str(caught.exception))
+
+    def test_end_of_the_process_is_a_fault(self) -> None:
+        with (
+            self.assertRaises(exceptions.PluginFaultError) as caught,
+            plugin_guard.faults_of(ODD, 'assign', _origin),
+        ):
+            os._exit(0)
+        self.assertIn('os._exit(0)', str(caught.exception))
+
+    def test_process_that_a_plugin_started_can_end(self) -> None:
+        with plugin_guard.faults_of(ODD, 'assign', _origin):
+            pid = os.fork()
+            if not pid:
+                os._exit(7)
+        _, status = os.waitpid(pid, 0)
+        self.assertEqual(7, os.waitstatus_to_exitcode(status))
 
     def test_interrupt_in_a_thread_is_a_fault(self) -> None:
         """Only the main thread gets the operator's."""

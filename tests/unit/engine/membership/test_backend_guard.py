@@ -3,10 +3,12 @@ from __future__ import annotations
 import dataclasses
 import threading
 import unittest
+from collections.abc import Callable
 from unittest import mock
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.membership import backend_guard
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
 from ironic_ownership.testing import backend
 from tests.contract import test_memory_backend
@@ -112,6 +114,46 @@ class TestFaults(unittest.TestCase):
             release.set()
             thread.join(30)
         self.assertIsNone(self.guard.busy())
+
+    def test_view_that_does_not_return_is_a_fault_until_it_does(self) -> None:
+        ended = self.hang('view')
+        with mock.patch.object(backend_guard, 'GRACE', -4.9):
+            for _ in range(2):
+                with self.assertRaises(exceptions.BackendFaultError) as caught:
+                    self.guard.view()
+                self.assertIn(f'{ORIGIN}: view()', str(caught.exception))
+        ended()
+        self.assertEqual(model.View(), self.guard.view())
+
+    def test_close_that_does_not_return_is_left_alone(self) -> None:
+        self.hang('close')
+        with (
+            mock.patch.object(backend_guard, 'GRACE', -4.9),
+            self.assertLogs('ironic_ownership.engine', 'WARNING') as logged,
+        ):
+            self.guard.close()
+        self.assertIn(f'{ORIGIN}: close()', logged.output[0])
+
+    def hang(self, method: str) -> Callable[[], None]:
+        """Let a call wait, and return what ends it."""
+        release = threading.Event()
+        self.addCleanup(release.set)
+
+        def wait() -> model.View:
+            release.wait(60)
+            return model.View()
+
+        self.enterContext(
+            mock.patch.object(self.inner, method, side_effect=wait)
+        )
+
+        def end() -> None:
+            release.set()
+            for thread in threading.enumerate():
+                if thread.name == f'{ORIGIN}: {method}()':
+                    thread.join(60)
+
+        return end
 
     def test_close_never_raises(self) -> None:
         with (
