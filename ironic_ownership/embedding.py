@@ -18,6 +18,7 @@ from ironic_ownership import wiring
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.model import Node
+from ironic_ownership.engine.host.action_guard import NO_INSTANCE
 from ironic_ownership.engine.host.feed import Feed, FeedChanges
 from ironic_ownership.engine.host.feed_entries import NodeView
 from ironic_ownership.engine.host.permission import Permission
@@ -32,6 +33,7 @@ from ironic_ownership.wiring.overrides import Overrides, apply
 LOG = log.getLogger(__name__)
 
 __all__ = (
+    'NO_INSTANCE',
     'EmbeddedHost',
     'Feed',
     'FeedChanges',
@@ -180,7 +182,9 @@ class EmbeddedHost:
         :param patience: seconds for which a refusal is waited for that may
             end by itself: no heartbeat has succeeded lately, the node has no
             owner yet, a server does not answer.
-        :param instance_uuid: the instance to act for, if there is one.
+        :param instance_uuid: the instance that has to be on the node;
+            :data:`NO_INSTANCE` if there may be none, as before a deployment;
+            ``None`` if that does not matter.
         :returns: the permission; confirm it before each step of a long
             operation.
         :raises OwnershipError: the refusal, with ``code``, text and

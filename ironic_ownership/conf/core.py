@@ -95,6 +95,17 @@ _OWNERSHIP = (
         'database of Ironic, and all nodes would go out of service at once. '
         'All processes need the same value.',
     ),
+    cfg.StrOpt(
+        'scope_of_deployed_nodes',
+        default='any',
+        choices=(
+            ('any', 'a service acts on them, and logs a warning'),
+            ('own', 'a service is refused, as for free nodes'),
+        ),
+        help='What a service may do to its nodes with an instance that have '
+        'left its shard or conductor group. They stay with it until you move '
+        'them. All processes need the same value.',
+    ),
     cfg.FloatOpt(
         'mass_loss_share',
         mutable=True,

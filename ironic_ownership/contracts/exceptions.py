@@ -270,20 +270,22 @@ class NotOwnerError(OwnershipError):
 
 
 class OtherInstanceError(OwnershipError):
-    """Another instance is on the node than the one to act for.
+    """The node has another instance than the caller requires, or none.
 
-    :param found: its uuid.
+    :param wanted: uuid of the instance; empty if there may be none.
+    :param found: that of the instance on the node; ``None`` without one.
     """
 
     code = 'other_instance'
 
-    def __init__(self, uuid: str, wanted: str, found: str) -> None:
+    def __init__(self, uuid: str, wanted: str, found: str | None) -> None:
         self.uuid = uuid
         self.wanted = wanted
         self.found = found
+        has = f'the instance {found}' if found else 'no instance'
         super().__init__(
-            f'the node {uuid} has the instance {found}, and not {wanted}',
-            hint='Look up which node that instance is on',
+            f'the node {uuid} has {has}, and not {wanted or "none"}',
+            hint='Look up which node has the instance, or choose another one',
         )
 
 

@@ -364,6 +364,11 @@ class Container:
         return longest
 
     @property
+    def own_scope_only(self) -> bool:
+        """True if deployed nodes outside of a service's scope are refused."""
+        return bool(self.conf.ownership.scope_of_deployed_nodes == 'own')
+
+    @property
     def service(self) -> str:
         """The service configured here, which may run elsewhere.
 

@@ -133,6 +133,7 @@ def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
         tuning.policies,
         longest=tuning.intervals.heartbeat,
         clients=ClientPool(functools.partial(_client, wired), GUARD_CLIENTS),
+        own_scope_only=wired.own_scope_only,
     )
     refresh_loop = RefreshLoop(
         context,

@@ -44,7 +44,7 @@ class Operation:
 
     :param refusal: the error that Nova expects of this operation.
     :param node: of the instance; ``None`` if it has none.
-    :param instance_uuid: has to be the one on the node, if given.
+    :param instance_uuid: as for :meth:`EmbeddedHost.guard`.
     """
 
     name: str

@@ -15,6 +15,7 @@ from typing import Any
 from nova import exception
 from nova.virt.ironic import driver as ironic_driver
 
+from ironic_ownership.embedding import NO_INSTANCE
 from ironic_ownership_nova.connection import Operation
 
 REFUSALS: Mapping[str, type[Exception]] = {
@@ -43,14 +44,17 @@ REFUSALS: Mapping[str, type[Exception]] = {
 }
 """Operations that may act on a node."""
 
-_BUILDING = frozenset(
-    (
-        *('prepare_for_spawn', 'spawn', 'failed_spawn_cleanup'),
-        'prepare_networks_before_block_device_mapping',
-        'clean_networks_preparation',
-    )
-)
-"""Operations at a time when the records may have the instance before."""
+_BUILDING = {
+    'prepare_for_spawn': NO_INSTANCE,
+    'spawn': None,
+    'failed_spawn_cleanup': None,
+    'prepare_networks_before_block_device_mapping': None,
+    'clean_networks_preparation': None,
+    'unplug_vifs': None,
+}
+"""What the guard requires of the instance on the node in a build, when the
+records may have the instance before, and in the clean-up of one that failed,
+when the node may have been given back."""
 
 QUIET = frozenset(('failed_spawn_cleanup',))
 """Operations whose errors would replace the one that they follow."""
@@ -73,7 +77,7 @@ def guarded(
             name,
             REFUSALS[name],
             instance.node,
-            None if name in _BUILDING else instance.uuid,
+            _BUILDING.get(name, instance.uuid),
         )
         with self.action_guard.operation(operation):
             try:

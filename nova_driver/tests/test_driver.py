@@ -19,7 +19,7 @@ from nova.virt.ironic import driver as ironic_driver
 from openstack import exceptions as sdk_exceptions
 from openstack.baremetal.v1 import node as baremetal
 
-from ironic_ownership.embedding import exceptions
+from ironic_ownership.embedding import NO_INSTANCE, exceptions
 from tests import support
 
 CONF = nova.conf.CONF
@@ -367,9 +367,13 @@ class ActionsTest(DriverCase):
     def test_preparation(self) -> None:
         self.driver.prepare_for_spawn(self.instance)
         self.assertEqual(['update_node'], self.writes())
-        self.assertEqual([(FREE, None)], self.guard.asked)
+        self.assertEqual([(FREE, NO_INSTANCE)], self.guard.asked)
         # The instance is on record before this service may die.
         self.assertIn('refresh', self.host.calls)
+
+    def test_failed_build_is_cleaned_up_after_its_node_is_free(self) -> None:
+        self.driver.unplug_vifs(self.instance, [{'id': 'port'}])
+        self.assertEqual([(FREE, None)], self.guard.asked)
 
     def test_each_power_operation_asks_first(self) -> None:
         for name, words in (

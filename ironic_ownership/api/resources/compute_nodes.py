@@ -177,7 +177,10 @@ def _explain(request: Request) -> Answer:
 def _check_action(request: Request) -> Answer:
     with request.context.ports() as ports:
         allowed = action_check.check(
-            ports, _uuid_of(request, ports), lambda: request.context.sharded
+            ports,
+            _uuid_of(request, ports),
+            lambda: request.context.sharded,
+            own_scope_only=request.context.wired.own_scope_only,
         )
     return Answer(cells(compute_node.ACTION, allowed))
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
+from oslo_log import log
+
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.availability import conductors, evaluation
@@ -22,6 +24,8 @@ from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.host.permission import Permission, Right
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
+LOG = log.getLogger(__name__)
+
 RETRY_DELAYS = (0.25, 0.5, 1.0, 2.0)
 """Seconds between two attempts; the last one counts for all further ones. A
 change of the right to act ends the wait early."""
@@ -29,6 +33,9 @@ change of the right to act ends the wait early."""
 LONGEST_QUEUE = 60.0
 """Seconds for which a caller without patience waits for a client: as long as
 a request may take."""
+
+NO_INSTANCE = ''
+"""Requires that Ironic has no instance on the node."""
 
 _OUTAGES = (
     exceptions.RecordsUnavailableError,
@@ -45,6 +52,7 @@ class Guard:
     :param clients: of Ironic.
     :param longest: seconds for which a permission may last: a heartbeat
         interval, within which the service also learns that it was fenced.
+    :param own_scope_only: refuse deployed nodes outside of the scope, too.
     """
 
     context: ServiceContext
@@ -52,6 +60,7 @@ class Guard:
     _: dataclasses.KW_ONLY
     longest: float
     clients: ClientPool
+    own_scope_only: bool = False
 
     def check(
         self,
@@ -62,15 +71,19 @@ class Guard:
     ) -> Permission:
         """Permit to act on a node, if the service may.
 
-        A node with an instance is allowed in any shard and group: it stays
-        with its service until an operator moves it.
+        A node with an instance stays with its service until an operator moves
+        it. Outside of the service's shard and group it is permitted unless
+        ``own_scope_only``, with a warning.
 
         Source: ironic-shards, "Proposed change": shard and conductor group
-        are checked before anything is done; the look-up is not restricted.
+        and the instance, or that there is none, are checked before anything
+        is done; the look-up is not restricted.
 
         :param patience: seconds for which a refusal is waited for that may
             end by itself. A request under way is not interrupted.
-        :param instance_uuid: the instance to act for, if there is one.
+        :param instance_uuid: the instance that has to be on the node in
+            Ironic; :data:`NO_INSTANCE` if there may be none; ``None`` if that
+            does not matter.
         :returns: the permission, with the node as Ironic has it.
         :raises FencedError: if the service may not act at all: it has lost
             its membership, was fenced, or is forced down; also if it had the
@@ -78,9 +91,11 @@ class Guard:
         :raises NotFoundError: if Ironic does not have the node.
         :raises NotOwnerError: if the node is on record with another service,
             or with none.
-        :raises OtherInstanceError: if Ironic or the records have another
-            instance on the node than the given one.
-        :raises WrongScopeError: if a free node has left the service's scope.
+        :raises OtherInstanceError: if Ironic has another instance on the node
+            than is required, or none; or the records another than the given
+            one.
+        :raises WrongScopeError: if a free node has left the service's scope,
+            or a deployed one and ``own_scope_only``.
         :raises NodeOutOfServiceError: if no live conductor of the node's
             group has its driver; not checked if Ironic does not show its
             conductors to this service.
@@ -109,17 +124,20 @@ class Guard:
         with self.clients.lend(max(patience, 0.0) or LONGEST_QUEUE) as source:
             node = _read(source, uuid)
         confirmed = right.confirm()
-        # A deployment records the instance in one place before the other.
-        on_node = (node.instance_uuid, confirmed.record.instance_uuid)
-        found = [instance for instance in on_node if instance]
-        for other in found:
-            if instance_uuid not in (None, other):
-                raise exceptions.OtherInstanceError(
-                    uuid, str(instance_uuid), other
-                )
-        if not found and not self.policies.admits(node):
-            raise self._wrong_scope(node)
-        return Permission(node, right, confirmed)
+        recorded = confirmed.record.instance_uuid
+        _check_instance(node, recorded, instance_uuid)
+        deployed = node.instance_uuid or recorded
+        in_scope = (
+            self.policies.may_admit(node.shard, node.conductor_group)
+            if deployed
+            else self.policies.admits(node)
+        )
+        if not in_scope:
+            refusal = self._wrong_scope(node)
+            if self.own_scope_only or not deployed:
+                raise refusal
+            LOG.warning('%s. It has an instance, so it is served', refusal)
+        return Permission(node, right, confirmed, in_scope=in_scope)
 
     def _wrong_scope(self, node: model.Node) -> exceptions.WrongScopeError:
         return exceptions.WrongScopeError(
@@ -129,6 +147,18 @@ class Guard:
             hint='Set them back in Ironic, or move the node to a service '
             'that admits it',
         )
+
+
+def _check_instance(
+    node: model.Node, recorded: str | None, required: str | None
+) -> None:
+    if required is None:
+        return
+    found = node.instance_uuid
+    if found == required and recorded not in (None, found):
+        found = recorded
+    if (found or NO_INSTANCE) != required:
+        raise exceptions.OtherInstanceError(node.uuid, required, found)
 
 
 def _read(source: Inventory, uuid: str) -> model.Node:

@@ -101,12 +101,20 @@ class Permission:
     operation. Threading: any thread.
 
     :ivar node: the node as Ironic had it before the permission was given.
+    :ivar in_scope: whether it is in the shard and conductor group of the
+        service, which a deployed node may have left.
     """
 
     def __init__(
-        self, node: model.Node, right: Right, confirmed: Confirmation
+        self,
+        node: model.Node,
+        right: Right,
+        confirmed: Confirmation,
+        *,
+        in_scope: bool = True,
     ) -> None:
         self.node = node
+        self.in_scope = in_scope
         self._right = right
         self._confirmed = confirmed
 

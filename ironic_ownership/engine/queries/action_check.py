@@ -31,14 +31,18 @@ def check(
     ports: Ports,
     uuid: str,
     sharded: Callable[[], bool] = lambda: False,
+    *,
+    own_scope_only: bool = False,
 ) -> Allowed:
     """Return the owner of a node, if it may act on it now.
 
+    :param own_scope_only: refuse deployed nodes outside of the scope, too.
     :raises NotFoundError: if Ironic does not have the node.
     :raises NodeOutOfServiceError: if no conductor can work on it.
     :raises NotOwnerError: if no service owns it.
     :raises FencedError: if its owner is not alive, or may not act.
-    :raises WrongScopeError: if it is free and has left its owner's scope.
+    :raises WrongScopeError: if it has left its owner's scope, and is free or
+        ``own_scope_only``.
     :raises OwnershipError: if anything can't be read.
     """
     found = node_query.explain(ports, uuid, sharded)
@@ -55,9 +59,9 @@ def check(
         )
     _check_owner(found, host)
     recorded = status.record.instance_uuid if status.record else None
-    deployed = node.instance_uuid or recorded
+    bound = own_scope_only or not (node.instance_uuid or recorded)
     decision = status.decision
-    if decision is not None and decision.filtered and not deployed:
+    if decision is not None and decision.filtered and bound:
         raise exceptions.WrongScopeError(
             f'the node {uuid} has left the scope of {host}: its shard is '
             f'{node.shard or "none"}, its conductor group '

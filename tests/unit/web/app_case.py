@@ -40,6 +40,7 @@ class Wired:
         self.placement = None
         self.cell = None
         self.reports_inventory = False
+        self.own_scope_only = False
         self.permission = 0.0
         self.limits = Limits(0.0, 0.25, 3)
         self.request_ids: list[str] = []

@@ -60,17 +60,35 @@ class TestGuard(service.ServiceCase):
         self.place(1, conductor_group='')
         self.refuse(wrong, 'conductor group the default one')
 
-    def test_deployed_node_that_left_the_scope_passes(self) -> None:
+    def test_deployed_node_that_left_the_scope_passes_and_that_is_known(
+        self,
+    ) -> None:
+        self.place(1, instance_uuid='i')
+        self.assertTrue(self.guard.check(world.uuid(1)).in_scope)
+        for changed in ({'shard': 'b'}, {'conductor_group': 'h'}):
+            self.place(1, instance_uuid='i', **changed)
+            with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+                permission = self.guard.check(world.uuid(1))
+            self.assertEqual('i', permission.node.instance_uuid)
+            self.assertFalse(permission.in_scope)
+            self.assertIn(world.uuid(1), logs.output[0])
+
+    def test_deployed_node_that_left_the_scope_is_refused_where_chosen(
+        self,
+    ) -> None:
+        self.guard.own_scope_only = True
+        self.place(1, instance_uuid='i')
+        self.guard.check(world.uuid(1))
         self.place(1, shard='b', instance_uuid='i')
-        self.assertEqual(
-            'i', self.guard.check(world.uuid(1)).node.instance_uuid
-        )
+        self.refuse(exceptions.WrongScopeError, 'shard is b')
 
     def test_instance_on_record_counts_until_it_is_closed(self) -> None:
         self.place(1, instance_uuid='i')
         self.host.refresh()
         self.place(1, shard='b')
-        self.assertIsNone(self.guard.check(world.uuid(1)).node.instance_uuid)
+        with self.assertLogs(service.LOGGER, 'WARNING'):
+            permission = self.guard.check(world.uuid(1))
+        self.assertIsNone(permission.node.instance_uuid)
 
     def test_node_of_another_service_is_refused_and_it_is_named(self) -> None:
         self.operator("UPDATE compute_nodes SET host = 'host2'")

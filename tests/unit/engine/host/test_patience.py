@@ -9,6 +9,7 @@ from concurrent import futures
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.host.action_guard import NO_INSTANCE
 from ironic_ownership.engine.host.permission import Permission
 from tests.unit.engine import service, world
 
@@ -154,9 +155,28 @@ class TestInstance(PatienceCase):
         for instance in (INSTANCE, None):
             self.check(instance)
 
-    def test_node_without_an_instance_is_permitted(self) -> None:
-        """A deployment acts on the node before Ironic has its instance."""
-        self.check(INSTANCE)
+    def test_instance_that_is_no_longer_on_the_node_is_refused(self) -> None:
+        with self.assertRaises(exceptions.OtherInstanceError) as caught:
+            self.check(INSTANCE)
+        self.assertIsNone(caught.exception.found)
+        self.assertIn('has no instance', str(caught.exception))
+        # Nor if only the record still has it.
+        self.ironic.put(world.node(1, instance_uuid=INSTANCE))
+        self.host.refresh()
+        self.ironic.put(world.node(1))
+        self.assertRaises(exceptions.OtherInstanceError, self.check, INSTANCE)
+        self.check(None)
+
+    def test_no_instance_can_be_required(self) -> None:
+        self.check(NO_INSTANCE)
+        self.ironic.put(world.node(1, instance_uuid=INSTANCE))
+        with self.assertRaises(exceptions.OtherInstanceError) as caught:
+            self.check(NO_INSTANCE)
+        self.assertEqual(INSTANCE, caught.exception.found)
+        self.assertIn('and not none', str(caught.exception))
+        self.host.refresh()
+        self.ironic.put(world.node(1))
+        self.check(NO_INSTANCE)
 
     def test_other_instance_is_refused_wherever_it_is_found(self) -> None:
         self.ironic.put(world.node(1, instance_uuid=INSTANCE))

@@ -82,6 +82,8 @@ class TestActionCheck(service.ServiceCase):
         self.refused(exceptions.WrongScopeError, 'shard is b')
         self.put(instance_uuid='i')
         self.assertEqual('host1', self.check().host)
+        with self.assertRaises(exceptions.WrongScopeError):
+            action_check.check(self.ports, world.uuid(1), own_scope_only=True)
 
     def test_node_that_ironic_does_not_have_is_not_found(self) -> None:
         self.ironic.nodes.clear()
