@@ -99,7 +99,7 @@ class DatabaseBackend(backend.MembershipBackend):
 
     def view(self) -> model.View:
         started = time.monotonic()
-        found = self._call(heartbeats.last)
+        found = self._call(heartbeats.last, create=False)
         return self._log.view(found, started, time.monotonic())
 
     def close(self) -> None:
@@ -115,10 +115,12 @@ class DatabaseBackend(backend.MembershipBackend):
                 '(any more)'
             )
 
-    def _call(self, work: Callable[[connection.Database], T]) -> T:
+    def _call(
+        self, work: Callable[[connection.Database], T], *, create: bool = True
+    ) -> T:
         try:
             return deadline.call_within(
-                self.call_timeout, lambda: work(self._open())
+                self.call_timeout, lambda: work(self._open(create=create))
             )
         except (exceptions.RecordsUnavailableError, TimeoutError) as exc:
             raise exceptions.BackendUnavailableError(
@@ -131,7 +133,7 @@ class DatabaseBackend(backend.MembershipBackend):
                 f'backend db: {exc.args[0]}', hint=exc.hint
             ) from exc
 
-    def _open(self) -> connection.Database:
+    def _open(self, *, create: bool) -> connection.Database:
         with self._opening:
             if self._database is None:
                 # Each step gets half, so that the driver gives up before
@@ -144,6 +146,8 @@ class DatabaseBackend(backend.MembershipBackend):
                     max_overflow=_CONNECTIONS,
                     pool_timeout=self.call_timeout / 2,
                 )
+                if not create and not database.exists:
+                    return database
                 schema.ensure(database)
                 self._database = database
             return self._database

@@ -51,6 +51,8 @@ class ListService(base.Lister):
             'service:list', query={'long': parsed_args.long or None}
         )
         self.warn(body)
+        if not body['services']:
+            base.LOG.warning('no services are registered')
         shown = service.LONG if parsed_args.long else service.SHORT
         return self.rows(shown, body['services'])
 

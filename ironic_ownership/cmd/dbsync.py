@@ -14,7 +14,7 @@ from oslo_config import cfg
 
 from ironic_ownership import version
 from ironic_ownership.cmd import config_files
-from ironic_ownership.conf import new
+from ironic_ownership.conf import database_url, new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, purge, schema
 from ironic_ownership.observe import columns
@@ -135,7 +135,7 @@ def _days(text: str) -> int:
 
 
 def _purge(database: connection.Database, args: argparse.Namespace) -> str:
-    schema.ensure(database)
+    schema.ensure(database, create=False)
     now = purge.now(database)
     before = args.before
     if before is None:
@@ -156,7 +156,7 @@ def _purge(database: connection.Database, args: argparse.Namespace) -> str:
 def _run(args: argparse.Namespace) -> int:
     conf = new(config_files.chosen(args), PROG)
     database = connection.open_database(
-        conf.database.connection,
+        database_url(conf),
         **connection.engine_options(conf.database),
     )
     commands: dict[str, Callable[[], str | None]] = {

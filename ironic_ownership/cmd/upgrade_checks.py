@@ -8,6 +8,7 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
 from ironic_ownership import wiring
+from ironic_ownership.conf import database_url
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, moves, schema
 from ironic_ownership.wiring import unknown_options
@@ -52,7 +53,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def _read(self, check: Callable[[connection.Database], Result]) -> Result:
         try:
             database = connection.open_database(
-                self._conf.database.connection,
+                database_url(self._conf),
                 **connection.engine_options(self._conf.database),
             )
             try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import pathlib
 from collections.abc import Sequence
 
 from oslo_config import cfg
@@ -16,6 +17,18 @@ from ironic_ownership.conf import api, core
 from ironic_ownership.contracts import exceptions
 
 PROJECT = 'ironic-ownership'
+
+_PLACES = ('~/.ironic-ownership', '~', '/etc/ironic-ownership', '/etc')
+"""Where oslo.config looks for the files, see ``cfg.find_config_files``."""
+
+
+class Configuration(cfg.ConfigOpts):
+    """A parsed configuration.
+
+    :ivar searches: whether it was looked for in the usual places.
+    """
+
+    searches = True
 
 
 def register_opts(conf: cfg.ConfigOpts, *, logs: bool = True) -> None:
@@ -46,7 +59,7 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 
 def new(
     argv: Sequence[str], prog: str, *, logs: bool = True, search: bool = True
-) -> cfg.ConfigOpts:
+) -> Configuration:
     """Read the configuration files and return the core options.
 
     :param argv: ``--config-file`` and ``--config-dir`` arguments, if any.
@@ -57,7 +70,8 @@ def new(
     :raises cfg.Error: if a file can't be read or a value has a wrong type.
     :raises ConfigurationError: if a file is not text, or not a file.
     """
-    conf = cfg.ConfigOpts()
+    conf = Configuration()
+    conf.searches = search
     register_opts(conf, logs=logs)
     files = cfg.find_config_files(PROJECT, PROJECT) if search else []
     directories = cfg.find_config_dirs(PROJECT, PROJECT) if search else []
@@ -88,3 +102,30 @@ def new(
             [f'a configuration file is not text in UTF-8: {read}']
         ) from exc
     return conf
+
+
+def database_url(conf: cfg.ConfigOpts) -> str:
+    """Return ``[database] connection``.
+
+    :raises ConfigurationError: if that is the default only because no file
+        was found: another directory would hold an empty database.
+    """
+    location = conf.get_location('connection', 'database').location
+    if (
+        getattr(conf, 'searches', True)
+        and not conf.config_file
+        and not conf.config_dir
+        and location is cfg.Locations.opt_default
+    ):
+        places = (str(pathlib.Path(place).expanduser()) for place in _PLACES)
+        fault = (
+            f'no configuration file was found: neither {PROJECT}.conf nor '
+            f'{PROJECT}.conf.d in {", ".join(places)}'
+        )
+        raise exceptions.ConfigurationError(
+            [fault],
+            hint='Name it with --config-file, and let this user read it and '
+            'its directory',
+        )
+    url: str = conf.database.connection
+    return url

@@ -7,6 +7,7 @@ retries it and translates its errors. Must not know any table.
 from __future__ import annotations
 
 import functools
+import pathlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -84,6 +85,16 @@ class Database:
     def is_file(self) -> bool:
         """True for SQLite: a file without an administrator."""
         return self.engine.dialect.name == SQLITE
+
+    @property
+    def exists(self) -> bool:
+        """False for the file that the first connection would create."""
+        name = self.engine.url.database or ''
+        return (
+            not self.is_file
+            or name.startswith('file:')
+            or pathlib.Path(name).exists()
+        )
 
     def read(self, work: Work[T]) -> T:
         """Run a transaction that only reads."""

@@ -124,6 +124,8 @@ def last(
     database: connection.Database, *which: sa.ColumnElement[bool]
 ) -> list[Heartbeat]:
     """Return the last heartbeat of each member, expired or not. One query."""
+    if not database.exists:
+        return []  # no service has joined, and none is made here
     left = (_members.expires_at - clock.EpochSeconds()).label('left')
     statement = sa.select(_table, left).where(*which)
     found = database.read(lambda conn: conn.execute(statement).all())

@@ -1,10 +1,10 @@
 """Create, upgrade and check the schema of a database.
 
-An SQLite file is created and upgraded by the first process that opens it, a
-server database only by its operator. Migrations only add: what the release
-before needs goes one release later. So a release also runs on the schema of
-the next one, which names the oldest revision that still works. alembic is
-imported only when there is work: every start of a command calls
+An SQLite file is created by a service and upgraded by the first process that
+opens it, a server database only by its operator. Migrations only add: what the
+release before needs goes one release later. So a release also runs on the
+schema of the next one, which names the oldest revision that still works.
+alembic is imported only when there is work: every start of a command calls
 :func:`ensure`.
 """
 
@@ -33,8 +33,11 @@ _MIGRATIONS = pathlib.Path(__file__).parent / 'migrations'
 
 
 def version(database: connection.Database) -> str | None:
-    """Return the revision of the schema, or ``None`` without a schema."""
-    return database.read(_version)
+    """Return the revision of the schema, or ``None`` without a schema.
+
+    A file that does not exist is not created.
+    """
+    return database.read(_version) if database.exists else None
 
 
 def _version(conn: sa.Connection) -> str | None:
@@ -46,14 +49,23 @@ def _version(conn: sa.Connection) -> str | None:
     return found
 
 
-def ensure(database: connection.Database) -> None:
+def ensure(database: connection.Database, *, create: bool = True) -> None:
     """Make sure that this release can use the schema.
 
+    :param create: whether an SQLite file is created, as services do: for a
+        command its path is a mistake.
     :raises SchemaError: if it cannot, and the schema cannot be upgraded here.
     """
     found = version(database)
     if found == HEAD:
         return
+    if found is None and database.is_file and not create:
+        raise exceptions.SchemaError(
+            f'no services are registered: there is no database '
+            f'{database.where}',
+            hint='Correct [database] connection; or create it: start '
+            'ironic-ownership-host, or run ironic-ownership-dbsync upgrade',
+        )
     if database.read(lambda conn: _is_compatible(conn, found)):
         LOG.info(
             'database %s has the schema %s of a newer release, which this '

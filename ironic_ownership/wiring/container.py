@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from ironic_ownership import plugins
+from ironic_ownership.conf import database_url
 from ironic_ownership.contracts import (
     bounded_call,
     exceptions,
@@ -133,7 +134,7 @@ class Container:
             - membership.fence_margin
         )
         return connection.open_database(
-            group.connection,
+            database_url(self.conf),
             idle_timeout=max(1.0, min(connection.LONGEST_IDLE, before_death)),
             **connection.engine_options(group),
         )
@@ -195,16 +196,17 @@ class Container:
 
         return SqlRecords(self._database, self._companion)
 
-    def ready_records(self) -> Records:
+    def ready_records(self, *, create: bool = False) -> Records:
         """Return the records with this release's schema in place.
 
-        Creates and upgrades an SQLite database.
+        Upgrades an SQLite database.
 
+        :param create: also creates one: for a service, and not for commands.
         :raises RecordsError: if the database can't be used.
         """
         from ironic_ownership.db import schema
 
-        schema.ensure(self._database)
+        schema.ensure(self._database, create=create)
         return self.records
 
     @property

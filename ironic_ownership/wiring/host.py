@@ -305,7 +305,7 @@ def _prepare(
     sources: SourceReader | None,
     reload: Reload,
 ) -> None:
-    wired.ready_records()
+    wired.ready_records(create=True)
     try:
         wired.inventory.check(wired.scope)
         credential_probe.probe(

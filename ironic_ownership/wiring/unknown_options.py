@@ -1,7 +1,9 @@
 """Unknown names in the configuration files, each with the nearest known one.
 
 oslo.config accepts any group and any name. A line that nothing reads is most
-often a typing error, and its default is used in silence.
+often a typing error, and its default is used in silence: a fault, if the name
+is in a group of ours or close to a name of ours. Anything else is a remark,
+because a file may serve another program too, such as nova.conf.
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ from importlib import metadata
 
 from oslo_config import cfg
 
+from ironic_ownership import conf as core_conf
 from ironic_ownership import plugins
 from ironic_ownership.clients import session
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
+from ironic_ownership.conf import core
 from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.wiring.opts import list_loaded_opts
 
 _LIBRARY = 'oslo.log'
@@ -27,9 +32,17 @@ _FOREIGN = frozenset(
         *('keystone_authtoken', 'oslo_policy', 'oslo_middleware'),
         'healthcheck',
         *('oslo_messaging_notifications', 'oslo_messaging_rabbit'),
+        # Of nova.conf, and close to names of ours.
+        *('api_database', 'ironic_ownership'),
     )
 )
-"""Groups of libraries, whose options are not imported for this."""
+"""Groups of libraries and of Nova, whose options are not imported."""
+
+_SHARED = frozenset(('DEFAULT', 'database', 'notifications'))
+"""Groups of ours that nova.conf has as well, with other options."""
+
+_CLOSE = 0.8
+"""Similarity of a name to one of ours from which on it is a fault."""
 
 _PLUGIN_GROUPS = {
     'policy_': plugins.POLICIES,
@@ -39,27 +52,52 @@ _PLUGIN_GROUPS = {
 Known = Mapping[str, Collection[str]]
 """Names of options by group, in their canonical form."""
 
+_Listed = Iterable[tuple[str | None, Iterable[cfg.Opt]]]
+
 
 def remarks(conf: cfg.ConfigOpts) -> list[str]:
     """Return one sentence for each unknown name in the files of a process.
 
-    :raises ConfigurationError: if a file can't be read.
+    :raises ConfigurationError: with those that seem to be meant for us; or if
+        a file can't be read.
     """
-    written = options.written(conf)
-    return list(find(written, known(conf)))
+    found = [*find(options.written(conf), known(conf), ours())]
+    faults = [text for text, is_fault in found if is_fault]
+    if faults:
+        raise exceptions.ConfigurationError(
+            faults, hint='Correct or remove that'
+        )
+    return [text for text, _ in found]
+
+
+def ours() -> Known:
+    """Return the options of this package, without those of libraries."""
+    return _by_group(
+        [
+            *core_conf.list_opts(),
+            (client.GROUP, client.OPTS),
+            (options.GROUP, options.OPTS),
+            *_of_own_plugins(),
+        ]
+    )
 
 
 def known(conf: cfg.ConfigOpts) -> Known:
     """Return the options that this process may read from its files."""
     client.register_opts(conf)
     options.register_opts(conf)
+    return _by_group(
+        [
+            *list_loaded_opts(),
+            *_of_own_plugins(),
+            *_of_library(),
+            *_of_clients(conf),
+        ]
+    )
+
+
+def _by_group(listed: _Listed) -> Known:
     found: dict[str, set[str]] = {'DEFAULT': set()}
-    listed: list[tuple[str | None, Iterable[cfg.Opt]]] = [
-        *list_loaded_opts(),
-        *_of_own_plugins(),
-        *_of_library(),
-        *_of_clients(conf),
-    ]
     for group, opts in listed:
         for opt in opts:
             for its_group, name in _names(group or 'DEFAULT', opt):
@@ -68,25 +106,36 @@ def known(conf: cfg.ConfigOpts) -> Known:
 
 
 def find(
-    written: Mapping[str, Mapping[str, object]], known: Known
-) -> Iterator[str]:
-    """Yield one sentence for each name that is not known. Pure.
+    written: Mapping[str, Mapping[str, object]], known: Known, ours: Known
+) -> Iterator[tuple[str, bool]]:
+    """Yield a sentence for each unknown name, and whether it is a fault. Pure.
 
     :param written: the options in the files, by group.
     """
+    strict = {
+        group
+        for group in ours
+        if (group in core.OPTS and group not in _SHARED)
+        or group.startswith(tuple(_PLUGIN_GROUPS))
+    }
     for group, names in written.items():
         place = _group(group)
         if place in _FOREIGN or _is_of_plugin(place, known):
             continue
         if place not in known:
             near = _nearest(place, {*known, *_FOREIGN})
-            yield f'[{group}] is no group of options{near and f": {near}"}'
+            yield (
+                f'[{group}] is no group of options{near and f": {near}"}',
+                bool(_nearest(place, ours, _CLOSE)),
+            )
             continue
-        for name in names:
-            if _name(name) not in known[place]:
+        for name in map(_name, names):
+            if name not in known[place]:
+                near = _suggestion(place, name, known)
                 yield (
-                    f'[{group}] {name} is no option, and has no effect'
-                    f'{_suggestion(place, _name(name), known)}'
+                    f'[{group}] {name} is no option, and has no effect{near}',
+                    place in strict
+                    or bool(_nearest(name, ours.get(place, ()), _CLOSE)),
                 )
 
 
@@ -100,8 +149,10 @@ def _suggestion(group: str, name: str, known: Known) -> str:
     return f': {near}' if near else ''
 
 
-def _nearest(name: str, names: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, sorted(names), n=1)
+def _nearest(
+    name: str, names: Collection[str], similarity: float = 0.6
+) -> str:
+    near = difflib.get_close_matches(name, sorted(names), 1, similarity)
     return f'did you mean {near[0]}?' if near else ''
 
 

@@ -247,6 +247,8 @@ class TestRefused(ReloadingCase):
             ('ownership', 'policies', 'shard_key,nope'),
             ('ownership', 'refresh_interval', 'often'),
             ('ownership', 'refresh_interval', 0),
+            ('ownership', 'polices', 'all'),
+            ('ironic', 'shard_kye', 'rack2'),
             ('membership', 'heartbeat_interval', 9),
             ('membership', 'fence_margin', 19),
             ('database', 'max_retries', 'many'),

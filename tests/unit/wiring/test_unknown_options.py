@@ -5,16 +5,114 @@ from __future__ import annotations
 import pathlib
 import re
 
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.wiring import unknown_options
 from tests.unit import configurations
 
 NO_EFFECT = '[{}] {} is no option, and has no effect'
 SAMPLES = pathlib.Path(__file__).parents[3] / 'etc/ironic_ownership'
 
+NOVA_CONF = """
+[DEFAULT]
+my_ip = 10.0.0.1
+compute_driver = ironic.IronicDriver
+instances_path = /var/lib/nova/instances
+reserved_host_memory_mb = 0
+state_path = /var/lib/nova
+host = rack1
+ssl_only = false
+cert = self.pem
+service_down_time = 60
+report_interval = 10
+transport_url = rabbit://
+[api]
+auth_strategy = keystone
+dhcp_domain = example
+local_metadata_per_cell = false
+max_limit = 1000
+list_records_by_skipping_down_cells = true
+[api_database]
+connection = mysql+pymysql://
+[database]
+connection = sqlite:////tmp/a
+slave_connection = sqlite:////tmp/b
+[ironic]
+auth_type = none
+api_max_retries = 60
+api_retry_interval = 2
+serial_console_state_timeout = 10
+shard = rack1
+conductor_group = a
+peer_list = rack1
+[ironic_ownership]
+config_file = /etc/nova/ironic-ownership.conf
+shortcuts = true
+[notifications]
+notification_format = both
+notify_on_state_change = vm_state
+versioned_notifications_topics = versioned_notifications
+default_level = INFO
+[conductor]
+workers = 2
+[compute]
+max_concurrent_disk_ops = 0
+[placement]
+auth_type = none
+region_name = one
+[oslo_concurrency]
+lock_path = /var/lock/nova
+[cache]
+enabled = true
+[cinder]
+os_region_name = one
+[glance]
+api_servers = http://
+[neutron]
+service_metadata_proxy = true
+[scheduler]
+workers = 1
+[filter_scheduler]
+enabled_filters = ComputeFilter
+[service_user]
+send_service_user_token = true
+[metrics]
+required = false
+[vnc]
+enabled = false
+[console]
+allowed_origins = x
+[consoleauth]
+enforce_session_timeout = true
+[privsep]
+user = nova
+[upgrade_levels]
+compute = auto
+[workarounds]
+skip_hypervisor_version_check_on_lm = true
+[wsgi]
+api_paste_config = api-paste.ini
+[pci]
+alias = {}
+[quota]
+instances = 10
+[keystone]
+service_type = identity
+[barbican]
+auth_endpoint = http://
+[devices]
+enabled_mdev_types = x
+"""
+"""Groups and options of Nova, as far as a name could look like one of ours."""
+
 
 class TestUnknownOptions(configurations.ConfiguredCase):
     def remarks(self, text: str) -> list[str]:
         return unknown_options.remarks(self.configure(text))
+
+    def faults(self, text: str) -> tuple[str, ...]:
+        with self.assertRaises(exceptions.ConfigurationError, msg=text) as c:
+            self.remarks(text)
+        return c.exception.faults
 
     def test_every_line_of_the_sample_is_known(self) -> None:
         sample = (SAMPLES / 'ironic-ownership.conf.sample').read_text()
@@ -33,7 +131,8 @@ class TestUnknownOptions(configurations.ConfiguredCase):
                 group[line[:-3]] = []
         self.assertGreater(sum(map(len, written.values())), 200)
         known = unknown_options.known(self.configure(''))
-        self.assertEqual([], list(unknown_options.find(written, known)))
+        ours = unknown_options.ours()
+        self.assertEqual([], [*unknown_options.find(written, known, ours)])
 
     def test_examples_are_known(self) -> None:
         for path in sorted(SAMPLES.glob('examples/*.conf')):
@@ -43,24 +142,51 @@ class TestUnknownOptions(configurations.ConfiguredCase):
         self.assertEqual(
             NO_EFFECT.format('membership', 'watch_intervall')
             + ': did you mean watch_interval?',
-            *self.remarks('[membership]\nwatch_intervall = 5'),
+            *self.faults('[membership]\nwatch_intervall = 5'),
         )
 
     def test_option_in_the_wrong_group(self) -> None:
         self.assertEqual(
             NO_EFFECT.format('ownership', 'heartbeat_interval')
             + ': it belongs to [membership]',
-            *self.remarks('[ownership]\nheartbeat_interval = 5'),
+            *self.faults('[ownership]\nheartbeat_interval = 5'),
         )
 
     def test_mistyped_group(self) -> None:
         self.assertEqual(
-            ['[onwership] is no group of options: did you mean ownership?'],
-            self.remarks('[onwership]\npolicies = all'),
+            ('[owership] is no group of options: did you mean ownership?',),
+            self.faults('[owership]\npolicies = all'),
         )
         self.assertEqual(
             ['[xyz] is no group of options'], self.remarks('[xyz]\na = 1')
         )
+
+    def test_what_seems_to_be_ours_is_a_fault(self) -> None:
+        for text in (
+            '[ironci]\nshard_key = rack1',
+            '[ironic]\nshard_kye = rack1',
+            '[ironic]\nconductor_groups = rack1',
+            '[ironic]\npeer-lists = host1',
+            '[membrship]\nmember_ttl = 30',
+            '[backend_tooz]\nbackend_uri = etcd3+http://127.0.0.1',
+            '[policy_reservation]\nexpires = 5',
+            '[database]\nconection = sqlite:////tmp/a',
+            '[DEFAULT]\nstatepath = /tmp',
+            '[nova]\ncell_scheme = nova',
+            '[placement]\nreport_inventry = true',
+        ):
+            self.assertEqual(1, len(self.faults(text)), text)
+
+    def test_all_faults_come_at_once(self) -> None:
+        found = self.faults(
+            '[owership]\npolicies = all\n[xyz]\na = 1\n'
+            '[ownership]\npolicy = all'
+        )
+        self.assertEqual(2, len(found), found)
+
+    def test_file_of_another_program_next_to_ours_has_no_fault(self) -> None:
+        found = self.remarks(NOVA_CONF)
+        self.assertIn(NO_EFFECT.format('ironic', 'api_max_retries'), found)
 
     def test_names_that_oslo_config_takes_as_well(self) -> None:
         for text in (
@@ -83,7 +209,8 @@ class TestUnknownOptions(configurations.ConfiguredCase):
             '[api]\nauth_strategy = keystone',
         ):
             self.assertEqual([], self.remarks(text), text)
-        self.assertEqual(1, len(self.remarks('[backend_toz]\nurl = x')))
+        self.assertEqual(1, len(self.faults('[backend_toz]\nurl = x')))
+        self.assertEqual(1, len(self.remarks('[policy_theirs]\ncolour = x')))
 
     def test_group_of_a_library_that_nothing_here_reads(self) -> None:
         for group in (

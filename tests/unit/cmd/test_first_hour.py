@@ -1,0 +1,117 @@
+"""What a new user runs before anything is set up: it says so, and no more."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pathlib
+import tempfile
+import unittest
+from collections.abc import Callable
+from unittest import mock
+
+from ironic_ownership.cmd import cli, dbsync, status
+from ironic_ownership.db import connection, schema
+
+Main = Callable[[list[str]], int]
+
+
+class FirstHourCase(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.out = self.err = ''
+
+    def run_main(self, main: Main, *words: str) -> int:
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            # Handlers of one run would write into the output of another.
+            mock.patch('logging.root.handlers', []),
+        ):
+            code = main(list(words))
+        self.out, self.err = out.getvalue(), err.getvalue()
+        return code
+
+
+class TestWithoutConfiguration(FirstHourCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.enterContext(
+            mock.patch.dict('os.environ', {'HOME': str(self.directory)})
+        )
+        for search in ('find_config_files', 'find_config_dirs'):
+            self.enterContext(
+                mock.patch(f'oslo_config.cfg.{search}', return_value=[])
+            )
+
+    def test_places_that_were_searched_are_named(self) -> None:
+        for main, words in (
+            (cli.main, ['service', 'list']),
+            (cli.main, ['check']),
+            (dbsync.main, ['version']),
+            (status.main, ['upgrade', 'check']),
+        ):
+            with self.subTest(words=words):
+                self.assertNotEqual(0, self.run_main(main, *words))
+                text = ' '.join(
+                    (self.out + self.err).replace('|', ' ').split()
+                )
+                self.assertIn('no configuration file was found', text)
+                for place in (
+                    f'{self.directory}/.ironic-ownership,',
+                    '/etc/ironic-ownership,',
+                ):
+                    self.assertIn(place, text)
+
+
+class TestNewDatabase(FirstHourCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.file = self.directory / 'typo.sqlite'
+        self.url = f'sqlite:///{self.file}'
+        config = self.directory / 'ironic-ownership.conf'
+        config.write_text(
+            f'[database]\nconnection = {self.url}\n'
+            '[ironic]\nauth_type = none\n'
+            'endpoint_override = http://127.0.0.1:1\n'
+        )
+        self.options = ('--config-file', str(config))
+
+    def test_commands_create_none_and_say_so(self) -> None:
+        for main, words in (
+            (cli.main, ['service', 'list']),
+            (cli.main, ['service', 'list', '-f', 'json']),
+            (cli.main, ['compute', 'node', 'list']),
+            (cli.main, ['event', 'list']),
+            (cli.main, ['service', 'set', 'a', '--disable', '--yes']),
+            (dbsync.main, ['purge', '--days', '9']),
+        ):
+            with self.subTest(words=words):
+                self.assertEqual(1, self.run_main(main, *self.options, *words))
+                self.assertEqual('', self.out)
+                self.assertIn('no services are registered', self.err)
+                self.assertIn(str(self.file), self.err)
+                self.assertFalse(self.file.exists())
+
+    def test_version_of_none_creates_none(self) -> None:
+        self.run_main(dbsync.main, *self.options, 'version')
+        self.assertEqual('none\n', self.out)
+        self.run_main(status.main, *self.options, 'upgrade', 'check')
+        self.assertFalse(self.file.exists())
+
+    def test_hint_can_be_carried_out(self) -> None:
+        self.run_main(cli.main, *self.options, 'service', 'list')
+        self.assertIn('ironic-ownership-dbsync upgrade', self.err)
+        self.run_main(dbsync.main, *self.options, 'upgrade')
+        code = self.run_main(
+            cli.main, *self.options, 'service', 'list', '-f', 'json'
+        )
+        self.assertEqual((0, '[]'), (code, self.out.strip()))
+        self.assertIn('no services are registered', self.err)
+        database = connection.open_database(self.url)
+        self.addCleanup(database.close)
+        self.assertEqual(schema.HEAD, schema.version(database))
