@@ -1,4 +1,4 @@
-"""What a new user runs before anything is set up: it says so, and no more."""
+"""Commands of a new user, before anything is set up."""
 
 from __future__ import annotations
 
