@@ -110,12 +110,12 @@ def database_url(conf: cfg.ConfigOpts) -> str:
     :raises ConfigurationError: if that is the default only because no file
         was found: another directory would hold an empty database.
     """
-    location = conf.get_location('connection', 'database').location
+    found = conf.get_location('connection', 'database')
     if (
         getattr(conf, 'searches', True)
         and not conf.config_file
         and not conf.config_dir
-        and location is cfg.Locations.opt_default
+        and (found is None or found.location is cfg.Locations.opt_default)
     ):
         places = (str(pathlib.Path(place).expanduser()) for place in _PLACES)
         fault = (

@@ -171,7 +171,7 @@ class CommandLineTest(_KeystoneCase):
         )
 
     def test_environment_alone_does_not_choose_the_service(self) -> None:
-        words = ('--config-file', str(self.lab.config), 'service', 'list')
+        words = ('--config-file', str(self.lab.config), 'event', 'list')
         self.api.process.kill()
         done = self.run_with(*words, OS_CLOUD='mary')
         self.assertEqual((0, ''), (done.returncode, done.stderr), done)

@@ -139,7 +139,7 @@ class ReadingTest(both_ways.BothWaysCase):
             self.assertEqual(1, len(done.stderr.splitlines()), done.stderr)
 
     def test_request_is_found_in_the_log_of_the_service(self) -> None:
-        done = self.remote('service', 'list', '-v')
+        done = self.remote('event', 'list', '-v')
         (line,) = done.stderr.splitlines()
         request_id = line.rpartition(' ')[2]
         self.assertIn(request_id, self.api.process.log.read_text())
