@@ -92,6 +92,8 @@ def _serve(files: Sequence[str]) -> None:
         port=conf.api.port,
         threads=conf.api.threads,
         ident=None,
+        # A layer of ours reads them, or refuses the request because of them.
+        clear_untrusted_proxy_headers=False,
         # Our own layer has the limit, and answers in the form of errors.
         max_request_body_size=2 * conf.oslo_middleware.max_request_body_size,
     )
@@ -118,7 +120,7 @@ def check_address(conf: cfg.ConfigOpts) -> None:
     from ironic_ownership.contracts import exceptions
 
     host = conf.api.host_ip
-    if conf.api.auth_strategy == api.KEYSTONE or _is_loopback(host):
+    if conf.api.auth_strategy != api.NOAUTH or _is_loopback(host):
         return
     fault = (
         f'[api] host_ip = {host} is open to other machines, and with '

@@ -5,21 +5,31 @@ from __future__ import annotations
 from oslo_config import cfg
 
 GROUP = 'api'
-NOAUTH, KEYSTONE = 'noauth', 'keystone'
+NOAUTH, KEYSTONE, HTTP_BASIC = 'noauth', 'keystone', 'http_basic'
 
 OPTS = (
     cfg.StrOpt(
         'auth_strategy',
-        default=NOAUTH,
+        default=KEYSTONE,
         choices=[
             (
                 NOAUTH,
-                'no authentication: clients on this machine only',
+                'none, for trials: clients on this machine, without a proxy',
             ),
             (KEYSTONE, 'tokens of Keystone, and the rules of [oslo_policy]'),
+            (
+                HTTP_BASIC,
+                'users of http_basic_auth_user_file, each for everything',
+            ),
         ],
         help='How clients of the HTTP service authenticate. With "keystone" '
         'the group [keystone_authtoken] configures how tokens are checked.',
+    ),
+    cfg.StrOpt(
+        'http_basic_auth_user_file',
+        default='/etc/ironic-ownership/htpasswd',
+        help='File of users and passwords for auth_strategy = http_basic: '
+        'lines of "htpasswd -nB USER". It is read for each request.',
     ),
     cfg.ListOpt(
         'admin_projects',
@@ -33,8 +43,8 @@ OPTS = (
         'host_ip',
         default='127.0.0.1',
         help='Address on which ironic-ownership-api listens. Anything but a '
-        'loopback address needs auth_strategy = keystone. Another WSGI '
-        'server has options of its own for this.',
+        'loopback address needs auth_strategy = keystone or http_basic. '
+        'Another WSGI server has options of its own for this.',
     ),
     cfg.PortOpt(
         'port',

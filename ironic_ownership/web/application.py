@@ -1,27 +1,36 @@
 """The WSGI application: operations on Flask, and the layers around it.
 
-From the outside in: request id, one form of errors, the client's address
-from a proxy, health, size of bodies, tokens, the operations.
+From the outside in: request id, no identity, one form of errors, the client's
+address from a proxy, health, size of bodies, authentication, the operations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Container, Iterable
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
+from oslo_context import context as log_context
 from oslo_middleware import healthcheck, http_proxy_to_wsgi, sizelimit
-from oslo_middleware.request_id import RequestId
+from oslo_middleware.request_id import ENV_REQUEST_ID, RequestId
 
 from ironic_ownership.api.context import RequestContext
+from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web import error_middleware
+from ironic_ownership.web import error_middleware, passwords
 from ironic_ownership.web.flask_app import OperationsApp
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 HEALTH = '/healthcheck'
+
+_IDENTITY = (
+    *('HTTP_X_USER', 'HTTP_X_ROLE', 'HTTP_X_PROJECT', 'HTTP_X_TENANT'),
+    *('HTTP_X_DOMAIN', 'HTTP_OPENSTACK_SYSTEM_SCOPE'),
+)
+"""Headers that only the layer that authenticates may set, by their first
+letters."""
 
 
 def build(
@@ -34,59 +43,86 @@ def build(
     """
     served = OperationsApp(conf, context)
     below: WSGIApplication = served.build(name)
-    if served.keystone:
-        below = _Tokens(below, conf, served.public)
+    below = _at(served.public, below, _authenticated(below, conf))
     below = sizelimit.RequestBodySizeLimiter(below, conf)
-    below = _at(HEALTH, healthcheck.Healthcheck(below, conf), below)
+    below = _at((HEALTH,), healthcheck.Healthcheck(below, conf), below)
     below = http_proxy_to_wsgi.HTTPProxyToWSGI(below, conf)
-    return RequestId(error_middleware.OneForm(below), conf)
+    _check_proxy(conf)
+    return RequestId(_anonymous(error_middleware.OneForm(below)), conf)
 
 
 def _at(
-    path: str, there: WSGIApplication, elsewhere: WSGIApplication
+    paths: Container[object],
+    there: WSGIApplication,
+    elsewhere: WSGIApplication,
 ) -> WSGIApplication:
-    """Return an application that routes one path to another application."""
+    """Return an application that routes paths to another application."""
 
     def answer(
         environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
-        chosen = there if environ.get('PATH_INFO') == path else elsewhere
+        chosen = there if environ.get('PATH_INFO') in paths else elsewhere
         return chosen(environ, start_response)
 
     return answer
 
 
-class _Tokens:
-    """Authenticates clients by tokens, except for public paths."""
+def _anonymous(below: WSGIApplication) -> WSGIApplication:
+    """Return an application for requests of which nothing is known yet."""
 
-    def __init__(
-        self,
-        below: WSGIApplication,
-        conf: cfg.ConfigOpts,
-        public: frozenset[str],
-    ) -> None:
-        from keystonemiddleware import auth_token
+    def answer(
+        environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        for name in [key for key in environ if key.startswith(_IDENTITY)]:
+            del environ[name]
+        # The log takes the user from the thread, which served others before.
+        log_context.RequestContext(request_id=environ[ENV_REQUEST_ID])
+        return below(environ, start_response)
 
-        self._below = below
-        self._public = public
-        try:
-            self._guarded: WSGIApplication = auth_token.AuthProtocol(
-                below, {'oslo_config_config': conf}
-            )
-        except Exception as exc:  # any error of its libraries
-            raise exceptions.ConfigurationError(
-                [f'[keystone_authtoken] cannot be used: {exc}']
-            ) from exc
-        _check_tokens(conf)
+    return answer
 
-    def __call__(
-        self, environ: WSGIEnvironment, start_response: StartResponse
-    ) -> Any:
-        """Answer one request."""
-        if environ.get('PATH_INFO') in self._public:
-            _remove_identity(environ)
-            return self._below(environ, start_response)
-        return self._guarded(environ, start_response)
+
+def _authenticated(
+    below: WSGIApplication, conf: cfg.ConfigOpts
+) -> WSGIApplication:
+    """Return an application for authenticated clients only."""
+    if conf.api.auth_strategy == api.NOAUTH:
+        return below
+    if conf.api.auth_strategy == api.HTTP_BASIC:
+        return passwords.Passwords(below, conf.api.http_basic_auth_user_file)
+    from keystonemiddleware import auth_token
+
+    try:
+        guarded: WSGIApplication = auth_token.AuthProtocol(
+            below, {'oslo_config_config': conf}
+        )
+    except Exception as exc:  # any error of its libraries
+        raise exceptions.ConfigurationError(
+            [f'[keystone_authtoken] cannot be used: {exc}']
+        ) from exc
+    _check_tokens(conf)
+    return guarded
+
+
+def _check_proxy(conf: cfg.ConfigOpts) -> None:
+    """Refuse to take the address of a client from a header without a token.
+
+    :raises ConfigurationError: if that is configured.
+    """
+    if (
+        conf.api.auth_strategy == api.NOAUTH
+        and conf.oslo_middleware.enable_proxy_headers_parsing
+    ):
+        fault = (
+            '[oslo_middleware] enable_proxy_headers_parsing lets any client '
+            'claim to be on this machine, and with auth_strategy = noauth '
+            'those are not authenticated'
+        )
+        raise exceptions.ConfigurationError(
+            [fault],
+            hint='Set [api] auth_strategy = keystone, or remove '
+            'enable_proxy_headers_parsing',
+        )
 
 
 def _check_tokens(conf: cfg.ConfigOpts) -> None:
@@ -106,17 +142,9 @@ def _check_tokens(conf: cfg.ConfigOpts) -> None:
     if missing:
         raise exceptions.ConfigurationError(
             missing,
-            hint='auth_strategy = keystone needs auth_type = password with '
-            'auth_url, username, password and their domains, and '
-            'www_authenticate_uri, where clients get tokens',
+            hint='[api] auth_strategy = keystone, the default, needs '
+            'auth_type = password with auth_url, username, password and '
+            'their domains, and www_authenticate_uri, where clients get '
+            'tokens; without Keystone set auth_strategy = http_basic, or '
+            'noauth for a trial',
         )
-
-
-def _remove_identity(environ: WSGIEnvironment) -> None:
-    """Remove the headers that only the layer that checks tokens may set."""
-    for name in [
-        key
-        for key in environ
-        if key.startswith(('HTTP_X_USER', 'HTTP_X_ROLE', 'HTTP_X_PROJECT'))
-    ]:
-        del environ[name]

@@ -73,7 +73,7 @@ def enforcer() -> policy.Enforcer:
 
 def build(conf: cfg.ConfigOpts) -> WSGIApplication:
     """Build the application of a configuration."""
-    if conf.api.auth_strategy != api.KEYSTONE:
+    if conf.api.auth_strategy == api.NOAUTH:
         LOG.warning(
             'clients are not authenticated: only those on this machine are '
             'answered. [api] auth_strategy = keystone changes that'

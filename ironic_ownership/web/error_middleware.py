@@ -26,7 +26,8 @@ FORMED = 'ironic_ownership.formed'
 """The key in the environment of a request whose answer has the form."""
 
 _HINTS = {
-    401: 'Send a valid token of Keystone in the header X-Auth-Token',
+    401: 'Send a valid token of Keystone in the header X-Auth-Token; or user '
+    'and password, where the service runs with auth_strategy = http_basic',
     413: 'Send less, or raise [oslo_middleware] max_request_body_size',
 }
 _KEPT = frozenset(('allow', 'www-authenticate', 'retry-after'))

@@ -37,20 +37,21 @@ LOG = log.getLogger(__name__)
 _LONGEST_ACTOR = 255
 _CREDENTIALS = re.compile(r'(\w://)[^/@\s"]+@')
 METRICS = 'metrics:show'
+_FORWARDED = 'HTTP_FORWARDED', 'HTTP_X_FORWARDED', 'HTTP_VIA', 'HTTP_X_REAL'
+"""Headers of proxies, by their first letters."""
 
 
 class OperationsApp:
     """The operations of one deployment.
 
-    :ivar keystone: whether clients are authenticated.
-    :ivar public: paths that need no token.
+    :ivar public: paths that need no authentication.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, context: RequestContext) -> None:
         self._context = context
         self._max_limit: int = conf.api.max_limit
         self._page_cache = page_cache.PageCache(conf.api.list_lifetime)
-        self.keystone = conf.api.auth_strategy == api.KEYSTONE
+        self._strategy: str = conf.api.auth_strategy
         self._public_names = {
             one.name
             for one in routes.OPERATIONS
@@ -62,7 +63,9 @@ class OperationsApp:
             for one in routes.OPERATIONS
             if one.name in self._public_names
         )
-        self._rules = policies.Rules(conf) if self.keystone else None
+        self._rules = (
+            policies.Rules(conf) if self._strategy == api.KEYSTONE else None
+        )
 
     def build(self, name: str) -> flask.Flask:
         """Build the application."""
@@ -120,25 +123,39 @@ class OperationsApp:
         :returns: the client, as the records name it.
         :raises ForbiddenError: if it is not allowed.
         """
-        remote = flask.request.remote_addr
+        if self._strategy == api.NOAUTH:
+            _check_local(flask.request)
+            return f'api@{flask.request.remote_addr or "local"}'
         if self._rules is None:
-            # A page of any site may let a browser send requests to a name
-            # that resolves to this machine.
-            host = flask.request.headers.get('Host', 'localhost')
-            if not (is_local(remote) and is_local(_name(host))):
-                raise errors.ForbiddenError(
-                    'clients are not authenticated here, so only those on '
-                    'the same machine are answered, and under its name',
-                    hint='Set [api] auth_strategy = keystone',
-                )
-            return f'api@{remote or "local"}'
+            return f'{credentials.user_id}@{self._strategy}'[:_LONGEST_ACTOR]
         if one.name not in self._public_names:
             self._rules.check(one, credentials)
-        user = flask.request.headers.get('X-User-Name') or credentials.user_id
+        # Ids, because a name is not unique among the domains of Keystone.
         project = (
             credentials.project_id or credentials.system_scope or 'domain'
         )
-        return f'{user}@{project}'[:_LONGEST_ACTOR]
+        return f'{credentials.user_id}@{project}'[:_LONGEST_ACTOR]
+
+
+def _check_local(request: flask.Request) -> None:
+    """Refuse a client that may be on another machine.
+
+    :raises ForbiddenError: if it is, or if a proxy sent its request.
+    """
+    # A page of any site may let a browser send requests to a name that
+    # resolves to this machine.
+    host = request.headers.get('Host', 'localhost')
+    if (
+        is_local(request.remote_addr)
+        and is_local(_name(host))
+        and not any(key.startswith(_FORWARDED) for key in request.environ)
+    ):
+        return
+    raise errors.ForbiddenError(
+        'clients are not authenticated here, so only those on the same '
+        'machine are answered, under its name and without a proxy',
+        hint='Set [api] auth_strategy = keystone',
+    )
 
 
 def is_local(address: str | None) -> bool:

@@ -66,7 +66,13 @@ def build(operations: Sequence[operation.Operation]) -> dict[str, Any]:
                     'name': 'X-Auth-Token',
                     'description': 'A token of Keystone, where the service '
                     'runs with auth_strategy = keystone.',
-                }
+                },
+                'password': {
+                    'type': 'http',
+                    'scheme': 'basic',
+                    'description': 'User and password, where the service '
+                    'runs with auth_strategy = http_basic.',
+                },
             },
         },
     }
@@ -93,7 +99,7 @@ def _operation(one: operation.Operation) -> dict[str, Any]:
             'content': {'application/json': {'schema': one.body}},
         }
     if one.access is not operation.Access.PUBLIC:
-        described['security'] = [{}, {'token': []}]
+        described['security'] = [{}, {'token': []}, {'password': []}]
     return described
 
 

@@ -31,7 +31,7 @@ def local_caller(case: app_case.SiteCase) -> local.LocalCaller:
 
 def remote_caller(case: app_case.SiteCase) -> remote.RemoteCaller:
     """Serve the deployment of a case on loopback, with small pages."""
-    conf = case.configure('[api]\nmax_limit = 2\n')
+    conf = case.configure('[api]\nauth_strategy = noauth\nmax_limit = 2\n')
     api.register_opts(conf)
     served = application.build(
         conf, context.RequestContext(case.wired, world.interpret)

@@ -36,6 +36,11 @@ class ProcessTest(api_process.ApiCase):
         with socket.socket() as other:
             # The same port of any other address is still free.
             other.bind(('127.0.0.2', api.port))
+        # The server passes the headers of a proxy on to the service.
+        said = api.ask(
+            'GET', '/v1/services', headers={'X-Forwarded-For': '127.0.0.1'}
+        )
+        self.assertEqual(403, said.status, said.text)
 
     def test_refuses_to_be_open_to_other_machines(self) -> None:
         config = self.configure('host_ip = 0.0.0.0')

@@ -239,7 +239,9 @@ class OpenStackClientTest(ironics.IronicTestCase):
 
     def test_http_service_answers_without_a_configuration(self) -> None:
         port = process.free_port()
-        config = self.lab.configure('api', more=f'[api]\nport = {port}\n')
+        config = self.lab.configure(
+            'api', more=f'[api]\nauth_strategy = noauth\nport = {port}\n'
+        )
         log = self.lab.directory / 'api.log'
         api = api_process.Api(api_process.program(config, log), port)
         self.addCleanup(api.process.kill)

@@ -113,6 +113,8 @@ class ApiCase(ironics.IronicTestCase):
     def configure(self, options: str = '', **more: str) -> pathlib.Path:
         """Write a configuration file with a free port."""
         self.port = process.free_port()
+        if 'auth_strategy' not in options:
+            options = f'auth_strategy = noauth\n{options}'
         return self.lab.configure(
             f'api-{self.port}',
             more=f'[api]\nport = {self.port}\n{options}\n',

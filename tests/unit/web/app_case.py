@@ -83,7 +83,7 @@ class Wired:
 class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
     """``old`` owns nodes 1 to 6 and is stopped, ``new`` is alive."""
 
-    options = ''
+    options = 'auth_strategy = noauth'
     sections = ''
 
     def setUp(self) -> None:

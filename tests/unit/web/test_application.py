@@ -149,6 +149,26 @@ class FormTest(app_case.SiteCase):
             answer = self.client.get('/v1/services', headers={'Host': name})
             self.assertEqual(status, answer.status_code, name)
 
+    def test_request_of_a_proxy_is_not_answered(self) -> None:
+        # The client of a proxy may be anywhere.
+        for name, value in (
+            ('Forwarded', 'for=127.0.0.1;host=localhost'),
+            ('X-Forwarded-For', '127.0.0.1'),
+            ('X-Forwarded-Host', 'localhost'),
+            ('X-Forwarded-Proto', 'https'),
+            ('Via', '1.1 proxy'),
+            ('X-Real-IP', '127.0.0.1'),
+        ):
+            error = self.refused(
+                'GET', '/v1/services', 403, headers={name: value}
+            )
+            self.assertIn('without a proxy', error['message'], name)
+
+    def test_address_of_a_client_never_comes_from_a_header(self) -> None:
+        with self.assertRaises(exceptions.ConfigurationError) as caught:
+            self.build('[oslo_middleware]\nenable_proxy_headers_parsing = 1')
+        self.assertIn('enable_proxy_headers_parsing', str(caught.exception))
+
 
 class StatusTest(app_case.SiteCase):
     def test_every_error_of_ours_has_a_status(self) -> None:

@@ -35,16 +35,21 @@ class AddressTest(configurations.ConfiguredCase):
             ('192.0.2.1', False),
             ('example.org', False),
         ):
-            self.check(f'host_ip = {host}\nauth_strategy = keystone')
+            self.check(f'host_ip = {host}')
+            self.check(f'host_ip = {host}\nauth_strategy = http_basic')
+            noauth = f'host_ip = {host}\nauth_strategy = noauth'
             if allowed:
-                self.check(f'host_ip = {host}')
+                self.check(noauth)
                 continue
             with self.assertRaises(exceptions.ConfigurationError) as caught:
-                self.check(f'host_ip = {host}')
+                self.check(noauth)
             self.assertIn(host, str(caught.exception))
 
-    def test_default_is_loopback(self) -> None:
-        self.check('')
+    def test_default_is_loopback_with_tokens(self) -> None:
+        self.check('auth_strategy = noauth')
+        conf = self.configure('')
+        api.register_opts(conf)
+        self.assertEqual(api.KEYSTONE, conf.api.auth_strategy)
 
 
 class ArgumentsTest(configurations.ConfiguredCase):

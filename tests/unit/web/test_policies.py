@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
+import tempfile
+
+import bcrypt
 from keystoneauth1.fixture import v3
 from keystonemiddleware import fixture
+from oslo_context import context
 
 from ironic_ownership.api import operation
 from ironic_ownership.contracts import exceptions
@@ -103,6 +109,17 @@ class TokensTest(KeystoneCase):
         )
         self.assertEqual(401, answer.status_code)
 
+    def test_log_does_not_name_the_user_of_an_earlier_request(self) -> None:
+        self.client.get('/v1/services', headers=self.token('admin'))
+        self.assertEqual('u1', _user_of_the_log())
+        for headers in ({'X-Auth-Token': 'made-up'}, {}):
+            self.client.get('/v1/services', headers=headers)
+            self.assertIsNone(_user_of_the_log())
+
+    def test_log_of_a_public_path_names_no_user_from_a_header(self) -> None:
+        self.client.get('/', headers={'X-User-Id': 'root', 'X-Domain-Id': 'x'})
+        self.assertIsNone(_user_of_the_log())
+
     def test_clients_of_other_machines_are_answered(self) -> None:
         answer = self.client.get(
             '/v1/services',
@@ -110,6 +127,80 @@ class TokensTest(KeystoneCase):
             environ_overrides={'REMOTE_ADDR': '192.0.2.1'},
         )
         self.assertEqual(200, answer.status_code)
+
+
+def _user_of_the_log() -> str | None:
+    found = context.get_current()
+    assert found is not None
+    return found.user_id
+
+
+class PasswordsTest(app_case.SiteCase):
+    options = 'auth_strategy = http_basic'
+
+    def setUp(self) -> None:
+        handle, name = tempfile.mkstemp()
+        self.file = pathlib.Path(name)
+        self.addCleanup(self.file.unlink)
+        os.close(handle)
+        self.add('mary', 'secret')
+        self.options += f'\nhttp_basic_auth_user_file = {name}'
+        super().setUp()
+
+    def add(self, user: str, password: str) -> None:
+        hashed = bcrypt.hashpw(password.encode(), bcrypt.gensalt(4))
+        with self.file.open('a') as file:
+            file.write(f'{user}:{hashed.decode()}\n')
+
+    def test_user_of_the_file_may_do_everything(self) -> None:
+        for path in ('/v1/services', '/metrics'):
+            answer = self.client.get(
+                path,
+                auth=('mary', 'secret'),
+                environ_overrides={'REMOTE_ADDR': '192.0.2.1'},
+            )
+            self.assertEqual(200, answer.status_code, path)
+        said = self.ask(
+            'POST', '/v1/moves', 201, json=MOVE, auth=('mary', 'secret')
+        )
+        stored = self.get(
+            f'/v1/moves/{said["request_id"]}', auth=('mary', 'secret')
+        )
+        self.assertEqual('mary@http_basic', stored['actor'])
+
+    def test_other_clients_may_do_nothing(self) -> None:
+        for how in (
+            {},
+            {'auth': ('mary', 'other')},
+            {'auth': ('mary', 'secret\0')},
+            {'auth': ('john', 'secret')},
+            {'headers': {'Authorization': 'Basic !'}},
+            {'headers': {'Authorization': 'Bearer x'}},
+            {'headers': {'X-User': 'mary', 'X-User-Name': 'mary'}},
+        ):
+            for path in ('/v1/services', '/metrics'):
+                answer = self.client.get(path, **how)
+                self.assertEqual(401, answer.status_code, how)
+                self.assertIn('www-authenticate', answer.headers)
+                error = answer.get_json()['error']
+                self.assertEqual('unauthenticated', error['code'])
+        for path in ('/', '/openapi.json', '/healthcheck'):
+            self.assertEqual(200, self.client.get(path).status_code, path)
+
+    def test_users_come_and_go_without_a_restart(self) -> None:
+        self.add('john', 'other')
+        answer = self.client.get('/v1/services', auth=('john', 'other'))
+        self.assertEqual(200, answer.status_code)
+        self.file.write_text('')
+        answer = self.client.get('/v1/services', auth=('john', 'other'))
+        self.assertEqual(401, answer.status_code)
+
+    def test_unusable_file_stops_the_start(self) -> None:
+        self.file.write_text('mary:secret')
+        for file in (self.file, '/nowhere'):
+            with self.assertRaises(exceptions.ConfigurationError) as caught:
+                self.build(f'http_basic_auth_user_file = {file}')
+            self.assertIn(str(file), str(caught.exception))
 
 
 class RulesTest(KeystoneCase):
@@ -157,7 +248,7 @@ class RulesTest(KeystoneCase):
             'POST', '/v1/moves', 201, json=MOVE, headers=self.token('admin')
         )
         (stored,) = self.get('/v1/moves', headers=self.token('admin'))['moves']
-        self.assertEqual('mary@p1', stored['actor'])
+        self.assertEqual('u1@p1', stored['actor'])
 
     def test_operator_changes_a_rule(self) -> None:
         policies = self.directory / 'policy.yaml'
