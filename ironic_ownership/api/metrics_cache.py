@@ -15,6 +15,7 @@ from concurrent import futures
 
 from oslo_log import log
 
+from ironic_ownership.api import background
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.checks import problem, runner
 from ironic_ownership.engine.decision import policy_set
@@ -25,8 +26,8 @@ from ironic_ownership.observe import metrics
 LOG = log.getLogger(__name__)
 
 PATIENCE = 5.0
-"""Seconds for which a scraper waits for fresh metrics. The default time-out
-of Prometheus is ten."""
+"""Seconds for which one scraper waits for fresh metrics. The default time-out
+of Prometheus is ten. Others do not wait: each would hold a thread."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Gauges:
 
     :param read: reads the whole deployment, as far as it answers.
     :param interval: seconds.
-    :param patience: seconds to wait for a refresh while old metrics exist.
+    :param patience: seconds to wait for a refresh.
     :param clock: monotonic.
     """
 
@@ -66,6 +67,7 @@ class Gauges:
         self._patience = patience
         self._clock = clock
         self._lock = threading.Lock()
+        self._waiting = threading.Lock()
         self._cached: _Snapshot | None = None
         self._refresh: futures.Future[_Snapshot] | None = None
 
@@ -73,7 +75,9 @@ class Gauges:
         """Return all metrics, and their age.
 
         They are not older than the interval, unless a refresh takes longer
-        than the patience.
+        than the patience, or another thread waits for it.
+
+        :raises BusyError: if the first refresh takes that long.
         """
         with self._lock:
             found = self._cached
@@ -81,12 +85,24 @@ class Gauges:
                 self._refresh = self._start()
             refresh = self._refresh
         if refresh is not None:
-            futures.wait([refresh], self._patience if found else None)
+            self._wait(refresh)
             if refresh.done():
                 found = refresh.result()
-        assert found is not None
+        if found is None:
+            raise background.BusyError(
+                'the metrics are being read for the first time',
+                hint='Try again in a minute; /v1/check shows what does not '
+                'answer',
+            )
         age = self._clock() - found.at
         return [*found.families, *metrics.taken(found.took, age)]
+
+    def _wait(self, refresh: futures.Future[_Snapshot]) -> None:
+        if self._waiting.acquire(blocking=False):
+            try:
+                futures.wait([refresh], self._patience)
+            finally:
+                self._waiting.release()
 
     def _is_due(self) -> bool:
         return (

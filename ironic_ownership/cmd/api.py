@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 PROG = 'ironic-ownership-api'
 
+_CONNECTIONS = 800
+"""At the same time; a process may have 1024 open files by default."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM.
@@ -92,6 +95,9 @@ def _serve(files: Sequence[str]) -> None:
         port=conf.api.port,
         threads=conf.api.threads,
         ident=None,
+        # Slow clients keep connections; a proxy bounds their number and time.
+        connection_limit=_CONNECTIONS,
+        asyncore_use_poll=True,
         # A layer of ours reads them, or refuses the request because of them.
         clear_untrusted_proxy_headers=False,
         # Our own layer has the limit, and answers in the form of errors.

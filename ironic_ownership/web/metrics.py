@@ -23,5 +23,6 @@ OPERATIONS = (
         description='Computed at most once in [api] metrics_interval. '
         'Answered without a token if [api] public_metrics is set.',
         media_type=MEDIA_TYPE,
+        errors=(503,),
     ),
 )
