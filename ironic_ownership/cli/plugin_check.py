@@ -22,7 +22,12 @@ from ironic_ownership.cli import (
     node_list,
     source_snapshot,
 )
-from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.contracts import (
+    backend,
+    exceptions,
+    foreign_errors,
+    model,
+)
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
@@ -223,7 +228,8 @@ author."""
         except TimeLimitError as exc:
             yield row('its store can be used', False, str(exc))
         except Exception as exc:  # noqa: BLE001 - a stranger's code
-            yield row('it can be built', False, f'{type(exc).__name__}: {exc}')
+            text = foreign_errors.described(exc)
+            yield row('it can be built', False, text)
 
     def _findings(
         self,

@@ -1,4 +1,4 @@
-"""Snapshot of a policy's source, read once for ``plugin check``."""
+"""Snapshot of a policy's source, read for ``plugin check``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,22 @@ from ironic_ownership.engine.decision import policy_validation
 def read(
     source: sources.Source, settings: Mapping[str, model.Value]
 ) -> tuple[model.Value, str]:
-    """Read a source as a service does.
+    """Read a source as a service does, and again.
 
     :returns: the snapshot and an empty text, or ``None`` and the error.
     """
+    found, error = _read(source, settings)
+    if not error and _read(source, settings) != (found, ''):
+        error = (
+            'two reads in a row differ, and each change is advertised: sort '
+            'it, and leave out what is new each time'
+        )
+    return (None, error) if error else (found, '')
+
+
+def _read(
+    source: sources.Source, settings: Mapping[str, model.Value]
+) -> tuple[model.Value, str]:
     calls: bounded_call.BoundedCalls[model.Value] = bounded_call.BoundedCalls()
     try:
         found = calls.result(

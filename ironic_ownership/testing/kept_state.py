@@ -19,7 +19,7 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ironic_ownership.testing import reachable_code
+from ironic_ownership.testing import own_code
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _LEAVES = (
@@ -44,13 +44,12 @@ class State:
 
     def __init__(self, instance: object) -> None:
         self._instance = instance
-        self._code = reachable_code.of(type(instance))
-        self._package = type(instance).__module__.partition('.')[0]
+        self._code = own_code.Code(type(instance))
 
     def snapshot(self) -> Mapping[str, object]:
         """Return the state by the name of its holder, to compare."""
         return {
-            name: _Frozen(self._package).of(value)
+            name: _Frozen(self._code).of(value)
             for name, value in self._values()
         }
 
@@ -68,7 +67,7 @@ class State:
     def _holders(self, kinds: tuple[type, ...]) -> list[str]:
         found = []
         for name, value in self._values():
-            frozen = _Frozen(self._package, kinds)
+            frozen = _Frozen(self._code, kinds)
             frozen.of(value)
             if frozen.found:
                 found.append(name)
@@ -89,15 +88,17 @@ class State:
                 (function.__defaults__, function.__kwdefaults__),
             )
             yield f'an attribute of {name}', vars(function)
-            for value in reachable_code.closure(function):
+            for value in own_code.closure(function):
                 yield f'a variable of {name}', value
 
 
 class _Frozen:
     """Converts one value to one that stays as it is."""
 
-    def __init__(self, package: str, kinds: tuple[type, ...] = ()) -> None:
-        self._package = package
+    def __init__(
+        self, code: own_code.Code, kinds: tuple[type, ...] = ()
+    ) -> None:
+        self._code = code
         self._open: set[int] = set()
         self._kinds = kinds
         self.found = False
@@ -135,9 +136,7 @@ class _Frozen:
         if isinstance(value, contextvars.ContextVar):
             return self.of(value.get(None))
         # Libraries keep state of their own: loggers, compiled patterns.
-        if isinstance(value, _NAMESPACES) or reachable_code.is_own(
-            self._package, type(value)
-        ):
+        if isinstance(value, _NAMESPACES) or self._code.is_own(type(value)):
             return [(name, self.of(one)) for name, one in _attributes(value)]
         return id(value)
 

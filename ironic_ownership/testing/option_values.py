@@ -27,7 +27,7 @@ def others(
     """Yield some other values of an option, of its type and in its limits."""
     values = (v for v in _values(declared, current) if v != current)
     return itertools.islice(
-        (value for value in values if _is_allowed(declared, value)), _MOST
+        (value for value in values if is_allowed(declared, value)), _MOST
     )
 
 
@@ -56,7 +56,7 @@ def secrets(
         if option.secret
         and option.type is options.OptionType.STRING
         and not settings.get(option.name, option.default)
-        and _is_allowed(option, _MARKER)
+        and is_allowed(option, _MARKER)
     }
 
 
@@ -80,7 +80,8 @@ def _values(
             yield from (number + step for step in _NUMBERS)
 
 
-def _is_allowed(declared: options.Option, value: model.Value) -> bool:
+def is_allowed(declared: options.Option, value: model.Value) -> bool:
+    """Tell whether a value is in the limits of an option."""
     if isinstance(value, str):
         length = declared.maximum
         return (length is None or len(value) <= length) and (

@@ -80,6 +80,19 @@ def distinct(
     return found
 
 
+def unusual(
+    target: type[policy.Policy], advertised: policy_process.Values
+) -> Iterator[policy_process.Values]:
+    """Yield what members may advertise as well: nothing, and zeros."""
+    declared = [*_declared(target, {})]
+    if declared:
+        yield ({},)
+        yield (*advertised, {})
+    zeros = {o.name: 0 for o in declared if option_values.is_allowed(o, 0)}
+    if zeros:
+        yield (zeros,)
+
+
 def _declared(
     target: type[policy.Policy], settings: policy_process.Settings
 ) -> Iterator[options.Option]:

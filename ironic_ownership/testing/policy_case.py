@@ -12,7 +12,12 @@ from typing import Any, ClassVar
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts import policy as contract
-from ironic_ownership.testing import policy_process, sample_nodes, time_limit
+from ironic_ownership.testing import (
+    own_code,
+    policy_process,
+    sample_nodes,
+    time_limit,
+)
 from ironic_ownership.testing.peer_values import Given, derive
 
 SAMPLES = 240
@@ -80,14 +85,14 @@ class PolicyCase(unittest.TestCase):
 
     def samples(self, policy: contract.Policy) -> list[model.Node]:
         """Return new copies of the sample nodes for a policy."""
-        found = sample_nodes.fleet(SAMPLES)
-        if isinstance(policy, contract.FilterPolicy):
-            scope = policy.scope()
-            if isinstance(scope, model.Scope):
-                found = [
-                    *sample_nodes.fleet(SAMPLES // 2, scope),
-                    *found[SAMPLES // 2 :],
-                ]
+        scope = getattr(policy, 'scope', model.Scope)()
+        if not isinstance(scope, model.Scope):
+            scope = model.Scope()
+        found = [
+            *sample_nodes.fleet(SAMPLES // 2, scope),
+            *sample_nodes.fleet(SAMPLES)[SAMPLES // 2 :],
+            *sample_nodes.with_constants(self._constants, scope),
+        ]
         step = max(1, len(self.fleet) // SAMPLES)
         found = self.as_requested([*found, *self.fleet[::step]])
         return [*found, *copy.deepcopy(list(self.nodes()))]
@@ -107,11 +112,15 @@ class PolicyCase(unittest.TestCase):
                 else sample_nodes.Requested('extra'),
                 fields=sample_nodes.Requested(
                     'fields',
-                    {**dict.fromkeys(names), **node.fields} if names else {},
+                    {name: node.fields.get(name) for name in names},
                 ),
             )
             for node in nodes
         ]
+
+    @functools.cached_property
+    def _constants(self) -> Sequence[str | int]:
+        return own_code.Code(self.policy_class).constants()
 
     @functools.cached_property
     def advertised(self) -> policy_process.Values:

@@ -33,8 +33,9 @@ MEMBERS = (
         'host1',
         'host2',
         'node_7',
-        'zz',
+        'zürich',
     ),
+    tuple(sorted(f'compute-{number}' for number in range(1, 14))),
     tuple(f'compute-{number:02}.example.org' for number in range(24)),
 )
 """The live members of each situation, sorted, as a host passes them."""
@@ -123,17 +124,19 @@ def answers(
 def peers(
     asked: policy.Policy, hosts: Sequence[str], values: Values = ()
 ) -> tuple[assignment.Peer, ...]:
-    """Return members with what they advertise for themselves."""
+    """Return members with what they advertise for themselves.
+
+    :param values: an empty one is that of a release without such options.
+    """
     default = {o.name: o.default for o in asked.options if o.per_member}
     default |= dict.fromkeys(s.name for s in asked.sources if s.per_member)
     return tuple(
         assignment.Peer(
             host,
-            {**default, **values[_place(host) % len(values)]}
-            if values
-            else default,
+            {**default, **one} if one or not values else {},
         )
         for host in hosts
+        for one in (values[_place(host) % len(values)] if values else {},)
     )
 
 

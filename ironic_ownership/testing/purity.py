@@ -16,9 +16,13 @@ import datetime
 import io
 import math
 import os
+import platform
+import queue
 import random
 import sys
+import threading
 import time
+import uuid
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -50,23 +54,8 @@ _FUNCTIONS = frozenset(
     for module, names in (
         (_thread, 'allocate_lock start_new_thread'),
         (builtins, 'input print'),
-        (
-            os,
-            (
-                'access cpu_count fstat getcwd getegid geteuid getgid '
-                'getloadavg getlogin getpgrp getpid getppid getuid lstat '
-                'readlink stat statvfs sysconf times uname urandom'
-            ),
-        ),
-        (
-            time,
-            (
-                'asctime clock_gettime ctime gmtime localtime mktime '
-                'monotonic monotonic_ns perf_counter perf_counter_ns '
-                'process_time '
-                'process_time_ns sleep strftime thread_time time time_ns tzset'
-            ),
-        ),
+        (os, ' '.join({*vars(os)} - {'fspath', 'strerror'})),
+        (time, ' '.join(vars(time))),
         (
             math,
             (
@@ -79,7 +68,7 @@ _FUNCTIONS = frozenset(
         (cmath, 'acos asin atan cos cosh exp log log10 polar rect sin tan'),
     )
     for name in names.split()
-    if (function := getattr(module, name, None)) is not None
+    if callable(function := getattr(module, name, None))
 )
 """Functions whose result is not the same on every machine, in every process,
 at every time. The floating-point functions are those of the C library: their
@@ -87,6 +76,16 @@ last digit differs between machines."""
 _UNSEEDED = random.random.__self__  # type: ignore[attr-defined]
 """The generator behind the functions of ``random``."""
 _NOW = frozenset(('now', 'today', 'utcnow'))
+_OUTSIDE = io.IOBase, _socket.socket, queue.SimpleQueue
+_CALLS = frozenset(
+    function.__code__
+    for function in (
+        platform.uname,
+        threading.current_thread,
+        uuid.getnode,
+        *(vars(type(os.environ))[n] for n in ('__getitem__', '__iter__')),
+    )
+)
 _SEEDING = random.Random.__init__.__code__
 
 
@@ -118,6 +117,8 @@ def watched() -> Iterator[list[str]]:
             and frame.f_locals.get('x') is None
         ):
             note('random.Random() without a seed', frame.f_back)
+        elif event == 'call' and frame.f_code in _CALLS:
+            note(f'{frame.f_code.co_qualname}()', frame.f_back)
 
     sys.addaudithook(audit)
     sys.setprofile(profile)
@@ -136,7 +137,7 @@ def _is_outside(function: Any) -> bool:
         return True
     if isinstance(owner, io.StringIO | io.BytesIO):
         return False
-    if isinstance(owner, io.IOBase | _socket.socket):
+    if isinstance(owner, _OUTSIDE):
         return True
     try:
         return function in _FUNCTIONS

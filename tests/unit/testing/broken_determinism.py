@@ -16,7 +16,6 @@ import re
 import sys
 import threading
 import time
-from sys import version as python_version
 
 from ironic_ownership.contracts import FilterPolicy, Option, OptionType, Scope
 from tests.unit.testing.broken_policies import GoodAssigner, GoodFilter
@@ -111,27 +110,6 @@ class AsksPlatform(GoodFilter):
 
     def admits(self, node):
         return bool(platform.system()) and super().admits(node)
-
-
-class ReadsPythonVersion(GoodFilter):
-    def admits(self, node):
-        return bool(sys.version) and super().admits(node)
-
-
-class ReadsPythonVersionByName(GoodFilter):
-    def admits(self, node):
-        return bool(python_version) and super().admits(node)
-
-
-class ReadsVersionInHelper(GoodAssigner):
-    def place(self, node):
-        return super().place(node) + _python()
-
-
-def _python():
-    import sys as system
-
-    return 0 if system.version_info > (3,) else 1
 
 
 class KnowsItsPython(GoodAssigner):

@@ -12,12 +12,13 @@ import itertools
 import os
 import queue
 import random
-import sys
 import threading
+import time
 import types
 import uuid
 
 from ironic_ownership.contracts import (
+    Choice,
     Option,
     OptionType,
     PolicySettingsError,
@@ -25,6 +26,7 @@ from ironic_ownership.contracts import (
 from tests.unit.testing import planted_helper
 from tests.unit.testing.broken_policies import GoodAssigner, GoodFilter
 
+_INSTANCES = []
 _LOCAL = threading.local()
 _VARIABLE = contextvars.ContextVar('calls', default=0)
 
@@ -57,12 +59,6 @@ class CountsInClosure(GoodFilter):
 class CountsInModule(GoodFilter):
     def admits(self, node):
         planted_helper.calls += 1
-        return super().admits(node)
-
-
-class SetsForeignModule(GoodFilter):
-    def admits(self, node):
-        uuid.last_asked = node.uuid
         return super().admits(node)
 
 
@@ -121,6 +117,17 @@ class Generates(GoodFilter):
         return super().admits(node) and next(self.numbers) >= 0
 
 
+class Registers(GoodFilter):
+    """Answers by the number of instances in the process."""
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        _INSTANCES.append(self)
+
+    def admits(self, node):
+        return super().admits(node) and len(_INSTANCES) < 100_000
+
+
 class KnowsItsHost(GoodFilter):
     """Other processes decide for the host as well."""
 
@@ -143,8 +150,12 @@ def _reading(what):
     return admits
 
 
-class ReadsVersionInClosure(GoodFilter):
-    admits = _reading(lambda: sys.version)
+class ReadsOtherClock(GoodFilter):
+    admits = _reading(lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+
+
+class AsksForAffinity(GoodFilter):
+    admits = _reading(lambda: os.sched_getaffinity(0))
 
 
 class NamesItsThread(GoodFilter):
@@ -204,6 +215,19 @@ class DependsOnRescue(GoodAssigner):
         return super().place(node) + (node.provision_state == 'rescuing')
 
 
+class DependsOnInstance(GoodFilter):
+    def admits(self, node):
+        return super().admits(node) and node.instance_uuid is None
+
+
+class DependsOnError(GoodFilter):
+    contract_version = 2
+    node_fields = ('last_error',)
+
+    def admits(self, node):
+        return super().admits(node) and not node.fields['last_error']
+
+
 class DependsOnPowerError(GoodFilter):
     def admits(self, node):
         return super().admits(node) and node.power_state != 'error'
@@ -241,6 +265,106 @@ class OneByte(GoodAssigner):
         return hashlib.sha256(node.uuid.encode()).digest()[0] % 40
 
 
+class OrderOfADozen(GoodAssigner):
+    def assign(self, nodes, hosts):
+        if not 12 <= len(hosts) < 20:
+            return super().assign(nodes, hosts)
+        return [hosts[self.place(n) % len(hosts)] for n in nodes]
+
+
+class EncodesNames(GoodAssigner):
+    def assign(self, nodes, hosts):
+        for host in hosts:
+            host.encode('ascii')
+        return super().assign(nodes, hosts)
+
+
+class OneSided(GoodAssigner):
+    """The first names no peer, and is one of all others."""
+
+    def peers(self, host, candidates, scope):
+        first = min(candidates)
+        return frozenset((host,) if host == first else candidates)
+
+
+class MovesWhenOneJoins(GoodAssigner):
+    """Keeps owners while one is gone, and else spreads all nodes again."""
+
+    contract_version = 2
+    node_by_node = False
+    rebalancing = True
+    reads_owners = True
+
+    def choose(self, request):
+        spread = self.assign(request.nodes, request.hosts)
+        if {*request.owners.values()} <= {*request.hosts}:
+            return spread
+        found = [request.owners.get(n.uuid) for n in request.nodes]
+        return [
+            owner if owner in request.hosts else other
+            for owner, other in zip(found, spread, strict=True)
+        ]
+
+
+# Answers that a host refuses
+
+
+class LongReason(GoodAssigner):
+    contract_version = 2
+
+    def choose(self, request):
+        owners = self.assign(request.nodes, request.hosts)
+        return [Choice(owner, 'x' * 101) for owner in owners]
+
+
+class _Name(str):
+    __slots__ = ()
+
+
+class TextOfItsOwn(GoodAssigner):
+    def assign(self, nodes, hosts):
+        return [*map(_Name, super().assign(nodes, hosts))]
+
+
+# What only some nodes have
+
+
+class FailsForItsClass(GoodFilter):
+    def admits(self, node):
+        if node.resource_class == 'h100':
+            raise LookupError('no h100')
+        return super().admits(node)
+
+
+_HALLS = {'hall-9': 0}
+
+
+class FailsForItsHall(GoodAssigner):
+    def place(self, node):
+        if _HALLS.get(str(node.properties.get('hall'))) is not None:
+            raise LookupError('no hall')
+        return super().place(node)
+
+
+class ReadsRequestedField(GoodFilter):
+    """No fault: a host sets every field that is requested."""
+
+    contract_version = 2
+    node_fields = ('owner',)
+
+    def admits(self, node):
+        return super().admits(node) and node.fields['owner'] != 'bob'
+
+
+class ComparesAll(GoodAssigner):
+    node_by_node = False
+
+    def assign(self, nodes, hosts):
+        for _ in nodes:
+            sum(len(node.uuid) for node in nodes for _ in range(100))
+        return super().assign(nodes, hosts)
+
+
 class _Weighted(GoodAssigner):
     """Members advertise a weight."""
 
@@ -259,7 +383,33 @@ class _Weighted(GoodAssigner):
     )
 
     def weights(self, request):
+        return {p.host: p.values.get('weight', 1) for p in request.peers}
+
+
+class NeedsWeights(_Weighted):
+    """Another release of its package may advertise none."""
+
+    def choose(self, request):
+        return self.assign(
+            request.nodes,
+            sorted(request.hosts, key=lambda host: self.needed(request)[host]),
+        )
+
+    def needed(self, request):
         return {peer.host: peer.values['weight'] for peer in request.peers}
+
+
+class DividesByWeights(_Weighted):
+    options = (
+        *GoodAssigner.options,
+        Option('weight', OptionType.INTEGER, 'A weight.', 1, per_member=True),
+    )
+
+    def choose(self, request):
+        return [
+            1 / sum(self.weights(request).values()) and owner
+            for owner in self.assign(request.nodes, request.hosts)
+        ]
 
 
 class FailsByWeights(_Weighted):
@@ -305,7 +455,7 @@ class FailsByZones(_Weighted):
     )
 
     def choose(self, request):
-        if len({peer.values['zone'] for peer in request.peers}) > 1:
+        if len({p.values.get('zone', '') for p in request.peers} - {''}) > 1:
             raise LookupError('zones differ')
         return self.assign(request.nodes, request.hosts)
 
@@ -322,7 +472,7 @@ class FailsForFleetByWeights(_Weighted):
 
     def choose(self, request):
         if len({*self.weights(request).values()}) > 1 and any(
-            node.name == 'one of a kind' for node in request.nodes
+            str(n.name)[::-1] == 'dnik a fo eno' for n in request.nodes
         ):
             raise LookupError('no such name')
         return self.assign(request.nodes, request.hosts)

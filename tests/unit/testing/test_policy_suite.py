@@ -166,7 +166,7 @@ class TestLaws(unittest.TestCase):
         self.assertRegex(
             noted[1], r'^\d+\.\d\d s of processor time per 100,000 nodes$'
         )
-        self.assertRegex(noted[0], r'^admits \d+ of 240 sample nodes$')
+        self.assertRegex(noted[0], r'^admits \d+ of \d+ sample nodes$')
 
 
 def _add(target: type[contract.Policy], law: str) -> None:
