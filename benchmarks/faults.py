@@ -1,8 +1,9 @@
 """Faults survived: runs of the nemesis on clusters, as one table.
 
-First single faults of a Galera cluster behind HAProxy, then random ones of
-everything on each cluster; the latter again with a fence that is broken on
-purpose, to show that violations would be found.
+First single faults of a Galera cluster behind HAProxy, and of a Redis whose
+configuration is unsafe; then random ones of everything on each cluster. The
+latter again with a fence that is broken on purpose, and a guard that permits
+everything, to show that violations would be found.
 """
 
 from __future__ import annotations
@@ -53,6 +54,13 @@ SINGLE = (
     Row('writer frozen', 'galera-proxy', 'db', 'records-freeze'),
     Row('writer cut off', 'galera-proxy', 'db', 'records-isolate'),
     Row('proxy restarted', 'galera-proxy', 'db', 'proxy-kill'),
+    # Both sides declare each other dead, and still no node has two owners.
+    Row(
+        'Redis without a limit',
+        'postgresql',
+        'redis-unlimited',
+        'members-isolate',
+    ),
 )
 EVERYTHING = (
     Row('Galera, three writers', 'galera', 'db'),
@@ -60,7 +68,10 @@ EVERYTHING = (
     Row('three ZooKeeper', 'postgresql', 'zookeeper-cluster'),
     Row('Redis, three sentinels', 'postgresql', 'redis-cluster'),
 )
-BROKEN = tuple(dataclasses.replace(row, broken=_FENCE) for row in EVERYTHING)
+BROKEN = (
+    *(dataclasses.replace(row, broken=_FENCE) for row in EVERYTHING),
+    Row('any permission', 'postgresql', 'db', broken='guard'),
+)
 
 
 def measure(row: Row, seed: int, minutes: float) -> dict[str, Any] | None:

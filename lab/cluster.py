@@ -6,6 +6,7 @@ import abc
 import functools
 import pathlib
 import time
+from collections.abc import Iterable
 from typing import Generic, Self, TypeVar
 
 from lab import network, process, server
@@ -74,10 +75,22 @@ class Cluster(abc.ABC, Generic[S]):
         leader = self.leader()
         return [member for member in self.servers if member is not leader]
 
-    def isolate(self, member: S) -> None:
-        """Cut one server off from the others; clients reach all of them."""
-        others = {one.name for one in self.servers if one is not member}
-        self.network.partition({member.name}, others)
+    def isolate(
+        self, member: S, near: Iterable[str] = (), far: Iterable[str] = ()
+    ) -> None:
+        """Cut one server off from the others.
+
+        :param near: names of clients that are on its side.
+        :param far: of those on the other side; all others reach both.
+        """
+        others = [self.side(one) for one in self.servers if one is not member]
+        self.network.partition(
+            self.side(member).union(near), set(far).union(*others)
+        )
+
+    def side(self, member: S) -> set[str]:
+        """Return the names of what runs on the machine of a server."""
+        return {member.name}
 
     def leave_to_others(self, member: S) -> None:
         """Prepare the stop of a server for an upgrade."""

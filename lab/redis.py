@@ -289,16 +289,6 @@ class Cluster(cluster.Cluster[Redis]):
         number = self.servers.index(member)
         return {member.name, self.sentinels[number].name}
 
-    def isolate(self, member: Redis, *more: str) -> None:
-        """Cut one machine off from the others.
-
-        :param more: names of clients that are on its side.
-        """
-        others = [self.side(one) for one in self.servers if one is not member]
-        self.network.partition(
-            self.side(member) | set(more), set.union(*others)
-        )
-
     def _is_ready(self) -> bool:
         states = self._states()
         return len(states) == len(self.sentinels) and all(

@@ -192,7 +192,7 @@ def records_isolate(storm: Storm, planned: Planned) -> Iterator[None]:
 
 @contextlib.contextmanager
 def members_isolate(storm: Storm, planned: Planned) -> Iterator[None]:
-    """Cut one server of the members off from the others."""
+    """Cut one server of the members off, with one service if that can be."""
     store = storm.cluster.members
     if not isinstance(store, members.Cluster):
         raise LookupError('no cluster')
@@ -200,7 +200,8 @@ def members_isolate(storm: Storm, planned: Planned) -> Iterator[None]:
         storm.taken('members'),
         storm.noted('server-isolated', 'members'),
     ):
-        store.isolate(planned.draws[0])
+        clients = storm.cluster.processes.values()
+        store.isolate(planned.draws[0], planned.choose(1, HOSTS), clients)
         try:
             yield
         finally:

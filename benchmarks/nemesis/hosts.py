@@ -89,6 +89,10 @@ class HostProcess:
         """True if its present life has not ended."""
         return self._process is not None and self._process.returncode is None
 
+    def pid(self) -> int | None:
+        """Return the process id of its present life."""
+        return self._process.pid if self._process is not None else None
+
     @property
     def log(self) -> pathlib.Path:
         """The log of all its lives."""

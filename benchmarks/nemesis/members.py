@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from benchmarks.nemesis import records
+from benchmarks.nemesis.hosts import HostProcess
 from lab import cluster, etcd, redis, server, zookeeper
 
 Sections = Mapping[str, Mapping[str, object]]
@@ -136,10 +138,23 @@ class Cluster:
         """Stop the servers."""
         self._cluster.close()
 
-    def isolate(self, number: int) -> None:
-        """Cut one server off from the others; clients reach all."""
+    def isolate(
+        self, number: int, host: str, clients: Iterable[HostProcess]
+    ) -> None:
+        """Cut one server off from the others.
+
+        :param host: a service that is cut off with it.
+        :param clients: all processes; those with paths of their own reach all
+            servers.
+        """
+        sides: dict[bool, list[str]] = {True: [], False: []}
+        for one in () if self._path else clients:
+            self._cluster.network.name(one.name, one.pid)
+            sides[one.host == host].append(one.name)
         members = self._cluster.servers
-        self._cluster.isolate(members[number % len(members)])
+        self._cluster.isolate(
+            members[number % len(members)], sides[True], sides[False]
+        )
 
     def heal(self) -> None:
         """End :meth:`isolate`."""
@@ -172,6 +187,11 @@ _CLUSTERS: Mapping[str, Callable[[pathlib.Path], Cluster]] = {
     'etcd-cluster': lambda path: Cluster(path, etcd.Cluster),
     'zookeeper-cluster': lambda path: Cluster(path, zookeeper.Cluster),
     'redis-cluster': lambda path: Cluster(path, redis.Cluster, path=False),
+    # Its primary accepts writes without replicas: both sides of a partition
+    # declare each other dead.
+    'redis-unlimited': lambda path: Cluster(
+        path, functools.partial(redis.Cluster, lag=0), path=False
+    ),
 }
 
 NAMES = ('db', *_SERVERS, *_CLUSTERS)

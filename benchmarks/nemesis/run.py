@@ -30,9 +30,6 @@ _AROUND = 25.0
 _KEPT = 600.0
 """Seconds for which faults that have ended are kept."""
 
-_PROOF = 60.0
-"""Seconds in which a broken guard has to be noticed."""
-
 _MOST_LINES = 120
 _REGISTRATIONS = 1.0
 """Registrations of one service a second, on average of a round."""
@@ -64,9 +61,6 @@ class Run:
         self.rounds = 0
         self.losses_noticed = 0
         self.longest_convergence = 0.0
-        self.proof: int | None = None
-        """Wrong permissions of a guard that was broken on purpose, in the
-        end: the check can fail."""
         self._convergence = Convergence(cluster, self.observer, self.reader)
         self._faults = self._chosen({**FAULTS, **COMMANDS})
         self._events: list[Event] = []
@@ -133,8 +127,6 @@ class Run:
             while clock.now() < deadline:
                 self._round(min(deadline - clock.now(), self.settings.storm))
                 save()
-            if not self.settings.broken:
-                self.proof = self._prove()
         finally:
             ended.set()
             self.observer.stop()
@@ -172,22 +164,6 @@ class Run:
                     'registrations', f'{host} registers {rate:.1f} times a s'
                 )
         self.rounds += 1
-
-    def _prove(self) -> int:
-        """Break the guard of one process, and count what is found then."""
-        one = self.cluster.processes[HOSTS[-1]]
-        one.kill()
-        one.broken = 'guard'
-        one.start()
-        deadline = clock.now() + _PROOF
-        check = Permissions(
-            self.history, self.settings.longest_permission, self.journal
-        )
-        wrong = 0
-        while not wrong and clock.now() < deadline:
-            time.sleep(0.5)
-            wrong = len(check.wrong(self.reader.read(one)))
-        return wrong
 
     def _settle(self, name: str) -> None:
         """Wait until all is well, and see that it stays so."""

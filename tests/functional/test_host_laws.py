@@ -41,8 +41,10 @@ class TestLaws(unittest.TestCase):
         row = {'at': 0.0, 'actor': 'host1', 'kind': kind, **values}
         self.database.write(lambda c: c.execute(sa.insert(tables.events), row))
 
-    def assert_found(self, *words: str) -> None:
-        found = '\n'.join(laws.violations(self.records))
+    def assert_found(
+        self, *words: str, evidence: laws.Evidence | None = None
+    ) -> None:
+        found = '\n'.join(laws.violations(self.records, evidence))
         for word in words:
             self.assertIn(word, found)
 
@@ -88,6 +90,25 @@ class TestLaws(unittest.TestCase):
             to_host='host1',
         )
         self.assert_found('law 1: actor is fenced')
+
+    def test_write_after_the_membership_ended_is_found(self) -> None:
+        before = max(event.id for event in self.records.events())
+        self.forge('owner_changed', node_uuid='new', to_host='host1')
+        self.assert_found(
+            'law 1: the right of the actor had lapsed',
+            evidence=laws.Evidence([laws.Lapse('host1', before)]),
+        )
+
+    def test_write_of_another_process_than_the_active_one_is_found(
+        self,
+    ) -> None:
+        writers = {event.id: 'host1_2' for event in self.records.events()}
+        self.forge('owner_changed', node_uuid='new', to_host='host1')
+        writers[max(writers) + 1] = 'host1_1'
+        self.assert_found(
+            'law 1: written by host1_1, while host1_2 is active',
+            evidence=laws.Evidence(writers=writers),
+        )
 
     def test_release_by_a_stranger_is_found(self) -> None:
         self.forge(

@@ -17,7 +17,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from oslo_log import log
+
 from ironic_ownership.backends.tooz import driver
+
+LOG = log.getLogger(__name__)
 
 
 class RedisDriver(driver.Driver):
@@ -34,6 +38,7 @@ class RedisDriver(driver.Driver):
         'socket_connect_timeout',
         'retry_on_timeout',
     }
+    _has_warned = False
 
     def options(self) -> Mapping[str, Any]:
         return {
@@ -56,6 +61,21 @@ class RedisDriver(driver.Driver):
             return client
 
         coordinator._make_client = make_client
+
+    def check(self, coordinator: Any) -> None:
+        # Redis counts its good replicas only if both options are set.
+        is_limited = 'min_slaves_good_slaves' in coordinator._server_info
+        if is_limited or 'sentinel' not in self.store_url.query:
+            return
+        if not self._has_warned:
+            LOG.warning(
+                'backend tooz: the primary at %s accepts writes without its '
+                'replicas: after a partition, the services of both sides '
+                'declare each other dead. Set min-replicas-to-write 1 and '
+                'min-replicas-max-lag on every server',
+                self.store_url,
+            )
+        self._has_warned = True
 
     def failed(self, coordinator: Any) -> None:
         """Ask the sentinels again before the next call.

@@ -1,4 +1,4 @@
-"""A short run of the nemesis, which ends with a guard that is broken."""
+"""A short run of the nemesis."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TestNemesis(testtools.TestCase):
         self.addCleanup(started.stop)
         return started
 
-    def test_laws_hold_and_a_broken_guard_is_noticed(self) -> None:
+    def test_laws_hold(self) -> None:
         run = self.start('--seed', '3')
         code, output = run.end()
         self.assertEqual(0, code, output)
@@ -73,14 +73,6 @@ class TestNemesis(testtools.TestCase):
             violations=len(report['violations']),
             unserved=report['longest']['free_node_unserved'],
         )
-        survived.note(
-            'nemesis: a guard that allows everything',
-            faults=1,
-            events=0,
-            violations=report['proof'],
-            broken=True,
-        )
         self.assertEqual([], report['violations'])
         self.assertGreater(sum(report['faults'].values()), 3)
         self.assertGreater(report['permissions_checked'], 10)
-        self.assertGreater(report['proof'], 0)

@@ -131,6 +131,20 @@ class TestSentinels(unittest.TestCase):
         until_answered(lambda: lost.join('host2', 'one', SETTINGS))
         self.assertEqual({'host1', 'host2'}, until_answered(lost.view).hosts)
 
+    def test_missing_write_limit_is_logged(self) -> None:
+        logger = 'ironic_ownership.backends.tooz.redis'
+        with self.assertNoLogs(logger, 'WARNING'):
+            self.build().view()
+        primary = self.cluster._client(self.cluster.leader(), PASSWORD)
+        limit = 'min-replicas-to-write'
+        with primary as client, self.assertLogs(logger, 'WARNING') as logged:
+            client.config_set(limit, 0)
+            try:
+                self.build().view()
+            finally:
+                client.config_set(limit, 1)
+        self.assertIn(limit, logged.output[0])
+
     def test_frozen_sentinel_costs_no_call(self) -> None:
         for sentinel in self.cluster.sentinels:
             sentinel.freeze()

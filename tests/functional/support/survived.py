@@ -19,7 +19,6 @@ def note(
     events: int,
     violations: int,
     unserved: float | None = None,
-    broken: bool = False,
 ) -> None:
     """Add one line.
 
@@ -27,7 +26,6 @@ def note(
     :param events: of the history that was evaluated.
     :param unserved: longest time in seconds for which a free node had no
         service that could act; ``None`` if it was not observed.
-    :param broken: a fence or a guard was broken on purpose.
     """
     if not FILE.parent.is_dir():
         return
@@ -37,7 +35,6 @@ def note(
         'events': events,
         'violations': violations,
         'unserved': unserved,
-        'broken': broken,
     }
     with FILE.open('a') as file:
         file.write(json.dumps(line) + '\n')

@@ -260,17 +260,6 @@ class IncidentTestCase(hosts.HostsTestCase):
         self, deployment: hosts.Deployment, found: Collection[str]
     ) -> None:
         """Note what was survived, and fail if a law was broken."""
-        self.note(deployment, found)
-        self.assertEqual([], list(found))
-
-    def note(
-        self,
-        deployment: hosts.Deployment,
-        found: Collection[str],
-        *,
-        broken: bool = False,
-    ) -> None:
-        """Add a line to the table of the run."""
         assert isinstance(deployment, Deployment)
         *_, name, test = self.id().split('.')
         survived.note(
@@ -279,8 +268,8 @@ class IncidentTestCase(hosts.HostsTestCase):
             events=len(deployment.events()),
             violations=len(found),
             unserved=deployment.witness.unserved.longest,
-            broken=broken,
         )
+        self.assertEqual([], list(found))
 
     def proxy_to(self, port: int) -> proxy.Proxy:
         """Return a network of its own for one host."""

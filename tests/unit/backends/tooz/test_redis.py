@@ -7,6 +7,7 @@ from unittest import mock
 
 import redis
 
+from ironic_ownership.backends.tooz import drivers
 from ironic_ownership.backends.tooz import redis as redis_driver
 
 
@@ -52,3 +53,27 @@ class TestNewestPrimary(unittest.TestCase):
         self.assertIn('AuthenticationError: WRONGPASS', str(caught.exception))
         # tooz tries those fifteen times.
         self.assertNotIsInstance(caught.exception, redis.ConnectionError)
+
+
+class TestWriteLimit(unittest.TestCase):
+    """Without it, both sides of a partition declare each other dead."""
+
+    def connect(self, url: str, times: int = 1, **info: object) -> None:
+        driver = drivers.find(url, 20, 5)
+        for _ in range(times):
+            driver.check(mock.Mock(_server_info=info))
+
+    def test_primary_of_sentinels_without_a_limit_is_named_once(self) -> None:
+        with self.assertLogs(redis_driver.LOG.name, 'WARNING') as logged:
+            self.connect('redis://:pw@h?sentinel=members', 3, role='master')
+        (line,) = logged.output
+        self.assertIn('min-replicas-to-write 1', line)
+        self.assertIn('min-replicas-max-lag', line)
+        self.assertNotIn('pw', line)
+
+    def test_limit_or_a_single_server_is_not_named(self) -> None:
+        with self.assertNoLogs(redis_driver.LOG.name):
+            self.connect(
+                'redis://h?sentinel=members', min_slaves_good_slaves=2
+            )
+            self.connect('redis://h')
