@@ -10,10 +10,12 @@ import ast
 import dataclasses
 import inspect
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
-from nova import exception
-from nova.compute import resource_tracker
+from nova import baserpc, exception
+from nova.compute import provider_tree, resource_tracker
+from nova.objects import base, compute_node, service
 from nova.virt.ironic import driver as ironic_driver
 from oslo_log import log
 
@@ -31,6 +33,26 @@ _REQUIRED = {
     'node_is_available': 'replaced: skips nodes that have not changed',
     'is_node_deleted': 'replaced: Nova does not delete records',
 }
+CALLED: tuple[tuple[Any, str], ...] = (
+    (baserpc.BaseAPI, 'ping'),
+    (base, 'obj_equal_prims'),
+    (compute_node.ComputeNodeList, 'get_all_by_uuids'),
+    (provider_tree.ProviderTree, 'data'),
+    (service.Service, 'get_by_host_and_binary'),
+)
+"""Functions of Nova that the driver calls, with their owners."""
+TRACKER = (
+    *('compute_nodes', 'old_resources', 'provider_tree'),
+    *('remove_node', 'service_ref'),
+)
+"""Names of the resource tracker."""
+CLIENT = ('invalidate_resource_provider',)
+"""Names of Nova's client of Placement."""
+TREE_READERS = (
+    'get_provider_subtree_and_ensure_root',
+    'get_provider_tree_and_ensure_root',
+)
+"""The one that copies less first, which is new in Nova 34."""
 _READ_BY = ('list_instance_uuids', 'get_available_resource', 'get_info')
 """Methods of Nova that read the cache, and fill it by :data:`_REFRESH`."""
 
@@ -41,7 +63,7 @@ class Shortcuts:
 
     :param tracker: the resource tracker, its compute nodes.
     :param skip: a pass ends for a node of which ``node_is_available`` says
-        no, before it costs anything.
+        no, before it costs anything; and what Placement has can be read.
     """
 
     tracker: bool = True
@@ -60,6 +82,11 @@ def missing() -> list[str]:
         f'IronicDriver.{name} (reads node_cache, filled by {_REFRESH})'
         for name in _READ_BY
         if not {'node_cache', _REFRESH} <= _attributes(plain, name)
+    ]
+    faults += [
+        f'{owner.__name__}.{name} (called)'
+        for owner, name in CALLED
+        if not hasattr(owner, name)
     ]
     return faults
 
@@ -87,7 +114,7 @@ def shortcuts(virtapi: Any, wanted: bool) -> Shortcuts:
         LOG.info('shortcuts are switched off: each pass updates all nodes')
         return Shortcuts(tracker=False, skip=False)
     tracker = tracker_of(virtapi) is not None
-    skip = tracker and skips_early()
+    skip = tracker and skips_early() and tree_reader(virtapi) is not None
     if not tracker:
         LOG.warning(
             'the resource tracker of this Nova cannot be reached: gained '
@@ -95,8 +122,8 @@ def shortcuts(virtapi: Any, wanted: bool) -> Shortcuts:
         )
     if not skip:
         LOG.warning(
-            'this Nova updates resources in another order: each pass '
-            'updates all nodes'
+            'this Nova updates resources in another order, or does not show '
+            'what Placement has: each pass updates all nodes'
         )
     return Shortcuts(tracker, skip)
 
@@ -104,16 +131,22 @@ def shortcuts(virtapi: Any, wanted: bool) -> Shortcuts:
 def tracker_of(virtapi: Any) -> Any:
     """Return the resource tracker; ``None`` if it can't be reached."""
     found = getattr(getattr(virtapi, '_compute', None), 'rt', None)
-    needed = (
-        'compute_nodes',
-        'old_resources',
-        'provider_tree',
-        'remove_node',
-        'service_ref',
-    )
-    if all(hasattr(found, name) for name in needed):
+    client = getattr(virtapi, 'reportclient', None)
+    if all(hasattr(found, name) for name in TRACKER) and all(
+        hasattr(client, name) for name in CLIENT
+    ):
         return found
     return None
+
+
+def tree_reader(virtapi: Any) -> Callable[..., Any] | None:
+    """Return the method that reads the providers of a node.
+
+    :returns: ``None`` if the client of Placement has another name for it.
+    """
+    client = getattr(virtapi, 'reportclient', None)
+    found = (getattr(client, name, None) for name in TREE_READERS)
+    return next(filter(None, found), None)
 
 
 def skips_early() -> bool:

@@ -220,12 +220,12 @@ class Tracker:
         # Nova restores the old values if the row could not be stored.
         if not objects_base.obj_equal_prims(row, stored, ['updated_at']):
             return False
-        client = self._virtapi.reportclient
+        read = compatibility.tree_reader(self._virtapi)
+        if read is None:
+            return False
         try:
             # From the cache of the client, as long as that is valid.
-            tree = client.get_provider_subtree_and_ensure_root(
-                context, uuid, name=uuid
-            )
+            tree = read(context, uuid, name=uuid)
             found, wanted = tree.data(uuid), report.tree.data(uuid)
         except Exception as exc:  # noqa: BLE001 - then it is sent again
             LOG.debug('Placement has not confirmed %s: %s', uuid, exc)

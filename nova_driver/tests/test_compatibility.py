@@ -14,9 +14,12 @@ import unittest
 from unittest import mock
 
 from ironic_ownership_nova import compatibility, connection, operations
+from ironic_ownership_nova import driver as driver_module
+from ironic_ownership_nova import tracker as tracker_module
 from ironic_ownership_nova.driver import OwnershipDriver
 from nova import version
 from nova.compute import manager, resource_tracker
+from nova.scheduler.client import report
 from nova.virt import driver as virt_driver
 from nova.virt.ironic import driver as ironic_driver
 
@@ -57,6 +60,19 @@ class ReleaseTest(unittest.TestCase):
             self.assertRaisesRegex(Exception, r'lacks: .*_refresh_cache'),
         ):
             compatibility.require()
+
+    def test_every_name_that_is_used_is_checked(self) -> None:
+        checked = {
+            *(name for _, name in compatibility.CALLED),
+            *(*compatibility.TRACKER, *compatibility.CLIENT),
+        }
+        own = _source(tracker_module).split('LOG = ')[1]
+        used = re.findall(r'\b(?:nova|reportclient)\.(\w+)', own)
+        for module in (driver_module, tracker_module):
+            used += re.findall(
+                r'\b(?:objects_base|objects\.\w+)\.(\w+)', _source(module)
+            )
+        self.assertEqual(set(), set(used) - checked)
 
     def test_driver_is_named_as_nova_expects(self) -> None:
         # Nova keeps one identity for a host unless this word is in the name.
@@ -174,6 +190,26 @@ class TrackerTest(unittest.TestCase):
             compatibility.shortcuts(virtapi, wanted=True),
         )
         self.assertTrue(hasattr(virtapi, 'reportclient'))
+
+    def test_client_whose_providers_cannot_be_read_skips_nothing(self) -> None:
+        client = mock.Mock(spec=list(compatibility.CLIENT))
+        virtapi = types.SimpleNamespace(
+            _compute=types.SimpleNamespace(
+                rt=_TRACKER('host1', driver=None, reportclient=client)
+            ),
+            reportclient=client,
+        )
+        with self.assertLogs(level='WARNING') as logged:
+            found = compatibility.shortcuts(virtapi, wanted=True)
+        self.assertEqual(compatibility.Shortcuts(True, False), found)
+        self.assertIn('what Placement has', logged.output[0])
+
+    def test_readers_of_providers_take_the_same_arguments(self) -> None:
+        client = report.SchedulerReportClient
+        found = [getattr(client, n, None) for n in compatibility.TREE_READERS]
+        self.assertTrue(any(found))
+        for read in filter(None, found):
+            inspect.signature(read).bind(client, 'context', 'a', name='a')
 
     def test_without_tracker_nova_goes_its_plain_way(self) -> None:
         with self.assertLogs(level='WARNING') as logged:

@@ -207,6 +207,14 @@ class ConfirmTest(TrackerCase):
             self.assertTrue(self.is_confirmed())
         self.assertFalse(self.tracker.can_skip(FREE, 'b'))
 
+    def test_client_of_an_older_nova_has_another_name_for_it(self) -> None:
+        read = self.client.get_provider_subtree_and_ensure_root
+        del self.client.get_provider_subtree_and_ensure_root
+        self.client.get_provider_tree_and_ensure_root = read
+        with self.assertLogs(level='WARNING'):
+            self.assertTrue(self.is_confirmed())
+        read.assert_called_once_with(mock.sentinel.context, FREE, name=FREE)
+
     def test_inventory_that_placement_does_not_have(self) -> None:
         self.tree.update_inventory(FREE, {'CUSTOM_GOLD': {'total': 2}})
         self.assertFalse(self.is_confirmed())
