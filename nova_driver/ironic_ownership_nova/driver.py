@@ -74,6 +74,7 @@ class OwnershipDriver(GuardedOperations):
             own.conductor_failures,
         )
         self._tracker: Tracker | None = None
+        self._reserved: frozenset[str] = frozenset()
         self._is_new = False
 
     @property
@@ -146,7 +147,9 @@ class OwnershipDriver(GuardedOperations):
         tracker.require(nodename)
         resources = super().get_available_resource(nodename)
         node = self.node_cache.get(nodename)
-        if node is not None and tracker.can_skip(nodename, digest(node)):
+        if node is not None and tracker.can_skip(
+            nodename, digest(node, nodename in self._reserved)
+        ):
             self._turn.skipped = nodename
         return ConfirmedResources(
             resources, functools.partial(self._confirm, nodename)
@@ -193,13 +196,26 @@ class OwnershipDriver(GuardedOperations):
     def update_provider_tree(
         self, provider_tree: Any, nodename: str, allocations: Any = None
     ) -> None:
-        """Describe a node to Placement, as Nova's driver does."""
+        """Describe a node to Placement, as Nova's driver does.
+
+        Source: out-of-service: a node without a conductor for it is reserved,
+        as Nova's driver reserves one in maintenance.
+        """
         tracker = self._own_tracker
         tracker.sent(nodename, None)
+        is_reserved = nodename in self._reserved
         super().update_provider_tree(provider_tree, nodename, allocations)
+        if is_reserved:
+            found = provider_tree.data(nodename).inventory
+            provider_tree.update_inventory(
+                nodename,
+                {c: {**of, 'reserved': of['total']} for c, of in found.items()},
+            )
         node = self.node_cache.get(nodename)
         if node is not None:
-            tracker.sent(nodename, Report(digest(node), provider_tree))
+            tracker.sent(
+                nodename, Report(digest(node, is_reserved), provider_tree)
+            )
 
     def _refresh_hash_ring(self, ctxt: Any) -> None:
         """Do nothing: policies decide, not a ring of Nova."""
@@ -216,6 +232,9 @@ class OwnershipDriver(GuardedOperations):
             for uuid, view in owned.items()
             if uuid in offered
         }
+        self._reserved = frozenset(
+            uuid for uuid in self.node_cache if owned[uuid].is_reserved
+        )
         self.node_cache_time = time.time()
 
     @property

@@ -13,7 +13,12 @@ UUIDS = [f'00000000-0000-0000-0000-{number:012}' for number in range(1, 9)]
 FREE, OTHER = UUIDS[:2]
 
 
-def view(uuid: str = FREE, epoch: int = 1, **fields: Any) -> NodeView:
+def view(
+    uuid: str = FREE,
+    epoch: int = 1,
+    unavailable: str | None = None,
+    **fields: Any,
+) -> NodeView:
     values = {
         'power_state': 'power off',
         'provision_state': 'available',
@@ -26,7 +31,7 @@ def view(uuid: str = FREE, epoch: int = 1, **fields: Any) -> NodeView:
         },
         **fields,
     }
-    return NodeView(Node(uuid, **values), epoch)
+    return NodeView(Node(uuid, **values), epoch, unavailable)
 
 
 class Permission:

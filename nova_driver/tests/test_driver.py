@@ -13,7 +13,7 @@ import nova.conf
 from ironic_ownership_nova import driver as driver_module
 from ironic_ownership_nova import launcher, operations
 from nova import exception, objects, rpc
-from nova.compute import manager, resource_tracker
+from nova.compute import manager, provider_tree, resource_tracker
 from nova.virt import driver as virt_driver
 from nova.virt.ironic import driver as ironic_driver
 from openstack import exceptions as sdk_exceptions
@@ -209,7 +209,7 @@ class PassTest(DriverCase):
 
     def report(self, uuid: str = FREE) -> None:
         self.driver._reported.add(
-            uuid, driver_module.digest(self.driver.node_cache[uuid])
+            uuid, driver_module.digest(self.driver.node_cache[uuid], False)
         )
 
     def test_node_that_was_not_reported_is_updated(self) -> None:
@@ -278,6 +278,32 @@ class PassTest(DriverCase):
                 self.run_pass()
             self.assertEqual('host2', row.host)
 
+    def test_node_that_is_out_of_service_is_reserved_until_it_is_back(
+        self,
+    ) -> None:
+        tree = provider_tree.ProviderTree()
+        tree.new_root(FREE, FREE, 1)
+        for code, reserved in (
+            (None, 0),
+            ('out_of_service', 1),
+            ('in_use', 0),
+            ('retired', 1),
+            (None, 0),
+        ):
+            self.host.feed.views[FREE] = support.view(FREE, unavailable=code)
+            self.driver.get_available_nodes()
+            # It has changed: no pass skips it.
+            self.assertTrue(self.run_pass(), code)
+            self.driver.update_provider_tree(tree, FREE)
+            [inventory] = tree.data(FREE).inventory.values()
+            self.assertEqual(
+                (1, reserved), (inventory['total'], inventory['reserved'])
+            )
+            self.driver._reported.add(
+                FREE, self.driver._tracker._sent[FREE].digest
+            )
+            self.assertFalse(self.run_pass(), code)
+
     def test_description_for_placement_is_noted(self) -> None:
         self.report()
         tree = mock.Mock()
@@ -286,7 +312,8 @@ class PassTest(DriverCase):
         self.assertTrue(self.run_pass())
         sent = self.driver._tracker._sent[FREE]
         self.assertEqual(
-            driver_module.digest(self.driver.node_cache[FREE]), sent.digest
+            driver_module.digest(self.driver.node_cache[FREE], False),
+            sent.digest,
         )
         self.assertIs(tree, sent.tree)
 

@@ -47,7 +47,8 @@ class FeedChanges:
     between counts as gained.
 
     :param generation: the later one.
-    :param updated: nodes that Ironic describes differently now.
+    :param updated: nodes that Ironic describes differently now, or whose
+        availability has changed.
     :param lost: uuids; some of them may never have been seen.
     :param reset: the earlier generation is too old or unknown: ``gained``
         has all nodes.
@@ -185,6 +186,7 @@ class Feed:
         own: Collection[str],
         nodes: Mapping[str, model.Node],
         among: Collection[str] | None = None,
+        records: Mapping[str, model.ComputeNode] | None = None,
     ) -> None:
         """Take all own records as a refresh read them.
 
@@ -195,6 +197,7 @@ class Feed:
         :param nodes: as Ironic listed them, of any owner, by uuid.
         :param among: uuids of all nodes and records that may differ from
             those that were listed last; any by default.
+        :param records: have the availability of the nodes, by uuid.
         """
         with self._lock:
             lease = self._lease(mark)
@@ -211,7 +214,9 @@ class Feed:
                     self._unlisted.add(uuid)
                     continue
                 if is_own and node is not None:
-                    self._put(node, lease.epoch)
+                    record = records.get(uuid) if records else None
+                    code = record.unavailable if record else None
+                    self._put(NodeView(node, lease.epoch, code))
                 else:
                     self._lose(uuid)
                 self._unlisted.discard(uuid)
@@ -280,7 +285,8 @@ class Feed:
                 if isinstance(change, Claim | Update):
                     if mark.order < order and change.uuid not in retained:
                         continue
-                    self._put(change.node, lease.epoch)
+                    code = self._availability_after(change)
+                    self._put(NodeView(change.node, lease.epoch, code))
                 elif isinstance(change, Release | Forget):
                     self._lose(change.uuid)
             changed = self._advance()
@@ -353,14 +359,22 @@ class Feed:
             if uuid not in own and entry.changed_at <= mark.generation:
                 self._lose(uuid)
 
-    def _put(self, node: model.Node, epoch: int) -> None:
-        if node.uuid in self._withheld:
+    def _availability_after(self, change: Claim | Update) -> str | None:
+        if change.availability is not None:
+            return change.availability.code
+        # The record keeps what it has.
+        entry = self._entries.get(change.uuid)
+        return entry.view.unavailable if entry else None
+
+    def _put(self, view: NodeView) -> None:
+        uuid = view.node.uuid
+        if uuid in self._withheld:
             return
-        view, entry = NodeView(node, epoch), self._entries.get(node.uuid)
+        entry = self._entries.get(uuid)
         if entry is not None and entry.view == view:
             return
         at = self._next()
-        self._lost.pop(node.uuid, None)
+        self._lost.pop(uuid, None)
         gained_at = entry.gained_at if entry else at
         self._entries.put(Entry(view, gained_at, at))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import compact, compact_forms, model
+from ironic_ownership.contracts.availability import WITH_INSTANCE
 
 _TOGETHER = 500
 """New entries that become compact together."""
@@ -18,10 +19,18 @@ class NodeView:
 
     :param node: as Ironic had it when it was last listed.
     :param epoch: of the service, under which it owns the node.
+    :param unavailable: why nothing can be scheduled to it, as on record: a
+        code of :class:`availability.Unavailable`.
     """
 
     node: model.Node
     epoch: int
+    unavailable: str | None = None
+
+    @property
+    def is_reserved(self) -> bool:
+        """True if no instance may come to it, and it has none already."""
+        return self.unavailable not in (None, *WITH_INSTANCE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ class Entry:
 
 
 class EntryForm(compact.Form[Entry]):
-    """Entries: a node, and three numbers."""
+    """Entries: a node, its availability, and three numbers."""
 
     def __init__(self) -> None:
         self._nodes = compact_forms.NodeForm()
@@ -48,12 +57,13 @@ class EntryForm(compact.Form[Entry]):
         """Return an entry as JSON."""
         view = value.view
         row = self._nodes.row(view.node)
-        return (*row, view.epoch, value.gained_at, value.changed_at)
+        at = value.gained_at, value.changed_at
+        return (*row, view.epoch, view.unavailable, *at)
 
     def value(self, row: Sequence[Any]) -> Entry:
         """Build an equal entry."""
-        *node, epoch, gained_at, changed_at = row
-        view = NodeView(self._nodes.value(node), epoch)
+        *node, epoch, unavailable, gained_at, changed_at = row
+        view = NodeView(self._nodes.value(node), epoch, unavailable)
         return Entry(view, gained_at, changed_at)
 
 

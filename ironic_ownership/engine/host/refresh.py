@@ -199,16 +199,20 @@ class Refresher:
         last, own = self._own, self._own_nodes(seen)
         self._own = own
         if not self._feed.is_complete:
-            self._feed.listed(mark, own, seen.nodes)
+            self._feed.listed(mark, own, seen.nodes, None, own.records)
         elif own is not last:
-            self._feed.listed(mark, own, seen.nodes, own.affected)
+            self._feed.listed(
+                mark, own, seen.nodes, own.affected, own.records
+            )
         summary.owned = len(own)
         found = self._examine(
             own.missing, summary, now - began, is_whole=seen.is_whole
         )
         if found.elsewhere:
             elsewhere = {node.uuid: node for node in found.elsewhere}
-            self._feed.listed(mark, own, elsewhere, elsewhere.keys())
+            self._feed.listed(
+                mark, own, elsewhere, elsewhere.keys(), own.records
+            )
         summary.pending = found.pending
         try:
             self._reconcile(seen, found, summary, mark)

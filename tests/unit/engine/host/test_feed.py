@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import unittest
 from collections.abc import Mapping
@@ -16,6 +17,11 @@ from hypothesis.stateful import (
 )
 
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.availability import (
+    AVAILABLE,
+    Evaluation,
+    Unavailable,
+)
 from ironic_ownership.contracts.records import Claim, Forget, Release, Update
 from ironic_ownership.engine.host import record_monitor
 from ironic_ownership.engine.host.feed import (
@@ -29,6 +35,7 @@ from tests.unit.engine import service, world
 from tests.unit.engine.clock import Clock
 
 TTL = 20.0
+OUT = Unavailable.OUT_OF_SERVICE
 SETS = st.sets(st.integers(0, 5))
 
 
@@ -224,6 +231,42 @@ class TestFeed(unittest.TestCase):
         self.assertEqual({}, dict(self.feed.owned()))
         self.feed.written(self.feed.mark(), [claim])
         self.assertEqual({world.uuid(1)}, {*self.feed.owned()})
+
+    def test_availability_is_that_on_record(self) -> None:
+        nodes = {world.uuid(1): node(1)}
+        record = world.record(1, 'host1')
+        out = dataclasses.replace(record, unavailable=OUT)
+
+        def listed(record: model.ComputeNode) -> tuple[str | None, bool]:
+            self.feed.listed(
+                *(self.feed.mark(), set(nodes), nodes, None),
+                {record.uuid: record},
+            )
+            return current()
+
+        def written(found: Evaluation | None) -> tuple[str | None, bool]:
+            self.feed.written(self.feed.mark(), [Update(node(1), found)])
+            return current()
+
+        def current() -> tuple[str | None, bool]:
+            view = self.feed.owned()[world.uuid(1)]
+            return view.unavailable, view.is_reserved
+
+        self.assertEqual((None, False), listed(record))
+        before = self.feed.generation
+        self.assertEqual((OUT, True), listed(out))
+        self.assertIn(world.uuid(1), self.feed.changes_since(before).updated)
+        # Without an evaluation the record keeps what it has.
+        self.assertEqual((OUT, True), written(None))
+        self.assertEqual((None, False), written(AVAILABLE))
+        in_use = Unavailable.IN_USE
+        self.assertEqual((in_use, False), written(Evaluation(in_use)))
+        self.assertEqual((OUT, True), written(Evaluation(OUT)))
+        # A refresh that read the record before does not undo it.
+        mark = self.feed.mark()
+        written(AVAILABLE)
+        self.feed.listed(mark, set(nodes), nodes, None, {out.uuid: out})
+        self.assertEqual((None, False), current())
 
     def test_without_readers_nothing_is_kept(self) -> None:
         self.feed = Feed(self.fence, has_readers=False)
