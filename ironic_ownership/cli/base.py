@@ -124,7 +124,25 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
 
 
 class Lister(Shown[base.ListFormatter], lister.Lister):
-    """A command that shows many things of one kind."""
+    """A command that shows many things of one kind.
+
+    :cvar nothing: text that replaces an empty table, if it is not empty.
+    """
+
+    nothing = ''
+
+    def produce_output(
+        self,
+        parsed_args: argparse.Namespace,
+        column_names: Sequence[str],
+        data: Any,
+    ) -> int:
+        if self.nothing and parsed_args.formatter == 'table':
+            data = list(data)
+            if not data:
+                self.app.stdout.write(f'{self.nothing}\n')
+                return 0
+        return super().produce_output(parsed_args, column_names, data)
 
     @staticmethod
     def table(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.cli import base, errors
@@ -22,6 +21,7 @@ of Ironic, the records or the membership; the skipped checks are then named.
 With a shard key in the configuration nodes are listed shard by shard; nodes
 without a shard are then counted and not checked."""
     examples = ('check', 'check --long', 'check -f json')
+    nothing = 'No problems found'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -42,15 +42,3 @@ without a shard are then counted and not checked."""
         if not parsed_args.long:
             found = [problem.shortened(one) for one in found]
         return self.rows(problem.LONG, found)
-
-    def produce_output(
-        self,
-        parsed_args: argparse.Namespace,
-        column_names: Sequence[str],
-        data: Any,
-    ) -> int:
-        rows = list(data)
-        if not rows and parsed_args.formatter == 'table':
-            self.app.stdout.write('No problems found\n')
-            return 0
-        return super().produce_output(parsed_args, column_names, rows)

@@ -34,6 +34,7 @@ The exit code is 0 without findings, and 4 with any. A finding that prevents
 the adoption leaves out the nodes it names; the others can be adopted. Each
 missing permission comes with the statement that gives it."""
     examples = ('nova check', 'nova check -f json')
+    nothing = 'No problems found'
 
     def words(self, cell: Any) -> Any:
         return '\n'.join(cell) if isinstance(cell, list) else cell

@@ -18,6 +18,14 @@ OPTS = (
         'the same one. Unset: no cell. "ironic-ownership nova check" names '
         'missing permissions.',
     ),
+    cfg.IntOpt(
+        'service_down_time',
+        default=60,
+        min=1,
+        help='Seconds after its last heartbeat in the cell in which a '
+        'nova-compute without the driver counts as up: [DEFAULT] '
+        'service_down_time of nova.conf.',
+    ),
     cfg.StrOpt(
         'config_file',
         default='/etc/nova/nova.conf',

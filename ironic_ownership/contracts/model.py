@@ -252,6 +252,7 @@ class Service:
     ``revision``: each transaction that decides from the row raises it, so it
     becomes smaller only if the database lost commits. ``unmarked``: how many
     of these transactions left no mark on the records that they changed.
+    ``up_in_nova``: a nova-compute of that host sends heartbeats to Nova's cell.
     """
 
     host: str
@@ -268,6 +269,7 @@ class Service:
     away: bool = False
     revision: int = dataclasses.field(default=0, compare=False)
     unmarked: int = dataclasses.field(default=0, compare=False)
+    up_in_nova: bool = dataclasses.field(default=False, compare=False)
 
     @property
     def never_registered(self) -> bool:
@@ -278,6 +280,11 @@ class Service:
         forces it down.
         """
         return self.registered_at is None and not self.settings.policies
+
+    @property
+    def is_stock(self) -> bool:
+        """True while a nova-compute without the driver serves it."""
+        return self.never_registered and self.up_in_nova
 
     def decided(
         self,

@@ -32,7 +32,9 @@ class ServiceSource:
         return sa.select(*self.columns, now, *more).select_from(self.tables)
 
 
-SERVICES = ServiceSource(tuple(tables.services.c), tables.services)
+SERVICES = ServiceSource(
+    (*tables.services.c, sa.false().label('up_in_nova')), tables.services
+)
 """Every service, from the records alone."""
 
 

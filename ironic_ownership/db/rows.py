@@ -88,6 +88,7 @@ def service(row: Any) -> model.Service:
         away=away and not row.forced_down,
         revision=row.revision,
         unmarked=row.revision - row.marked,
+        up_in_nova=bool(row.up_in_nova),
     )
 
 

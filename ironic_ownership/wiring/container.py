@@ -144,13 +144,15 @@ class Container:
         from ironic_ownership.db import companion, url
         from ironic_ownership.db.cell import companion as cell
 
-        schema = self.conf.nova.cell_schema
-        if schema and url.is_file(self.conf.database.connection):
+        group = self.conf.nova
+        if not group.cell_schema:
+            return companion.Companion()
+        if url.is_file(self.conf.database.connection):
             raise exceptions.ConfigurationError(
                 ['[nova] cell_schema is set, and the records are in SQLite'],
                 hint='Set [database] connection to the server of the cell',
             )
-        return cell.Cell(schema) if schema else companion.Companion()
+        return cell.Cell(group.cell_schema, group.service_down_time)
 
     @functools.cached_property
     def cell(self) -> Cell | None:

@@ -78,6 +78,20 @@ class AdoptionTest(AdoptionCase):
             {'req-1'}, {event.request_id for event in self.records.events()}
         )
 
+    def test_service_of_stock_nova_is_alive_by_its_heartbeats(self) -> None:
+        self.adopt(1, 8)
+        self.cell.query(
+            f'UPDATE {self.cell.schema}.services SET last_seen_up = '
+            "UTC_TIMESTAMP() - INTERVAL 61 SECOND WHERE host = 'host3'"
+        )
+        self.assertEqual(
+            {'host3': False, 'stock': True},
+            {s.host: s.is_stock for s in self.records.services()},
+        )
+        # With the driver its membership counts.
+        self.register('stock')
+        self.assertFalse(self.service('stock').is_stock)
+
     def counts(self) -> dict[str | None, tuple[int, int]]:
         return self.records.counts()
 

@@ -21,7 +21,9 @@ _TYPES: schemas.Types = {
         'enum': ['up', 'standby', 'away', 'down', 'unknown'],
         'description': 'The view of the membership: up; standby, while only '
         'processes are alive that stand by; away, if it was stopped for a '
-        'while; down; unknown, if the membership does not answer.',
+        'while; down; unknown, if the membership does not answer. Next to a '
+        'Nova cell also up: a nova-compute without the driver that sends '
+        'heartbeats to Nova.',
     },
     'status': {'type': 'string', 'enum': ['enabled', 'disabled']},
     'forced_down': schemas.FLAG,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,10 +29,13 @@ class Cell(companion.Companion):
     """One Nova cell on the server of the records.
 
     :param schema: name of its schema.
+    :param down_time: seconds after its last heartbeat in which a service of
+        the cell counts as up.
     """
 
-    def __init__(self, schema: str) -> None:
+    def __init__(self, schema: str, down_time: float = 60) -> None:
         self.tables = CellTables(schema)
+        self._down_time = timedelta(seconds=down_time)
 
     def lock(
         self, conn: sa.Connection, uuids: Collection[str]
@@ -220,8 +223,10 @@ class Cell(companion.Companion):
             (theirs.c.id.is_(None), ours.c.disabled_reason),
             else_=theirs.c.disabled_reason,
         ).label('disabled_reason')
+        # By the clock of this machine, as in Nova.
+        is_up = theirs.c.last_seen_up >= _utc_now() - self._down_time
         return queries.ServiceSource(
-            (*columns, reason),
+            (*columns, reason, is_up.label('up_in_nova')),
             ours.outerjoin(
                 theirs,
                 (theirs.c.binary == BINARY)

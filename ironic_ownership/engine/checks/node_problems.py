@@ -120,10 +120,17 @@ def kept_from(facts: Facts) -> Iterator[Problem]:
     """Find free nodes whose record names another service than the policies.
 
     Source: ironic-shards, "Data model impact": only an operator moves them.
+    Not those of a service that has never registered: it releases nothing.
     """
+    unregistered = {
+        row.host for row in facts.services.values() if row.never_registered
+    }
     yield from _by_hosts(
         facts,
-        lambda s: s.decision.reason is reasons.Reason.RECORD_KEEPS,
+        lambda s: (
+            s.decision.reason is reasons.Reason.RECORD_KEEPS
+            and s.owner not in unregistered
+        ),
         lambda s: (s.owner or '', s.decision.wanted_by or 'no service'),
         'record_keeps',
         Severity.WARNING,
@@ -253,6 +260,7 @@ def _owner_code(facts: Facts, host: str) -> str | None:
     row, alive = facts.services.get(host), host in facts.view.hosts
     if row is None:
         return None if alive else _GONE
+    alive = alive or row.is_stock
     for code, applies in (
         ('owner_forced_down', row.forced_down),
         ('owner_unregistered', not alive and row.never_registered),

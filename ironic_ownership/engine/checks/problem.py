@@ -145,6 +145,18 @@ class Facts:
             for node in self.nodes.listed.values()
         )
 
+    @functools.cached_property
+    def stock_places(self) -> Set[tuple[str | None, str]]:
+        """Shard and group of each node that stock Nova serves."""
+        stock = {s.host for s in self.snapshot.services or () if s.is_stock}
+        return {
+            (node.shard, node.conductor_group)
+            for node in self.nodes.listed.values()
+            if stock
+            and (record := (self.snapshot.records or {}).get(node.uuid))
+            and record.host in stock
+        }
+
     @property
     def view(self) -> model.View:
         """The members."""

@@ -136,10 +136,14 @@ def _unserved_shards(facts: Facts) -> dict[str, int]:
 
 
 def _is_served(facts: Facts, shard: str | None, group: str) -> bool:
-    return any(
-        peers.policies.scope.matches(shard, group)
-        for peers in facts.peer_groups.groups
-    ) or any(part.may_admit(shard, group) for part in facts.unreadable)
+    return (
+        (shard, group) in facts.stock_places
+        or any(
+            peers.policies.scope.matches(shard, group)
+            for peers in facts.peer_groups.groups
+        )
+        or any(part.may_admit(shard, group) for part in facts.unreadable)
+    )
 
 
 def _shard_keys(facts: Facts) -> dict[str, tuple[str, ...]]:

@@ -264,6 +264,7 @@ class Gates:
             # Without a row no process of it may act or write.
             what = f'{source} is not registered, and alive: it will register'
             return what if alive else None
+        alive = alive or service.is_stock
         if not alive and service.disabled:
             return None
         return (

@@ -44,7 +44,7 @@ class AdoptCell:
     continues where it ended.
 
     :param scope: of the configured policies: with a shard key set every list
-        names a shard.
+        names a shard, each of Ironic in turn.
     """
 
     cell: Cell
@@ -94,7 +94,11 @@ class AdoptCell:
         :raises OwnershipError: if the database or Ironic fails; the batches
             before stay adopted.
         """
-        known = {node.uuid: node for node in self.source.scan(self.scope)}
+        known = {
+            node.uuid: node
+            for scope in self._scopes()
+            for node in self.source.scan(scope)
+        }
         uuids = [node.uuid for node in proposed.nodes]
         results: list[AdoptedNode] = []
         for start in range(0, len(uuids), BATCH):
@@ -104,6 +108,14 @@ class AdoptCell:
             )
             progress(len(results), len(uuids))
         return dataclasses.replace(proposed, nodes=results)
+
+
+    def _scopes(self) -> list[model.Scope]:
+        # The services of a cell have other shards and groups than this one.
+        if self.scope.shard is None:
+            return [model.Scope()]
+        shards = sorted(filter(None, self.source.shard_counts()))
+        return [model.Scope(shard=shard) for shard in shards]
 
 
 def _proposed(

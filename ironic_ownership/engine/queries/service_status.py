@@ -55,16 +55,18 @@ class ServiceStatus:
         """
         report = self.report
         if report is None or report.is_outdated:
-            return 'unknown' if self.alive in ('up', 'standby') else None
+            return 'unknown' if self.view_known and self.member else None
         return ', '.join(one.loop for one in report.failing) or 'ok'
 
     @property
     def alive(self) -> str:
-        """Liveness by the membership.
+        """Liveness by the membership, of stock Nova by its heartbeats.
 
         ``up``; ``standby`` while only standby processes are alive; ``away``
         if it is down and expected back; ``down``, or ``unknown``.
         """
+        if self.row.is_stock and self.member is None:
+            return 'up'
         if not self.view_known:
             return 'unknown'
         if self.member is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import unittest
 
@@ -126,6 +127,17 @@ class ComputeNodeTest(unittest.TestCase):
                 status(NODE, None, Decision(None, reason)),
             )
             self.assertEqual(reason.help, row['explanation'])
+
+    def test_heartbeats_in_nova_count_without_the_driver_only(self) -> None:
+        stock = model.Service('h', up_in_nova=True)
+        changed = dataclasses.replace(stock, registered_at=1.0)
+        for row, is_known, alive in (
+            (stock, True, 'up'),
+            (stock, False, 'up'),
+            (changed, True, 'down'),
+        ):
+            status = service_status.ServiceStatus(row, None, is_known)
+            self.assertEqual((alive, None), (status.alive, status.conditions))
 
     def test_cells_are_plain_values(self) -> None:
         for state in node_status.State:

@@ -141,6 +141,11 @@ class TestNodes(CheckCase):
         self.assertEqual(('host1', 'host3'), found.services)
         self.assert_found('shard_shared', 'host1', 'host3')
 
+    def test_node_that_stock_nova_keeps_is_no_problem(self) -> None:
+        self.records[1] = world.record(2, 'stock')
+        self.services.append(model.Service('stock', up_in_nova=True))
+        self.assertEqual([], self.codes())
+
     def test_record_that_policies_give_to_another_is_named(self) -> None:
         self.records[1] = world.record(2, 'host1')
         found = self.assert_found('record_keeps', world.uuid(2))
@@ -189,6 +194,19 @@ class TestOwners(CheckCase):
         self.assert_left('owner_forced_down', ('error', 'warning'))
         del self.members[0]
         self.assert_left('owner_forced_down', ('error', 'warning'))
+
+    def test_owner_that_stock_nova_serves_is_alive(self) -> None:
+        del self.members[0]
+        never = {'registered_at': None, 'settings': model.MemberSettings(())}
+        self.row('host1', **never, up_in_nova=True)
+        self.assertEqual([], self.codes())
+        self.row('host1', disabled=True)
+        self.assert_left('owner_disabled', ('warning', 'warning'))
+        self.row('host1', disabled=False, up_in_nova=False)
+        self.assert_left('owner_unregistered', ('warning', 'warning'))
+        # With the driver its membership counts.
+        self.row('host1', registered_at=1.0, up_in_nova=True)
+        self.assert_left('owner_dead', ('error', 'warning'))
 
     def test_owner_that_is_away_is_expected_back(self) -> None:
         del self.members[0]

@@ -79,6 +79,13 @@ class MoveGatesTest(unittest.TestCase):
                 (disabled, forced_down, is_alive),
             )
 
+    def test_source_that_stock_nova_serves_is_alive(self) -> None:
+        stock = model.MemberSettings(())
+        snapshot = with_service(
+            'old', disabled=True, settings=stock, up_in_nova=True
+        )
+        self.assertEqual({Gate.SOURCE_STOPPED}, failed(snapshot))
+
     def test_liveness_that_is_not_known_is_no_proof_of_death(self) -> None:
         snapshot = dataclasses.replace(GOOD, view='etcd is down')
         self.assertEqual(

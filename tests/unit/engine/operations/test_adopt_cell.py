@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import unittest
 from collections.abc import Mapping, Sequence
 from unittest import mock
@@ -79,6 +80,23 @@ class TestAdoption(unittest.TestCase):
         self.assertEqual([(500, 502), (502, 502)], steps)
         self.assertEqual({None}, set(self.received.values()))
         self.assertEqual('req-1', self.request_id)
+
+    def test_nodes_of_every_shard_and_group_are_described(self) -> None:
+        self.put(row(1), row(2))
+        self.ironic.nodes = {
+            node.uuid: node
+            for node in (
+                world.node(1, shard='a'),
+                world.node(2, shard='b', conductor_group='c'),
+            )
+        }
+        for scope in (
+            model.Scope(shard='a'),
+            model.Scope(conductor_group='d'),
+        ):
+            operation = dataclasses.replace(self.operation, scope=scope)
+            operation.execute(operation.propose(), 'operator')
+            self.assertNotIn(None, self.received.values(), scope)
 
     def test_ironic_that_fails_adopts_nothing(self) -> None:
         self.put(row(1))
