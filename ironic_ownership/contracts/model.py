@@ -252,7 +252,7 @@ class Service:
     ``revision``: each transaction that decides from the row raises it, so it
     becomes smaller only if the database lost commits. ``unmarked``: how many
     of these transactions left no mark on the records that they changed.
-    ``up_in_nova``: a nova-compute of that host sends heartbeats to Nova's cell.
+    ``up_in_nova``: a nova-compute of that host sends heartbeats to the cell.
     """
 
     host: str

@@ -209,7 +209,10 @@ class OwnershipDriver(GuardedOperations):
             found = provider_tree.data(nodename).inventory
             provider_tree.update_inventory(
                 nodename,
-                {c: {**of, 'reserved': of['total']} for c, of in found.items()},
+                {
+                    c: {**of, 'reserved': of['total']}
+                    for c, of in found.items()
+                },
             )
         node = self.node_cache.get(nodename)
         if node is not None:

@@ -54,7 +54,9 @@ class NovaCommandsTest(ironics.IronicTestCase):
     def test_from_stock_nova_to_a_move_and_a_deletion(self) -> None:
         self.assertEqual([], self.run_json('nova', 'check'))
         done = self.lab.run('nova', 'check')
-        self.assertEqual((0, 'No problems found\n'), (done.returncode, done.stdout))
+        self.assertEqual(
+            (0, 'No problems found\n'), (done.returncode, done.stdout)
+        )
         proposed = self.run_json('nova', 'adopt', '--dry-run')
         self.assertEqual(
             [(uuid, 'stock', 'adopted') for uuid in self.nodes],

@@ -201,9 +201,7 @@ class Refresher:
         if not self._feed.is_complete:
             self._feed.listed(mark, own, seen.nodes, None, own.records)
         elif own is not last:
-            self._feed.listed(
-                mark, own, seen.nodes, own.affected, own.records
-            )
+            self._feed.listed(mark, own, seen.nodes, own.affected, own.records)
         summary.owned = len(own)
         found = self._examine(
             own.missing, summary, now - began, is_whole=seen.is_whole

@@ -109,7 +109,6 @@ class AdoptCell:
             progress(len(results), len(uuids))
         return dataclasses.replace(proposed, nodes=results)
 
-
     def _scopes(self) -> list[model.Scope]:
         # The services of a cell have other shards and groups than this one.
         if self.scope.shard is None:
