@@ -66,7 +66,7 @@ def _stop_limited() -> Iterator[threading.Event]:
     A stop signal that no thread has received counts, too: it waits for the
     host to be built, or to be reloaded.
 
-    :yields: an event to set when the stop begins.
+    :yields: an event to set when a signal begins the stop.
     """
     stopping, ended = threading.Event(), threading.Event()
 
@@ -77,7 +77,7 @@ def _stop_limited() -> Iterator[threading.Event]:
         if not ended.wait(STOP_LIMIT):
             # Not by the log, whose lock may be held by a thread that hangs.
             os.write(2, b'the stop takes too long: the process ends now\n')
-            os._exit(1)
+            os._exit(0)
 
     threading.Thread(target=watch, name='stop limit', daemon=True).start()
     try:
@@ -149,7 +149,7 @@ def _serve(
     Signals are waited for, not handled: a handler could interrupt the very
     code whose lock it needs.
 
-    :param stopping: set when the host has to stop.
+    :param stopping: set when a signal stops the host.
     :raises BaseException: the error that ended the host.
     """
     failures: list[BaseException] = []
@@ -166,10 +166,9 @@ def _serve(
     worker = threading.Thread(target=run, name='host')
     worker.start()
     try:
-        _wait_for_signals(worker, manager, reload)
+        _wait_for_signals(worker, manager, reload, stopping)
     finally:
         # Without this thread no signal would ever reach the host.
-        stopping.set()
         host.stop()
         worker.join()
     if failures:
@@ -180,6 +179,7 @@ def _wait_for_signals(
     worker: threading.Thread,
     manager: service_manager.ServiceManager,
     reload: Callable[[], None],
+    stopping: threading.Event,
 ) -> None:
     """Return as soon as the host has to stop, or has ended."""
     manager.ready()
@@ -195,6 +195,7 @@ def _wait_for_signals(
             reload()
             manager.ready()
         else:
+            stopping.set()
             manager.stopping()
             LOG.info('stopping: %s', signal.Signals(caught.si_signo).name)
             return

@@ -54,7 +54,9 @@ ZONES = """
         )
 
         def choose(self, request):
-            zones = sorted({peer.values['zone'] for peer in request.peers})
+            zones = sorted(
+                {p.values['zone'] for p in request.peers if p.values}
+            )
             if len(zones) > 1:
                 raise LookupError(f'zones {zones}')
             return [request.hosts[0] for node in request.nodes]

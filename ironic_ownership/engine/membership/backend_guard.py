@@ -29,7 +29,7 @@ from ironic_ownership.contracts.pending_calls import pending
 LOG = logging.getLogger(__name__)
 
 GRACE = 5.0
-"""Seconds that a view or a close may take beyond the bound of every call."""
+"""Seconds that a close may take, and a view beyond the bound of every call."""
 
 T = TypeVar('T')
 
@@ -101,7 +101,7 @@ class GuardedBackend(MembershipBackend):
 
     def view(self) -> model.View:
         """Return the members; a wrong answer is a fault."""
-        return self._bounded('view', self._view)
+        return self._bounded('view', self._view, self.call_timeout)
 
     def _view(self) -> model.View:
         with self._call('view'):
@@ -117,7 +117,7 @@ class GuardedBackend(MembershipBackend):
     def close(self) -> None:
         """Free what the backend holds."""
         try:
-            self._bounded('close', self._close)
+            self._bounded('close', self._close, 0.0)
         except exceptions.MembershipError as exc:
             LOG.warning('the membership backend is not closed: %s', exc)
 
@@ -125,13 +125,16 @@ class GuardedBackend(MembershipBackend):
         with self._call('close'):
             self.guarded.close()
 
-    def _bounded(self, method: str, work: Callable[[], T]) -> T:
+    def _bounded(
+        self, method: str, work: Callable[[], T], seconds: float
+    ) -> T:
         """Return the result of a call that any thread may make.
 
+        :param seconds: that it may take besides :data:`GRACE`.
         :raises BackendFaultError: if it takes too long; at once while an
             earlier one has not ended.
         """
-        stuck, limit = self._stuck.get(method), self.call_timeout + GRACE
+        stuck, limit = self._stuck.get(method), seconds + GRACE
         if stuck is None or stuck.ended(0):
             call = bounded_call.Call(work, f'{self._origin}: {method}()')
             if call.ended(limit):

@@ -128,7 +128,7 @@ class TestFaults(unittest.TestCase):
     def test_close_that_does_not_return_is_left_alone(self) -> None:
         self.hang('close')
         with (
-            mock.patch.object(backend_guard, 'GRACE', -4.9),
+            mock.patch.object(backend_guard, 'GRACE', 0.1),
             self.assertLogs('ironic_ownership.engine', 'WARNING') as logged,
         ):
             self.guard.close()
