@@ -1,21 +1,22 @@
 """Database backend: members are rows, with the time of their heartbeat.
 
-A process that has just started reads by the database's clock who is alive,
-later by its own: see ``heartbeat_log``. The backend has connections of its
-own: a beat never waits for one that the refresh loop holds. On SQLite all
+The clock of the database may jump, so it decides only in a process that has
+just started; later each process measures on its own who is alive: see
+``heartbeat_log``. So does a member for itself. The backend has connections of
+its own: a beat never waits for one that the refresh loop holds. On SQLite all
 members share one machine.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
 from ironic_ownership.backends import deadline
 from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.capabilities import Capability
+from ironic_ownership.contracts.clock import Clock, monotonic
 from ironic_ownership.contracts.options import Option, OptionType
 from ironic_ownership.db import (
     connection,
@@ -63,6 +64,7 @@ class DatabaseBackend(backend.MembershipBackend):
         *,
         member_ttl: float,
         call_timeout: float,
+        clock: Clock = monotonic,
     ) -> None:
         super().__init__(
             settings, member_ttl=member_ttl, call_timeout=call_timeout
@@ -72,6 +74,8 @@ class DatabaseBackend(backend.MembershipBackend):
             vars(self)['capabilities'] = self.capabilities - {
                 Capability.SHARED
             }
+        self._clock = clock
+        self._alive_until = float('-inf')
         self._opening = threading.Lock()
         self._database: connection.Database | None = None
         self._row = heartbeats.MemberRow('', '', member_ttl)
@@ -83,24 +87,27 @@ class DatabaseBackend(backend.MembershipBackend):
         row = self._row = heartbeats.MemberRow(
             host, incarnation, self.member_ttl
         )
+        started = self._clock()
         self._call(lambda database: row.join(database, settings))
+        self._alive_until = started + self.member_ttl
 
     def beat(self) -> None:
-        self._must_be_member(self._call(self._row.beat))
+        started = self._clock()
+        self._change(self._row.beat)
+        self._alive_until = started + self.member_ttl
 
     def advertise(self, settings: model.MemberSettings) -> None:
         row = self._row
-        self._must_be_member(
-            self._call(lambda database: row.advertise(database, settings))
-        )
+        self._change(lambda database: row.advertise(database, settings))
 
     def leave(self) -> None:
+        self._alive_until = float('-inf')
         self._call(self._row.leave)
 
     def view(self) -> model.View:
-        started = time.monotonic()
+        started = self._clock()
         found = self._call(heartbeats.last, create=False)
-        return self._log.view(found, started, time.monotonic())
+        return self._log.view(found, started, self._clock())
 
     def close(self) -> None:
         with self._opening:
@@ -108,12 +115,16 @@ class DatabaseBackend(backend.MembershipBackend):
                 self._database.close()
                 self._database = None
 
-    def _must_be_member(self, found: bool) -> None:
-        if not found:
+    def _change(self, work: Callable[[connection.Database], bool]) -> None:
+        # Others may have seen it expire, also while the call waited.
+        if not (self._is_alive() and self._call(work) and self._is_alive()):
             raise exceptions.NotMemberError(
                 f'{self._row.host or "this process"} is not a member '
                 '(any more)'
             )
+
+    def _is_alive(self) -> bool:
+        return self._clock() < self._alive_until
 
     def _call(
         self, work: Callable[[connection.Database], T], *, create: bool = True

@@ -1,11 +1,11 @@
 """Log of the heartbeats that one process has seen, on its own clock.
 
-The servers of a cluster have a clock each, and so has a promoted standby. A
-heartbeat is written by the clock of one server and read by that of another
-one. So a process that reads the members again and again does not rely on
-them: a member whose heartbeat it has seen is alive for ``member_ttl`` from
-then. That is never too early, because the member stops acting ``member_ttl``
-after the heartbeat at the latest.
+The clock of a database may jump, the servers of a cluster have one each, and
+so has a promoted standby. So a process that reads the members again and again
+only compares the times of a member's heartbeats: another time is another
+heartbeat. A member is alive for ``member_ttl`` after each that was seen. That
+is never too early, because the member stops acting ``member_ttl`` after the
+heartbeat at the latest.
 
 A heartbeat from the future of the server that answers shows that the clocks
 differ. Pure: no IO; receives heartbeats and times.
@@ -15,15 +15,13 @@ from __future__ import annotations
 
 import collections
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from ironic_ownership.contracts import model
 from ironic_ownership.db import heartbeats
 
 _Key = tuple[str, str, float]
 """Host, incarnation and time of one membership."""
-
-_NEVER = float('-inf')
 
 _SAMPLES = 8
 """Heartbeats of each member of which the largest lead counts: each shows too
@@ -41,9 +39,9 @@ class HeartbeatLog:
     def __init__(self, member_ttl: float) -> None:
         self._ttl = member_ttl
         self._lock = threading.Lock()
-        self._read_at = _NEVER
+        self._read_at = float('-inf')
         self._stamps: dict[_Key, float] = {}
-        self._seen_at: dict[_Key, float] = {}
+        self._alive_until: dict[_Key, float] = {}
         self._leads: dict[_Key, collections.deque[float]] = {}
 
     def view(
@@ -54,9 +52,9 @@ class HeartbeatLog:
     ) -> model.View:
         """Return the members that are alive.
 
-        The clock of the server decides alone about a member of which this
-        process has seen no heartbeat yet, or if the last call is too long ago
-        to know when the heartbeat was.
+        The clock of the server decides alone, and for at most ``member_ttl``,
+        about a member of which this process has seen no other heartbeat
+        before, or if the last call is too long ago to know when it was.
 
         :param found: the last heartbeat of each member.
         :param started: when they were requested, in seconds on a clock that
@@ -66,36 +64,42 @@ class HeartbeatLog:
         with self._lock:
             fresh = started - self._read_at <= self._ttl / 2
             left: dict[model.Member, float] = {}
+            kept = set()
             beaten_at = {}
             for beat in found:
+                kept.add(_key(beat.member))
                 beaten_at[beat.member.incarnation] = (
                     beat.expires_at - self._ttl
                 )
-                seen_at = self._last_seen(beat, ended, fresh=fresh)
-                left[beat.member] = max(
-                    beat.left, seen_at + self._ttl - started
-                )
-            self._forget(left)
+                until = self._expiry(beat, started, ended, fresh=fresh)
+                if until > started:
+                    left[beat.member] = until - started
+            self._forget(kept)
             self._read_at = ended
             ahead = self._ahead()
-        alive = {member: left[member] for member in left if left[member] > 0}
         return model.View.of(
-            alive, min(alive.values(), default=None), ahead, beaten_at
+            left, min(left.values(), default=None), ahead, beaten_at
         )
 
-    def _last_seen(
-        self, beat: heartbeats.Heartbeat, now: float, *, fresh: bool
+    def _expiry(
+        self,
+        beat: heartbeats.Heartbeat,
+        started: float,
+        ended: float,
+        *,
+        fresh: bool,
     ) -> float:
         key = _key(beat.member)
         before, self._stamps[key] = self._stamps.get(key), beat.expires_at
         if before != beat.expires_at:
             samples = collections.deque[float](maxlen=_SAMPLES)
             self._leads.setdefault(key, samples).append(beat.left - self._ttl)
-            # Another time is another heartbeat. It may be an earlier one,
-            # by the clock of another server.
-            seen = before is not None and fresh
-            self._seen_at[key] = now if seen else _NEVER
-        return self._seen_at[key]
+            self._alive_until[key] = (
+                ended + self._ttl
+                if before is not None and fresh
+                else started + min(beat.left, self._ttl)
+            )
+        return self._alive_until[key]
 
     def _ahead(self) -> dict[str, float]:
         leads: dict[str, float] = {}
@@ -103,10 +107,9 @@ class HeartbeatLog:
             leads[host] = max(*samples, leads.get(host, 0.0))
         return {host: lead for host, lead in leads.items() if lead > 0}
 
-    def _forget(self, found: Iterable[model.Member]) -> None:
-        kept = set(map(_key, found))
-        for known in (self._stamps, self._seen_at, self._leads):
-            for key in known.keys() - kept:
+    def _forget(self, kept: Container[_Key]) -> None:
+        for known in (self._stamps, self._alive_until, self._leads):
+            for key in [key for key in known if key not in kept]:
                 del known[key]
 
 

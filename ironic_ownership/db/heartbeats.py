@@ -1,7 +1,7 @@
 """The members' rows: the statements of the ``db`` membership backend.
 
-A member expires by the database's clock, which each statement reads itself.
-Must not know about services or nodes.
+The database's clock gives each heartbeat a time, by which a reader tells it
+from the one before. Must not know about services or nodes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from ironic_ownership.db import clock, connection, rows, tables
 
 _table = tables.members
 _members = tables.members.c
+
+_KEPT = 86400.0
+"""Seconds for which a row is kept after its expiry: no jump of a clock by
+hours may delete that of a live process."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,10 +35,8 @@ class MemberRow:
         """Write the row; other processes of the host stay.
 
         Rows of the host that expired long ago are deleted, so that they do
-        not pile up; a row that expired just now may be that of a process
-        whose server has another clock. They are deleted first: at that time
-        this transaction holds no row for which another one that joins would
-        wait.
+        not pile up. They are deleted first: at that time this transaction
+        holds no row for which another one that joins would wait.
         """
 
         def work(conn: sa.Connection) -> None:
@@ -42,7 +44,7 @@ class MemberRow:
             conn.execute(
                 sa.delete(_table).where(
                     _members.host == self.host,
-                    _members.expires_at <= now - self.ttl,
+                    _members.expires_at <= now - _KEPT,
                 )
             )
             values = {
@@ -65,7 +67,7 @@ class MemberRow:
         database.write(work)
 
     def beat(self, database: connection.Database) -> bool:
-        """Extend the life of a member; ``False`` if it was not alive."""
+        """Extend the life of a member; ``False`` if it has no row."""
         return self._change(
             database, expires_at=clock.EpochSeconds() + self.ttl
         )
@@ -73,7 +75,7 @@ class MemberRow:
     def advertise(
         self, database: connection.Database, settings: model.MemberSettings
     ) -> bool:
-        """Replace the settings of a member; ``False`` if it was not alive."""
+        """Replace the settings of a member; ``False`` if it has no row."""
         return self._change(database, settings=settings.to_json())
 
     def leave(self, database: connection.Database) -> None:
@@ -87,11 +89,7 @@ class MemberRow:
         )
 
     def _change(self, database: connection.Database, **values: object) -> bool:
-        statement = (
-            sa.update(_table)
-            .where(self._is_own, _members.expires_at > clock.EpochSeconds())
-            .values(**values)
-        )
+        statement = sa.update(_table).where(self._is_own).values(**values)
         return database.write(
             lambda conn: conn.execute(statement).rowcount == 1
         )

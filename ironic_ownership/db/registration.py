@@ -32,7 +32,7 @@ def register(
     settings: model.MemberSettings,
     *,
     incarnation: str | None = None,
-    alive: Collection[str] = (),
+    alive: Collection[str] | None = (),
 ) -> int:
     """Create or renew the row of a service and raise its epoch.
 
@@ -48,7 +48,9 @@ def register(
             f'{host} --up"',
         )
     active = before.incarnation if before else None
-    if active is not None and active != incarnation and active in alive:
+    if active not in (None, incarnation) and (
+        alive is None or active in alive
+    ):
         raise exceptions.StandbyError(host, active)
     now = transaction.now_of(conn)
     last = before.epoch if before else service_admin.last_epoch(conn, host)

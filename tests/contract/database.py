@@ -6,6 +6,7 @@ Used for SQLite here and for the real servers in ``tests/functional``.
 from __future__ import annotations
 
 import sqlite3
+import time
 import unittest
 from typing import ClassVar
 
@@ -41,15 +42,18 @@ class BackendOnDatabase(OnDatabase):
     """Builds the ``db`` backend; time passes by ageing its rows."""
 
     call_timeout: ClassVar[float] = 20
+    elapsed = 0.0
 
     def make_backend(self, member_ttl: float) -> db.DatabaseBackend:
         return db.DatabaseBackend(
             {'connection': self.url},
             member_ttl=member_ttl,
             call_timeout=self.call_timeout,
+            clock=lambda: time.monotonic() + self.elapsed,
         )
 
     def elapse(self, seconds: float) -> None:
+        self.elapsed += seconds
         columns = tables.members.c
         statement = sa.update(tables.members).values(
             expires_at=columns.expires_at - seconds,

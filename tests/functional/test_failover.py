@@ -161,14 +161,14 @@ class TestFailover(_Sharing):
         dead = self.deployment.service('host1').incarnation
         running['host1'].kill()
         # However long the next one takes to start.
-        member_expiry.keep(self.deployment, 'host1')
-        again = self.start_again('host1')
-        self.deployment.wait_until(
-            lambda: again.lines(f'stands by for incarnation {dead}'),
-            'sign of waiting',
-        )
-        self.deployment.wait_for_beats('host2', 2)
-        self.assertEqual([], again.lines('host1 registered'))
+        with member_expiry.kept(self.deployment, 'host1', dead):
+            again = self.start_again('host1')
+            self.deployment.wait_until(
+                lambda: again.lines(f'stands by for incarnation {dead}'),
+                'sign of waiting',
+            )
+            self.deployment.wait_for_beats('host2', 2)
+            self.assertEqual([], again.lines('host1 registered'))
         member_expiry.bury_process(self.deployment, 'host1', dead)
         self.deployment.wait_until(
             lambda: again.lines('host1 registered'), 'return of host1'

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-import time
-from collections.abc import Callable
+from typing import TypeAlias
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import clock, exceptions
 from ironic_ownership.engine.membership.change_signal import ChangeSignal
 
-Clock = Callable[[], float]
+Clock: TypeAlias = clock.Clock
+monotonic = clock.monotonic
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,18 +38,6 @@ _NO_MEMBER = Refusal(
 _CLOSED = Refusal(
     'this process has stopped to serve', 'Start it again', lasting=True
 )
-
-
-def monotonic() -> float:
-    """Return seconds on a clock that only runs forward.
-
-    Where the system has such a clock, it includes the time for which the
-    machine was suspended: other members were not.
-    """
-    boot_time = getattr(time, 'CLOCK_BOOTTIME', None)
-    if boot_time is None:
-        return time.monotonic()
-    return time.clock_gettime(boot_time)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -62,9 +62,7 @@ class LocalMember:
         self._clock = context.clock
         self._on_change = on_change
         self._detector = FailureDetector(self._backend.member_ttl)
-        # Siblings see each other in one and the same store, and writes are
-        # bound to the epoch: no need to settle.
-        self._siblings = FailureDetector(0.0)
+        self._siblings = FailureDetector(self._backend.member_ttl)
         self.is_member = False
         self._accepted = False
         self._beat_started = 0.0
@@ -295,7 +293,11 @@ class LocalMember:
 
     def _update_registration(self) -> None:
         siblings = self._siblings.liveness
-        self._registration.update(siblings.present | siblings.suspect)
+        # A live one may be missing until its next heartbeat, after a jump of
+        # the store's clock or a loss of its data.
+        self._registration.update(
+            siblings.present | siblings.suspect if siblings.settled else None
+        )
         epoch = self.epoch
         if epoch not in (None, self._notified_epoch):
             self._notify_wanted = True

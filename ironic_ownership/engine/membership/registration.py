@@ -138,10 +138,11 @@ class Registration:
             else:
                 self._state = dataclasses.replace(self._state)
 
-    def update(self, siblings: frozenset[str]) -> None:
+    def update(self, siblings: frozenset[str] | None) -> None:
         """Send the next request if one is needed; apply a result.
 
-        :param siblings: other incarnations of the host that may be alive.
+        :param siblings: other incarnations of the host that may be alive;
+            ``None`` if each may be.
         :raises RecordsError: if the records do not answer.
         """
         if self._request is None:
@@ -199,7 +200,7 @@ class Registration:
             self._records.retire(self._host, state.epoch, grace=grace)
 
     def _next_request(
-        self, state: State, siblings: frozenset[str]
+        self, state: State, siblings: frozenset[str] | None
     ) -> Callable[[], _Result] | None:
         identity = self.identity
         if isinstance(state, Unregistered | Standby):
@@ -209,7 +210,7 @@ class Registration:
         return None
 
     def _register(
-        self, identity: Identity, siblings: frozenset[str]
+        self, identity: Identity, siblings: frozenset[str] | None
     ) -> _Result:
         try:
             epoch = self._records.register(

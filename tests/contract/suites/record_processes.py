@@ -47,6 +47,20 @@ class ProcessContract(records.RecordsContract):
         self.assert_stands_by(None, 'one', active='one')
         self.assert_applied('host1', epoch, records.claim(1))
 
+    def test_process_that_knows_of_no_death_takes_no_place(self) -> None:
+        self.start('one')
+        with self.assertRaises(exceptions.StandbyError):
+            self.records.register(
+                'host1', records.SETTINGS, incarnation='two', alive=None
+            )
+        epoch = self.records.register(
+            'host1', records.SETTINGS, incarnation='one', alive=None
+        )
+        self.records.retire('host1', epoch, grace=0)
+        self.records.register(
+            'host1', records.SETTINGS, incarnation='two', alive=None
+        )
+
     def test_process_takes_the_place_of_a_dead_one(self) -> None:
         old = self.start('one', 'one', 'two')
         new = self.start('two', 'two', 'three')

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
+from collections.abc import Iterator
 
 import sqlalchemy as sa
 
@@ -15,9 +17,25 @@ from ironic_ownership.db import clock, tables
 from tests.functional.support import hosts
 
 
-def keep(deployment: hosts.Deployment, host: str) -> None:
-    """Let a dead member look alive until :func:`bury`."""
-    _expire_in(deployment, host, 3600)
+@contextlib.contextmanager
+def kept(
+    deployment: hosts.Deployment, host: str, incarnation: str | None
+) -> Iterator[None]:
+    """Beat for a dead process."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(0.5):
+            _expire_in(deployment, host, 3600, incarnation)
+
+    beating = threading.Thread(target=beat)
+    _expire_in(deployment, host, 3600, incarnation)
+    beating.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        beating.join()
 
 
 def bury(deployment: hosts.Deployment, *names: str) -> None:

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 import unittest
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -37,6 +38,21 @@ class SqliteCase(unittest.TestCase):
         self.addCleanup(other.close)
         other.execute('SELECT * FROM services').fetchall()
         return database
+
+
+def set_clock(case: unittest.TestCase, read: Callable[[], float]) -> None:
+    """Give a clock to all databases that a test opens from now on.
+
+    :param read: returns the seconds since 1970.
+    """
+
+    def connected(conn: sqlite3.Connection, _: object) -> None:
+        conn.create_function(
+            'julianday', 1, lambda _: 2440587.5 + read() / 86400
+        )
+
+    sa.event.listen(sa.Engine, 'connect', connected)
+    case.addCleanup(sa.event.remove, sa.Engine, 'connect', connected)
 
 
 def run_sql(database: connection.Database, text: str) -> None:

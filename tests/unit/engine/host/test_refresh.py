@@ -412,9 +412,7 @@ class TestSharing(service.ServiceCase):
 
         def while_it_returns(scope: model.Scope):
             self.ironic.scan = scan
-            again = service.Service('host1', world.RING, self.shared)
-            again.beat()
-            again.backend.leave()
+            self.records.register('host1', world.RING, incarnation='again')
             return scan(scope)
 
         self.ironic.scan = while_it_returns

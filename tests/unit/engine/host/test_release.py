@@ -126,7 +126,7 @@ class TestInstanceAtTheRelease(ReleaseCase):
     def test_service_that_does_not_admit_it_any_more_does_not_claim_it(
         self,
     ) -> None:
-        self.host1.backend.leave()
+        self.host1.member.leave()
         changed = self.start('host1', world.runs(shard_key='z'))
         for host in (changed, self.host2):
             host.refresh()

@@ -121,9 +121,7 @@ class TestTakeOver(TakeOverCase):
         instances = self.ironic.instances
 
         def while_it_returns(scope):
-            again = service.Service('host1', world.RING, self.shared)
-            again.beat()
-            again.backend.leave()
+            self.records.register('host1', world.RING, incarnation='again')
             return instances(scope)
 
         self.ironic.instances = while_it_returns

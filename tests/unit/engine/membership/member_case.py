@@ -35,7 +35,9 @@ class FakeRecords:
             raise self.fail_with
         if self.forced_down:
             raise exceptions.FencedError('forced down')
-        if self.active in alive and self.active != incarnation:
+        if self.active not in (None, incarnation) and (
+            alive is None or self.active in alive
+        ):
             raise exceptions.StandbyError(host, self.active)
         self.epoch += 1
         self.fenced = self.deleted = False

@@ -22,8 +22,9 @@ class TestStandby(MemberCase):
 
     def stand_by(self) -> None:
         with self.assertLogs(LOGGER, 'WARNING') as logs:
-            for _ in range(3):
-                self.clock.elapse(1)
+            self.member.beat()
+            for _ in range(5):
+                self.clock.elapse(TTL / 4)
                 self.active.beat()
                 self.member.beat()
         self.assertEqual(1, len(logs.records))
@@ -53,6 +54,43 @@ class TestStandby(MemberCase):
         # The first one went, and this one became active.
         self.assertEqual(changes + 2, self.changes)
         self.assertEqual([], self.died)
+
+    def test_process_that_starts_waits_for_one_that_the_store_misses(
+        self,
+    ) -> None:
+        # After a jump of its clock, until the next heartbeat.
+        (row,) = self.store.rows.items()
+        self.store.rows.clear()
+        self.member.beat()
+        self.assertTrue(self.member.is_standby)
+        self.store.rows.update([row])
+        for _ in range(6):
+            self.clock.elapse(TTL / 4)
+            self.active.beat()
+            self.member.beat()
+            self.assertTrue(self.member.is_standby)
+        self.assertEqual(1, self.records.epoch)
+
+    def test_process_that_starts_replaces_a_dead_one_after_one_ttl(
+        self,
+    ) -> None:
+        self.store.rows.clear()
+        self.member.beat()
+        for _ in range(3):
+            self.clock.elapse(TTL / 4)
+            self.member.beat()
+            self.assertTrue(self.member.is_standby)
+        self.clock.elapse(TTL / 4)
+        self.member.beat()
+        self.assertEqual(2, self.fence.epoch())
+
+    def test_process_that_starts_after_a_clean_stop_is_active_at_once(
+        self,
+    ) -> None:
+        self.records.retire('host1', 1, grace=0)
+        self.active.leave()
+        self.member.beat()
+        self.assertEqual(3, self.fence.epoch())
 
     def test_standby_takes_over_from_one_that_left_at_the_next_poll(
         self,
