@@ -15,13 +15,18 @@ class Certificates:
     """An authority, and a certificate that it has signed.
 
     :param directory: an existing directory for the files.
+    :param names: of the server, as in a certificate.
     :ivar authority: certificate of the authority.
     :ivar certificate: of the server.
     :ivar key: of the server.
     :ivar both: certificate and key of the server.
     """
 
-    def __init__(self, directory: pathlib.Path) -> None:
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        names: str = 'IP:127.0.0.1,DNS:localhost',
+    ) -> None:
         self.authority = directory / 'ca.pem'
         self.certificate = directory / 'server.pem'
         self.key = directory / 'server.key'
@@ -32,8 +37,8 @@ class Certificates:
             *('-keyout', str(authority_key), '-out', str(self.authority)),
         )
         _openssl(
-            *('req', '-x509', '-subj', '/CN=127.0.0.1', '-days', _DAYS),
-            *('-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'),
+            *('req', '-x509', '-subj', '/CN=server', '-days', _DAYS),
+            *('-addext', f'subjectAltName={names}'),
             *('-addext', 'basicConstraints=critical,CA:FALSE'),
             *('-CA', str(self.authority), '-CAkey', str(authority_key)),
             *('-keyout', str(self.key), '-out', str(self.certificate)),

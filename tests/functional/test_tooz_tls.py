@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import abc
+import contextlib
+import os
+import socket
+import ssl
+import threading
 import unittest
 import uuid
 from typing import ClassVar
+from unittest import mock
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
@@ -109,6 +115,83 @@ class TestZooKeeper(_TlsCase):
 
     def test_client_without_tls_is_refused(self) -> None:
         self.assert_refused(self.server.url)
+
+
+class TestImpostorOfAZooKeeper(unittest.TestCase):
+    """A server with another certificate learns nothing, not even the user."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.received = b''
+        self.refusals = 0
+        self.known, self.stranger = (
+            certificates.Certificates(
+                databases.temporary_directory('certificates'), names
+            )
+            for names in ('IP:127.0.0.1', 'DNS:elsewhere.example')
+        )
+
+    def listen(self, certificate: certificates.Certificates) -> int:
+        """Take connections over TLS; return the port."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate.certificate, certificate.key)
+        listener = socket.create_server(('127.0.0.1', 0))
+        self.addCleanup(listener.close)
+
+        def serve() -> None:
+            while True:
+                try:
+                    plain, _ = listener.accept()
+                except OSError:  # the test is over
+                    return
+                with plain:
+                    try:
+                        with context.wrap_socket(
+                            plain, server_side=True
+                        ) as secure:
+                            self.received += secure.recv(1000)
+                    except OSError:
+                        self.refusals += 1
+
+        threading.Thread(target=serve, daemon=True).start()
+        return listener.getsockname()[1]
+
+    def connect(
+        self,
+        server: certificates.Certificates,
+        authority: certificates.Certificates,
+    ) -> None:
+        member = coordination.build(
+            f'zookeeper://owner:S3cret@127.0.0.1:{self.listen(server)}'
+            f'?use_ssl=true&ca={authority.authority}',
+            'group',
+            call_timeout=3,
+        )
+        self.addCleanup(member.close)
+        with contextlib.suppress(exceptions.BackendUnavailableError):
+            member.view()
+
+    def assert_refused(self) -> None:
+        self.assertEqual(b'', self.received)
+        self.assertGreater(self.refusals, 0)
+
+    def test_server_of_another_name_is_refused(self) -> None:
+        self.connect(self.stranger, self.stranger)
+        self.assert_refused()
+
+    def test_public_authorities_do_not_count(self) -> None:
+        public = certificates.Certificates(
+            databases.temporary_directory('certificates')
+        )
+        with mock.patch.dict(
+            os.environ, {'SSL_CERT_FILE': str(public.authority)}
+        ):
+            self.connect(public, self.known)
+        self.assert_refused()
+
+    def test_server_of_the_name_and_the_authority_is_asked(self) -> None:
+        self.connect(self.known, self.known)
+        self.assertNotEqual(b'', self.received)
 
 
 class TestZooKeeperThatAsksClients(_TlsCase):

@@ -93,9 +93,11 @@ class TestZooKeeperMembers(coordination.OnStore, backend_case.BackendCase):
         url = closed.replace('://', '://user:hunter2@')
         member = coordination.build(url, self.group, 60)
         self.addCleanup(member.close)
-        member.join('host1', 'one', SETTINGS)
-        member.beat()
-        self.assertEqual({'host1'}, member.view().hosts)
+        with self.assertLogs(level='DEBUG') as logs:
+            member.join('host1', 'one', SETTINGS)
+            member.beat()
+            self.assertEqual({'host1'}, member.view().hosts)
+        self.assertNotIn('hunter2', ''.join(logs.output))
         stranger = coordination.build(closed, self.group, 60)
         self.addCleanup(stranger.close)
         with self.assertRaises(exceptions.BackendUnavailableError) as caught:

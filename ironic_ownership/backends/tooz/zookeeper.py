@@ -8,13 +8,19 @@ A server answers from its own copy of the data, which may be older than what
 another client has seen. So each read and each beat begins with a sync, which
 goes to the leader: a member that has expired is not taken for one that lives,
 nor a new one for one that is missing.
+
+kazoo trusts every public authority besides the configured one, checks no name,
+and logs the user's digest: its connections over TLS are made here instead, and
+its log is limited.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic
@@ -57,6 +63,7 @@ class ZooKeeperDriver(driver.Driver):
         long as a session lasts: a server that is starting, or a network that
         drops packets, would cost the membership.
         """
+        _limit_log()
         coordinator.timeout = self.request_timeout
         # Time for another server, if the first does not answer.
         several = len(self.store_url.servers) > 1
@@ -72,8 +79,9 @@ class ZooKeeperDriver(driver.Driver):
             coordinator.granted = read_timeout * 3 / 2 / 1000
             return read_timeout, connect_timeout
 
-        def create_in_time(*args: Any, **kwargs: Any) -> Any:
-            return create(*args, **{**kwargs, 'timeout': one_server})
+        def create_in_time(**kwargs: Any) -> Any:
+            kwargs['timeout'] = one_server
+            return (_secure if kwargs['use_ssl'] else create)(**kwargs)
 
         def invoke_in_time(timeout: float, *args: Any, **kwargs: Any) -> Any:
             return invoke(min(timeout, one_server), *args, **kwargs)
@@ -144,6 +152,42 @@ class _SyncedReader(Generic[member_reader.T]):
     def read(self) -> Mapping[bytes, member_reader.T]:
         _sync(self.coordinator, self.timeout)
         return self.reader.read()
+
+
+def _limit_log() -> None:
+    log = logging.getLogger('kazoo')
+    log.setLevel(max(log.getEffectiveLevel(), logging.INFO))
+
+
+def _secure(
+    *,
+    address: tuple[str, int],
+    hostname: str,
+    timeout: float,
+    ca: str | None,
+    certfile: str | None,
+    keyfile: str | None,
+    keyfile_password: str | None,
+    verify_certs: bool,
+    **_: object,
+) -> ssl.SSLSocket:
+    """Connect to the server of that name, with a certificate of ``ca``.
+
+    :param ca: file; without it, the authorities of the system count.
+    """
+    context = ssl.create_default_context(cafile=ca)
+    if not verify_certs:  # by the operator
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certfile:
+        context.load_cert_chain(certfile, keyfile, keyfile_password)
+    plain = socket.create_connection(address, timeout)
+    try:
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return context.wrap_socket(plain, server_hostname=hostname)
+    except BaseException:
+        plain.close()
+        raise
 
 
 def _sync(coordinator: Any, timeout: float) -> None:

@@ -44,6 +44,8 @@ def client(
         access['default_acl'] = [
             security.make_digest_acl(*credentials, all=True)
         ]
+    # Below this level, it logs the digest.
+    LOG.setLevel(max(LOG.getEffectiveLevel(), logging.INFO))
     made = kazoo.KazooClient(
         hosts=hosts,
         logger=LOG,
