@@ -119,12 +119,12 @@ def started(
 
 def build(url: str) -> backend.MembershipBackend:
     """Build a member of the store at a URL: a database, or one of tooz."""
-    timing = {
-        'member_ttl': TIMING.member_ttl,
-        'call_timeout': TIMING.heartbeat_interval,
-    }
+    kind: type[backend.MembershipBackend] = tooz_backend.ToozBackend
+    settings = {'backend_url': url, 'group': 'benchmark'}
     if url.startswith(('mysql', 'postgresql', 'sqlite')):
-        return db.DatabaseBackend({'connection': url}, **timing)
-    return tooz_backend.ToozBackend(
-        {'backend_url': url, 'group': 'benchmark'}, **timing
+        kind, settings = db.DatabaseBackend, {'connection': url}
+    return kind(
+        settings,
+        member_ttl=TIMING.member_ttl,
+        call_timeout=TIMING.heartbeat_interval,
     )

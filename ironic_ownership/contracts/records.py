@@ -144,10 +144,9 @@ class Records(abc.ABC):
         by :meth:`retire` is over.
 
         :param incarnation: of the process that registers.
-        :param alive: incarnations of the host that may be alive; ``None``
-            if each may be. Another one of them that is active keeps its
-            place, unless the row was fenced for this incarnation by
-            :meth:`fail_over`.
+        :param alive: incarnations of the host that may be alive; ``None`` if
+            all may. Another one of them that is active keeps its place, unless
+            the row was fenced for this incarnation by :meth:`fail_over`.
         :returns: the new epoch: greater than each earlier one, also than those
             of commits that the database has lost.
         :raises FencedError: if it is forced down; nothing is changed.

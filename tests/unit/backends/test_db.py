@@ -148,7 +148,7 @@ class TestClockOfTheDatabase(sqlite.SqliteCase):
             self.assertEqual(both, self.peer.view().hosts, jump)
             self.assertEqual(both, self.build().view().hosts, jump)
 
-    def test_death_is_noticed_after_one_ttl_whatever_the_clock_says(
+    def test_death_is_noticed_after_one_ttl_by_any_clock(
         self,
     ) -> None:
         for jump in JUMPS:
