@@ -87,9 +87,9 @@ class ReportedTest(unittest.TestCase):
 class DigestTest(unittest.TestCase):
     def test_follows_all_that_nova_reports(self) -> None:
         def digest(**fields: object) -> str:
-            return node_view.digest(
-                node_view.CachedNode.of(support.view(**fields).node)
-            )
+            view = support.view(**fields)
+            node = node_view.CachedNode.of(view.node)
+            return node_view.digest(node, view.is_reserved)
 
         for field, value in (
             ('instance_uuid', 'i'),
@@ -99,6 +99,7 @@ class DigestTest(unittest.TestCase):
             ('resource_class', 'silver'),
             ('properties', {'cpus': 8}),
             ('traits', ('CUSTOM_A',)),
+            ('unavailable', 'out_of_service'),
         ):
             self.assertNotEqual(digest(), digest(**{field: value}), field)
         self.assertEqual(
