@@ -170,14 +170,14 @@ class TestFleet(ironics.IronicTestCase):
         return str(row['detail'])
 
     def test_nodes_of_the_configured_ironic_are_asked_about(self) -> None:
-        self.assertEqual('admits 122 of 245 sample nodes', self.admitted())
+        self.assertEqual('admits 124 of 247 sample nodes', self.admitted())
 
     def test_nodes_are_never_listed_without_the_configured_shard(self) -> None:
         config = self.lab.configure(
             'sharded', policies='shard_key', ironic='shard_key = rack1'
         )
         self.assertEqual(
-            'admits 120 of 243 sample nodes', self.admitted(config)
+            'admits 122 of 245 sample nodes', self.admitted(config)
         )
         for query in self.proxy.lists:
             self.assertIn(('shard', 'rack1'), query)
