@@ -22,6 +22,11 @@ DISABLED = 'COMPUTE_STATUS_DISABLED'
 """The trait of providers that Nova's scheduler does not choose."""
 
 
+KEPT = ('OWNER_', 'COMPUTE_')
+"""Prefixes of traits that are not the node's. Nova chooses only providers with
+its ``OWNER_NOVA``."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resource:
     """Amount of one resource class in a provider; Placement's fields."""
@@ -129,7 +134,8 @@ class Placement(abc.ABC):
     ) -> Traits:
         """Make these all the traits of a node; custom ones are created.
 
-        :data:`DISABLED` stays as it is. Retries like :meth:`put_inventory`.
+        Others with a prefix of :data:`KEPT` stay. Retries like
+        :meth:`put_inventory`.
 
         :param generation: of the provider, if it is known; saves a request.
         :raises NoProviderError: if the node has no provider.

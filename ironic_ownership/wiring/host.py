@@ -263,7 +263,8 @@ def _placement_loop(
     status = inventory = None
     if placement is not None and wired.reports_status:
         status = scheduling_status.SchedulingStatus(
-            context, placement, member.liveness
+            *(context, placement, member.liveness),
+            covers_conductors=not wired.reports_inventory,
         )
     if placement is not None and wired.reports_inventory:
         inventory = _inventory_report(wired, context, placement)

@@ -120,25 +120,26 @@ class PlacementClient(placement.Placement):
         confirm: placement.Confirm | None = None,
     ) -> placement.Traits:
         wanted = frozenset(names)
-        # A provider whose generation is known has no status yet.
-        status: frozenset[str] = frozenset()
+        # A provider whose generation is known has none yet.
+        kept: frozenset[str] = frozenset()
 
         def read() -> placement.Traits | None:
-            nonlocal status
+            nonlocal kept
             seen = self.traits(uuid)
-            status = seen.names & _STATUS if seen else frozenset()
+            names = seen.names if seen else ()
+            kept = frozenset(n for n in names if n.startswith(placement.KEPT))
             return seen
 
         def put(generation: int) -> placement.Traits:
             self._create('/traits', wanted, confirm)
-            every = sorted(wanted | status)
+            every = sorted(wanted | kept)
             return _traits(
                 self._put(uuid, generation, 'traits', every, confirm)
             )
 
         return _replace(
             read,
-            lambda seen: seen.names == wanted | status,
+            lambda seen: seen.names == wanted | kept,
             put,
             uuid,
             generation,

@@ -13,7 +13,7 @@ import dataclasses
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import availability, exceptions, model
 from ironic_ownership.contracts.placement import FIRST_GENERATION, Placement
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.availability import evaluation
@@ -153,6 +153,10 @@ def _why(
     fleet: evaluation.Fleet | None,
 ) -> str | None:
     if record is not None and record.host is not None:
-        return record.unavailable
+        if record.unavailable:
+            return record.unavailable
+        if record.instance_uuid:
+            # Its service has not evaluated it since it reserved it.
+            return availability.Unavailable.RESERVED.value
     code = evaluation.evaluate(node, fleet).code
     return None if code is None else code.value

@@ -1,9 +1,10 @@
-"""Nodes of services that do not serve are not offered to the scheduler.
+"""Nodes that can't be managed are not offered to the scheduler.
 
 The trait ``COMPUTE_STATUS_DISABLED``, which Nova's scheduler avoids, marks the
 providers of all nodes of a service that is dead, disabled or forced down. A
 living service writes it, and their owner takes it back: the same service after
-its return, or the one that gets the nodes.
+its return, or the one that gets the nodes. Where no inventory is reported, the
+owner marks its nodes that are out of service as well.
 
 Placement is asked only if a service, or a record of one, has changed.
 """
@@ -12,11 +13,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.availability import Unavailable
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -55,11 +57,14 @@ class SchedulingStatus:
 
     :param placement: a client that no other thread uses.
     :param liveness: returns which services are dead.
+    :ivar covers_conductors: whether own nodes that are out of service are
+        marked, too.
     """
 
     context: ServiceContext
     placement: Placement
     liveness: Callable[[], Liveness]
+    covers_conductors: bool = False
 
     def __post_init__(self) -> None:
         self._done: object = None
@@ -77,7 +82,8 @@ class SchedulingStatus:
         self.context.ports.records.apply(host, fence.epoch(), ())
         now = self._moment()
         mine = {h for h in now.stopped if _writer(h, now) == host}
-        seen = _described(now.rows, {host, *mine}), host in now.serving
+        out = self._out_of_service()
+        seen = _described(now.rows, {host, *mine}), host in now.serving, out
         if seen == self._done:
             return
         self._done = None
@@ -87,7 +93,8 @@ class SchedulingStatus:
             for stopped in sorted(mine)
         }
         if host in now.serving:
-            self._write(self._providers(host) & marked, False)
+            self._write((self._providers(host) & marked) - out, False)
+            self._write(out - marked, True)
         self._take_back(written)
         if not interrupted():
             self._done = seen
@@ -119,10 +126,22 @@ class SchedulingStatus:
             rows, frozenset(serving), frozenset(stopped), frozenset(writers)
         )
 
-    def _providers(self, host: str) -> set[str]:
+    def _owned(self, host: str) -> Iterator[model.ComputeNode]:
         records = self.context.ports.records.compute_nodes_near(host, _NOTHING)
-        own = {record.uuid for record in records if record.host == host}
+        return (record for record in records if record.host == host)
+
+    def _providers(self, host: str) -> set[str]:
+        own = {record.uuid for record in self._owned(host)}
         return {*own, inventory_diff.service_uuid(host)}
+
+    def _out_of_service(self) -> frozenset[str]:
+        if not self.covers_conductors:
+            return frozenset()
+        return frozenset(
+            record.uuid
+            for record in self._owned(self.context.host)
+            if record.unavailable == Unavailable.OUT_OF_SERVICE
+        )
 
     def _write(self, uuids: Iterable[str], disabled: bool) -> list[str]:
         written = []

@@ -172,7 +172,7 @@ class Attempt:
             self.releaser.release(existing, 'no free node fits', origin=origin)
         elif self.ports.reservations.of_instance(request.instance_uuid):
             return ()  # a repetition of this request took the last one
-        raise no_match(choice)
+        raise self.ports.nodes.without_conductors() or no_match(choice)
 
     def _begin(
         self, request: Request, service: eligibility.EligibleService
@@ -218,7 +218,11 @@ class Attempt:
                 lambda: request(self.ports.allocations_of(held.method))
             )
         except exceptions.IronicUnavailableError as exc:
-            raise _unfinished(held, str(exc)) from exc
+            gone = self.ports.nodes.without_conductors()
+            if gone is None:
+                raise _unfinished(held, str(exc)) from exc
+            self.releaser.release(held, str(gone), origin=origin)
+            raise gone from exc
         except exceptions.AllocationConflictError:
             self.releaser.release(
                 held, 'Ironic holds another allocation', origin=origin

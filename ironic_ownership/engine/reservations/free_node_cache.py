@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.membership import fence
 
@@ -85,6 +86,22 @@ class FreeNodeCache:
     def get(self, uuid: str) -> model.Node | None:
         """Return one node as it is now."""
         return self.source_of().get(uuid)
+
+    def without_conductors(self) -> exceptions.IronicUnavailableError | None:
+        """Return an error that names the conductors, if none is alive.
+
+        ``None`` also if its conductors can't be read.
+        """
+        fleet = conductors.read(self.source_of()).fleet
+        if fleet is None or not fleet.all_gone:
+            return None
+        names = sorted({n for needed in fleet.dead.values() for n in needed})
+        return exceptions.IronicUnavailableError(
+            'no conductor of Ironic is alive, so no node can be reserved',
+            hint=f'Start a conductor: {suggestions.listed(names)}'
+            if names
+            else 'Start a conductor',
+        )
 
     def invalidate(self) -> None:
         """Drop all snapshots."""

@@ -16,6 +16,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.placement import (
     DISABLED,
     FIRST_GENERATION,
+    KEPT,
     Confirm,
     Inventory,
     Placement,
@@ -139,7 +140,8 @@ class FakePlacement(Placement):
     ) -> Traits:
         """Make these all the traits of a node."""
         found = self._existing('put_traits', uuid)
-        wanted = frozenset(names) | (found.traits & {DISABLED})
+        kept = {name for name in found.traits if name.startswith(KEPT)}
+        wanted = frozenset(names) | kept
         if found.traits != wanted:
             self._writes('put_traits', uuid, confirm)
             found.traits = wanted
@@ -272,6 +274,16 @@ class PlacementContract(_Case):
             self.assertEqual(written, self.placement.traits(uuid))
             again = self.placement.put_traits(uuid, names)
             self.assertEqual(written, again)
+
+    def test_traits_that_are_not_of_the_node_stay(self) -> None:
+        uuid = self.provide()
+        nova = {'OWNER_NOVA', 'COMPUTE_NODE'}
+        self.placement.put_traits(uuid, nova | {'CUSTOM_A'})
+        written = self.placement.put_traits(uuid, ['CUSTOM_B'])
+        self.assertEqual(nova | {'CUSTOM_B'}, written.names)
+        self.assertEqual(written, self.placement.traits(uuid))
+        again = self.placement.put_traits(uuid, ['CUSTOM_B'])
+        self.assertEqual(written, again)
 
     def test_status_is_no_trait_of_the_node(self) -> None:
         uuid, other = self.provide(), self.provide()

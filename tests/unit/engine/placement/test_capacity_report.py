@@ -108,6 +108,16 @@ class TestCapacity(CapacityCase):
         self.report_to_placement()
         self.assertEqual(Resource(5, reserved=3), self.known())
 
+    def test_node_that_another_has_just_reserved_is_reserved(self) -> None:
+        self.claim(2, 'host2', 'of another')
+        # Before its own refresh, and after our last list.
+        self.operator('UPDATE compute_nodes SET unavailable = NULL')
+        self.report_to_placement()
+        self.assertEqual(Resource(3, reserved=1), self.known())
+        self.ironic.put(node(2, driver='d1'))
+        self.report_to_placement()
+        self.assertEqual(Resource(3, reserved=1), self.known())
+
     def test_only_admitted_nodes_count(self) -> None:
         self.ironic.put(node(9, driver='d1', shard='s'))
         self.report_to_placement(world.runs(reservation=None, shard_key='s'))

@@ -31,7 +31,8 @@ class TestSchedulingStatus(service.ServiceCase):
         started.refresh()
         self.services[host] = started
         self.statuses[host] = SchedulingStatus(
-            started.context, self.placement, started.member.liveness
+            *(started.context, self.placement, started.member.liveness),
+            covers_conductors=True,
         )
 
     def work(self) -> None:
@@ -64,6 +65,41 @@ class TestSchedulingStatus(service.ServiceCase):
         self.serve('host1', A)
         self.work()
         self.assertEqual(set(), self.marked())
+
+    def test_node_out_of_service_until_it_returns(self) -> None:
+        for code, marked in (("'out_of_service'", {2}), ('NULL', set())):
+            self.operator(
+                f'UPDATE compute_nodes SET unavailable = {code} '
+                f"WHERE uuid = '{world.uuid(2)}'"
+            )
+            self.work()
+            self.assertEqual(marked, self.marked())
+            self.placement.calls.clear()
+            self.work()
+            self.assertEqual([], self.placement.calls)
+
+    def test_node_out_of_service_stays_marked_when_its_service_returns(
+        self,
+    ) -> None:
+        self.operator(
+            "UPDATE compute_nodes SET unavailable = 'out_of_service'"
+        )
+        self.work()
+        self.assertEqual({1, 2, 3}, self.marked())
+        self.operate('host1', disabled=True)
+        self.work()
+        self.operate('host1', disabled=False)
+        self.operator('UPDATE compute_nodes SET unavailable = NULL')
+        self.work()
+        self.assertEqual(set(), self.marked())
+
+    def test_reported_inventory_covers_nodes_out_of_service(self) -> None:
+        self.statuses['host1'].covers_conductors = False
+        self.operator(
+            "UPDATE compute_nodes SET unavailable = 'out_of_service'"
+        )
+        self.work()
+        self.assertEqual({3}, self.marked())
 
     def test_disabled_and_forced_down_services(self) -> None:
         for values, back in (

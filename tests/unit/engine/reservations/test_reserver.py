@@ -233,6 +233,30 @@ class TestConductors(reserver_case.ReservingCase):
         with self.assertRaises(exceptions.IronicUnavailableError):
             self.create()
 
+    def test_without_a_live_conductor_nothing_is_left(self) -> None:
+        dead = [model.Conductor('c1', '', frozenset({'d'}), alive=False)]
+        for request, workers in ((1, dead), (2, None)):
+            self.ironic.workers = workers
+            if workers is None:
+                # They die after the nodes were read.
+                self.allocations.failures['create'] = DOWN
+                conductors = self.ironic.conductors
+                answers = [conductors()]
+                self.ironic.conductors = lambda answers=answers: (
+                    answers.pop() if answers else dead
+                )
+            with self.assertRaises(
+                exceptions.IronicUnavailableError
+            ) as caught:
+                self.create(request)
+            self.assertIn('no conductor', str(caught.exception))
+            self.assertIn('c1', caught.exception.hint)
+        self.assertEqual({}, self.made)
+        self.assertEqual(
+            [], [r for r in self.everything() if r.state is PENDING]
+        )
+        self.assert_sound()
+
 
 class TestMethods(reserver_case.ReservingCase):
     def test_ironic_without_allocations_is_refused_with_the_way_out(
