@@ -102,9 +102,9 @@ class ListPolicy(base.Lister):
     examples = ('policy list', 'policy list -f json')
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        selected = [name.strip() for name in self.wiring.policy_names]
         return self.table(
-            _columns(selected), plugins.installed(plugins.POLICIES)
+            _columns(self.wiring.policy_names),
+            plugins.installed(plugins.POLICIES),
         )
 
 

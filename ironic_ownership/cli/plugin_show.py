@@ -121,7 +121,7 @@ class ShowPolicy(_ShowPlugin):
     word = 'policy'
 
     def selected(self) -> Collection[str]:
-        return [name.strip() for name in self.wiring.policy_names]
+        return self.wiring.policy_names
 
 
 class ShowBackend(_ShowPlugin):

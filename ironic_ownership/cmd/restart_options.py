@@ -19,8 +19,6 @@ from ironic_ownership.conf import plugin as plugin_conf
 Option = tuple[str, str]
 """Group and name."""
 
-POLICIES: Option = ('ownership', 'policies')
-
 RELOADABLE = frozenset(
     {
         # They are oslo.log's.

@@ -19,6 +19,7 @@ from ironic_ownership.cmd import log_levels, restart_options
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions, foreign_errors
 from ironic_ownership.engine.host.reload import Reload
+from ironic_ownership.engine.host.tuning import Tuning
 from ironic_ownership.wiring import unknown_options
 
 LOG = log.getLogger(__name__)
@@ -55,6 +56,7 @@ class Reloading:
             levels = log_levels.read(fresh)
             kept = self._keep_until_restart(fresh)
             chosen = _read_with_kept(fresh, kept)
+            self._check_policies(fresh, chosen.tuning)
             unknown = unknown_options.remarks(fresh)
         except (
             exceptions.OwnershipError,
@@ -109,6 +111,32 @@ class Reloading:
             )
         return kept
 
+    def _check_policies(self, fresh: cfg.ConfigOpts, wanted: Tuning) -> None:
+        """Refuse other policies that this process can't change to safely.
+
+        :raises ConfigurationError: if they have sources, whose reader starts
+            with the process; or if derived ones are only fewer, as in a file
+            that was cut between two lines: that would widen the scope.
+        """
+        before, after = self._reload.current, wanted
+        old, new = before.names, after.names
+        if before.with_sources != after.with_sources:
+            names = ', '.join(before.with_sources ^ after.with_sources)
+            raise exceptions.ConfigurationError(
+                [f'the policy {names} reads a source'],
+                hint='To select it, or no longer, restart this process',
+            )
+        lost = old - new
+        if fresh.ownership.policies is None and lost and new - old <= {'all'}:
+            raise exceptions.ConfigurationError(
+                [
+                    f'the policy {name} has no option any more'
+                    for name in sorted(lost)
+                ],
+                hint='If that is meant, name the others in [ownership] '
+                f'policies = {", ".join(sorted(new))}',
+            )
+
 
 def _refuse_unfinished(conf: cfg.ConfigOpts) -> None:
     """Refuse a file that is still being written.
@@ -135,11 +163,6 @@ def _read_with_kept(
 
     :raises ConfigurationError: if they do not fit together.
     """
-    if restart_options.POLICIES in kept:
-        raise exceptions.ConfigurationError(
-            ['[ownership] policies has changed'],
-            hint='That needs a restart, and so does what goes with it',
-        )
     try:
         return settings.read(conf)
     except exceptions.ConfigurationError as exc:

@@ -31,11 +31,15 @@ _DEFAULT = (
 _OWNERSHIP = (
     cfg.ListOpt(
         'policies',
-        default=['all'],
+        mutable=True,
+        sample_default='<those whose options are set; without any, all>',
         help='Ownership policies, by entry point in '
         '"ironic_ownership.policies". A node is eligible when every filter '
         'admits it; at most one assigner chooses among several eligible '
-        'services. "ironic-ownership policy list" shows those installed.',
+        'services. "ironic-ownership policy list" shows those installed. '
+        'Unset: the policies whose options are set, such as shard_key, and '
+        '"all" if there are none. If it is set, an option of any other policy '
+        'is an error.',
     ),
     cfg.StrOpt(
         'backend',

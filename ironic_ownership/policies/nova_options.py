@@ -1,11 +1,14 @@
-"""Policies that follow from the options of Nova's own driver for Ironic.
+"""Policies that follow from the options of a service.
 
-Pure: for a service that comes from Nova, and changes no option.
+Pure. Nova's own driver for Ironic enables a filter by its option alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
+
+_ORDER = ('shard_key', 'conductor_group', 'peer_list', 'reservation')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +23,18 @@ class NovaPolicies:
     uses_peer_list: bool
 
 
+def implied(configured: Iterable[str]) -> tuple[str, ...]:
+    """Return the policies whose options are set, in one order everywhere.
+
+    Services with the same policies in another order would not be peers.
+
+    :param configured: their names.
+    """
+    names = {*configured}
+    first = [name for name in _ORDER if name in names]
+    return (*first, *sorted(names - {*_ORDER}))
+
+
 def derive(shard: str | None, conductor_group: str | None) -> NovaPolicies:
     """Return the policies of a service with these options in ``[ironic]``.
 
@@ -30,14 +45,12 @@ def derive(shard: str | None, conductor_group: str | None) -> NovaPolicies:
     :param shard: unset if empty, as in Nova.
     :param conductor_group: ``None`` if unset; empty is the default group.
     """
-    filters = {
+    configured = {
         'shard_key': bool(shard),
         'conductor_group': conductor_group is not None,
+        'peer_list': not shard,
     }
-    policies = [name for name, is_set in filters.items() if is_set]
-    if not shard:
-        policies.append('peer_list')
     return NovaPolicies(
-        tuple(policies),
+        implied(name for name, is_set in configured.items() if is_set),
         uses_peer_list=conductor_group is not None and not shard,
     )

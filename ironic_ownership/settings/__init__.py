@@ -31,6 +31,7 @@ from ironic_ownership.engine.host.tuning import (
     Snapshots,
     Tuning,
 )
+from ironic_ownership.policies import nova_options
 from ironic_ownership.settings import policy_building as building
 
 _STORES = {
@@ -70,7 +71,7 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
     core = _core_values(conf, faults)
     host = _host(core['host'], faults)
     policies = _policies(
-        conf, core['policies'], host if serves else None, faults
+        conf, policy_names(conf), host if serves else None, faults
     )
     _backend(conf, core['backend'], faults)
     _check_intervals(core, faults)
@@ -87,6 +88,22 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
         tuning=_tuning(core, policies, host if serves else None, {}),
         remarks=tuple(_remarks(core['host'], host, policies.values())),
     )
+
+
+def policy_names(conf: cfg.ConfigOpts) -> Sequence[str]:
+    """Return the policies that the configuration names, valid or not.
+
+    Without ``[ownership] policies`` those whose options are set.
+    """
+    named = conf.ownership.policies
+    if named is not None:
+        return [name.strip() for name in named]
+    configured = (
+        name
+        for name in plugins.names(plugins.POLICIES)
+        if _options_in_use(conf, name)
+    )
+    return nova_options.implied(configured) or ('all',)
 
 
 def _tuning(
@@ -225,12 +242,11 @@ def _host(configured: str, faults: list[str]) -> str:
 
 def _policies(
     conf: cfg.ConfigOpts,
-    configured: Sequence[str],
+    names: Sequence[str],
     host: str | None,
     faults: list[str],
 ) -> dict[str, policy_validation.ValidatedPolicy]:
     """Build the policies; check them for the host that runs them, if any."""
-    names = [name.strip() for name in configured]
     selected: dict[str, policy_validation.ValidatedPolicy] = {}
     if not names:
         faults.append(
@@ -289,27 +305,32 @@ def _register_clients(
 def _not_selected(
     conf: cfg.ConfigOpts, selected: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the fault of each option whose policy is not selected.
-
-    Policies of other packages are not imported for this: their options are
-    recognized by their group.
-    """
+    """Yield the fault of each option whose policy is not selected."""
     for name in plugins.names(plugins.POLICIES):
         if name in selected:
             continue
-        if plugins.is_own(plugins.POLICIES, name):
-            target = plugins.policies([name])[name]
-            plugin_conf.register(conf, name, target)
-            found = [*plugin_conf.configured(conf, name, target)]
-        else:
-            group = f'policy_{name}'
-            found = [(group, n) for n in plugin_conf.in_files(conf, group)]
-        for group, option in found:
+        for group, option in _options_in_use(conf, name):
             yield (
                 f'[{group}] {option} is set, but its policy is not '
                 f'selected: add {name!r} to [ownership] policies, or '
                 'remove that line'
             )
+
+
+def _options_in_use(
+    conf: cfg.ConfigOpts, name: str
+) -> Sequence[tuple[str, str]]:
+    """Return group and name of each option of a policy that is set.
+
+    Policies of other packages are not imported for this: their options are
+    recognized by their group.
+    """
+    if plugins.is_own(plugins.POLICIES, name):
+        target = plugins.policies([name])[name]
+        plugin_conf.register(conf, name, target)
+        return [*plugin_conf.configured(conf, name, target)]
+    group = f'policy_{name}'
+    return [(group, n) for n in plugin_conf.in_files(conf, group)]
 
 
 def _backend(

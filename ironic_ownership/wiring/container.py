@@ -30,7 +30,12 @@ from ironic_ownership.contracts.reservations import Reservations
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.known_scope import KnownScope
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
-from ironic_ownership.settings import Settings, backend, read
+from ironic_ownership.settings import (
+    Settings,
+    backend,
+    policy_names,
+    read,
+)
 
 if TYPE_CHECKING:
     from ironic_ownership.db import companion, connection
@@ -113,8 +118,7 @@ class Container:
     @property
     def policy_names(self) -> Sequence[str]:
         """The policies that the configuration names, valid or not."""
-        names: Sequence[str] = self.conf.ownership.policies
-        return names
+        return policy_names(self.conf)
 
     @property
     def backend_name(self) -> str:

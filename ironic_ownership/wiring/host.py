@@ -9,6 +9,8 @@ import functools
 import threading
 from collections.abc import Callable
 
+from oslo_log import log
+
 from ironic_ownership.clients.placement import options
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
@@ -56,6 +58,8 @@ from ironic_ownership.engine.ports import Ports
 from ironic_ownership.wiring import heap, reservations
 from ironic_ownership.wiring.container import Container, interpret
 
+LOG = log.getLogger(__name__)
+
 GUARD_CLIENTS = 8
 """Nodes that the guard checks at the same time; others wait. Fewer than the
 database gives connections, which heartbeats need as well."""
@@ -73,6 +77,12 @@ def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
     :param embedded: whether a program reads the feed.
     """
     settings, tuning = wired.settings, wired.settings.tuning
+    if wired.conf.ownership.policies is None:
+        LOG.info(
+            '[ownership] policies is not set. What follows from the options '
+            'that are set: %s',
+            ', '.join(wired.policy_names),
+        )
     context = _context(wired)
     operator_log = OperatorLog(settings.host, context.conditions)
     operator_log.starts_with(tuning.policies)

@@ -72,7 +72,7 @@ def _plugins(
 ) -> Iterator[tuple[str, str]]:
     policies = overrides.get(('ownership', 'policies'))
     if policies is None:
-        policies = conf.ownership.policies
+        policies = conf.ownership.policies or ()
     elif isinstance(policies, str):
         policies = policies.split(',')
     backend = overrides.get(('ownership', 'backend'), conf.ownership.backend)

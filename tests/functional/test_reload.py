@@ -297,10 +297,14 @@ class TestRefused(reload_case.ReloadsTestCase):
             self.assertIn(name, line)
         self.assert_unchanged(host, 0)
         self.assertEqual({'host1'}, self.deployment.members())
-        reload_case.reload(host, ownership={'policies': 'shard_key,peer_list'})
-        self.wait_for_error('host1', '[ownership] policies', 'restart')
-        self.assertIn('[ownership] policies', host.lines(' WARNING ')[-1])
-        self.assert_unchanged(host, 1)
+        self.reload_and_wait(
+            host, ownership={'policies': 'shard_key,peer_list'}
+        )
+        self.assertIn(
+            'policies: shard_key -> shard_key,peer_list',
+            host.lines(reload_case.RELOADED)[-1],
+        )
+        self.assert_never_left(host)
 
 
 class TestChanging(reload_case.ReloadsTestCase):

@@ -139,10 +139,50 @@ class TestPolicies(SettingsCase):
             ('peer_list = a,b', 'peer_list'),
         ):
             self.assert_fault(
-                f'[ironic]\n{line}',
+                f'[ownership]\npolicies = all\n[ironic]\n{line}',
                 '[ironic]',
                 f"add '{policy}' to [ownership] policies",
             )
+
+    def test_policies_that_are_left_out_follow_from_the_options(self) -> None:
+        for lines, names in (
+            ('', ['all']),
+            ('peer_list =', ['all']),
+            ('shard_key = a', ['shard_key']),
+            ('shard = a', ['shard_key']),
+            ('conductor_group =', ['conductor_group']),
+            ('partition_key = g', ['conductor_group']),
+            ('peer_list = a', ['peer_list']),
+            (
+                'peer_list = a\nconductor_group = g\nshard_key = s',
+                ['shard_key', 'conductor_group', 'peer_list'],
+            ),
+            (
+                'shard_key = s\n[policy_reservation]\nexpiry = 9',
+                ['shard_key', 'reservation'],
+            ),
+        ):
+            read = self.read(f'[DEFAULT]\nhost = a\n[ironic]\n{lines}')
+            advertised = read.tuning.advertised.policies
+            self.assertEqual(names, [p.name for p in advertised], lines)
+
+    def test_derived_policies_are_the_same_peers_as_named_ones(self) -> None:
+        options = '[ironic]\nconductor_group = g\npeer_list = a,b'
+        named = '[ownership]\npolicies = conductor_group, peer_list\n'
+        self.assertEqual(
+            self.read(
+                f'[DEFAULT]\nhost = a\n{named}{options}'
+            ).tuning.advertised,
+            self.read(f'[DEFAULT]\nhost = a\n{options}').tuning.advertised,
+        )
+
+    def test_derived_policies_have_no_other_rules(self) -> None:
+        self.assert_fault('[ironic]\nshard_key =', '[ironic] shard_key')
+        self.assert_fault(
+            '[DEFAULT]\nhost = a\n[ironic]\npeer_list = a\n'
+            '[policy_reservation]\nexpiry = 9',
+            'more than one assigner: peer_list, reservation',
+        )
 
     def test_policy_without_its_option_says_which_line_to_add(self) -> None:
         for policy in ('shard_key', 'conductor_group'):
@@ -289,9 +329,17 @@ class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
         self.install('theirs', 'raise SystemExit(0)')
         self.read('[policy_theirs]\n# colour = red')
         self.assert_fault(
-            '[policy_theirs]\ncolour = red',
+            '[ownership]\npolicies = all\n[policy_theirs]\ncolour = red',
             '[policy_theirs] colour is set',
             "add 'theirs' to [ownership] policies",
+        )
+
+    def test_option_of_such_a_policy_selects_it_without_a_list(self) -> None:
+        self.install('theirs')
+        read = self.read('[policy_theirs]\ncolour = red\n[ironic]\nshard = s')
+        self.assertEqual(
+            ['shard_key', 'theirs'],
+            [p.name for p in read.tuning.advertised.policies],
         )
 
     def test_option_with_the_name_of_ours_is_a_fault_of_the_plugin(

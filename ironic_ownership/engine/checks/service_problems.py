@@ -48,8 +48,8 @@ def settings_differ(facts: Facts) -> Iterator[Problem]:
             'peers with different settings: '
             + settings_diff.differences({g.hosts: g.settings for g in groups}),
             _hosts(groups),
-            'Give all of them the same policies and options. A change of '
-            '[ownership] policies needs a restart, one of options SIGHUP',
+            'Give all of them the same policies and options, and send SIGHUP '
+            'to those whose files you change',
         )
 
 

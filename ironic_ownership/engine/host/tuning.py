@@ -84,6 +84,16 @@ class Tuning:
         default=None, compare=False
     )
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the policies."""
+        return frozenset(policy.name for policy in self.advertised.policies)
+
+    @property
+    def with_sources(self) -> frozenset[str]:
+        """The names of the policies that have sources."""
+        return frozenset(source.policy for source in self.sources)
+
     def with_snapshots(self, snapshots: Snapshots) -> Tuning:
         """Return the same configuration with other snapshots of its sources.
 

@@ -12,6 +12,7 @@ from ironic_ownership.cmd import log_levels, sighup
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.host.tuning import Tuning
+from tests.unit import third_party
 
 LOGGER = 'ironic_ownership.cmd.sighup'
 GOOD: dict[str, dict[str, object]] = {
@@ -28,12 +29,14 @@ GOOD: dict[str, dict[str, object]] = {
 class Demands:
     """Keeps what the engine is asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, current: Tuning) -> None:
+        self.current = current
         self.wanted: list[Tuning] = []
         self.errors: list[str] = []
 
     def request(self, wanted: Tuning) -> None:
         self.wanted.append(wanted)
+        self.current = wanted
 
     def refuse(self, error: str) -> None:
         self.errors.append(error)
@@ -49,8 +52,7 @@ class ReloadingCase(unittest.TestCase):
         self.conf = new(self.files, 'test')
         client.register_opts(self.conf)
         is_configured(self.conf)
-        settings.read(self.conf)
-        self.demands = Demands()
+        self.demands = Demands(settings.read(self.conf).tuning)
         self.addCleanup(
             log_levels.change,
             log_levels.read(self.conf),
@@ -141,6 +143,20 @@ class TestApplied(ReloadingCase):
         self.apply(('ownership', 'refresh_interval', 7))
         self.assertEqual(60, self.apply().intervals.refresh)
 
+    def test_other_policies_are_applied_named_or_derived(self) -> None:
+        for policies in ('conductor_group', None, 'all'):
+            group = 'g' if policies != 'all' else None
+            tuning = self.apply(
+                ('ownership', 'policies', policies),
+                ('ironic', 'shard_key', None),
+                ('ironic', 'conductor_group', group),
+            )
+            self.assertEqual(group, tuning.policies.scope.conductor_group)
+            self.assertIsNone(tuning.policies.scope.shard)
+            self.assertIsNone(tuning.policies.assigner)
+        derived = self.apply(('ownership', 'policies', None))
+        self.assertEqual('s1', derived.policies.scope.shard)
+
     def test_levels_change_at_once(self) -> None:
         named = logging.getLogger('ironic_ownership_reloading')
         self.apply(
@@ -203,17 +219,6 @@ class TestRestart(ReloadingCase):
         with self.assertNoLogs(LOGGER, 'WARNING'):
             self.write()
             self.reloading.reload()
-
-    def test_policies_take_everything_with_them(self) -> None:
-        with self.assertLogs(LOGGER, 'WARNING') as logs:
-            error = self.refuse(
-                ('ownership', 'policies', 'conductor_group'),
-                ('ironic', 'shard_key', None),
-                ('ironic', 'conductor_group', 'g'),
-            )
-        self.assertIn('[ownership] policies', logs.output[0])
-        self.assertIn('[ownership] policies', error)
-        self.assertIn('restart', error)
 
     def test_interval_has_to_fit_the_ttl_that_counts_until_then(self) -> None:
         error = self.refuse(
@@ -288,6 +293,25 @@ class TestRefused(ReloadingCase):
             with self.subTest(lines=number):
                 self.refused()
 
+    def test_file_that_only_lacks_options_never_widens_derived_policies(
+        self,
+    ) -> None:
+        left_out = ('ownership', 'policies', None)
+        self.apply(left_out, ('ironic', 'conductor_group', 'g'))
+        for lost in ('shard_key', 'conductor_group'):
+            error = self.refuse(
+                left_out,
+                ('ironic', 'conductor_group', 'g'),
+                ('ironic', lost, None),
+            )
+            self.assertIn(f'the policy {lost} has no option any more', error)
+            self.assertIn('[ownership] policies', error)
+        error = self.refuse(left_out, ('ironic', 'shard_key', None))
+        self.assertIn('shard_key', error)
+        # The hint can be carried out.
+        tuning = self.apply(('ownership', 'policies', 'shard_key'))
+        self.assertIsNone(tuning.policies.scope.conductor_group)
+
     def test_unfinished_file_of_a_directory_is_refused_and_named(
         self,
     ) -> None:
@@ -316,6 +340,23 @@ class TestRefused(ReloadingCase):
     def test_good_file_is_applied_after_a_bad_one(self) -> None:
         self.refuse(('ironic', 'shard_key', 'rack/1'))
         self.apply(('ironic', 'shard_key', 's2'))
+
+
+SOURCED = """
+from ironic_ownership.contracts import policy, sources
+
+class Policy(policy.FilterPolicy):
+    contract_version = 2
+    sources = (sources.Source('rack', lambda options: 'r', 'A rack.'),)
+"""
+
+
+class TestSources(third_party.ThirdPartyCase, ReloadingCase):
+    def test_policy_with_a_source_needs_a_restart(self) -> None:
+        self.install('sourced', SOURCED)
+        error = self.refuse(('ownership', 'policies', 'shard_key, sourced'))
+        self.assertIn('the policy sourced reads a source', error)
+        self.assertIn('restart', error)
 
 
 class KeystoneTest(ReloadingCase):

@@ -338,7 +338,7 @@ def _settings_differ(s: TestFindings) -> Story:
     s.serve('host1', PAIR)
     s.serve('host2', world.runs(peer_list=('host2',)))
     found = yield
-    s.assertIn('needs a restart', found['hint'])
+    s.assertIn('send SIGHUP', found['hint'])
     s.alive['host2'].member.change_settings(PAIR)
 
 
