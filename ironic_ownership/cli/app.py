@@ -195,7 +195,9 @@ class App(app.App):
         root.addHandler(console)
         if self.options.log_file:
             file = _log_file(self.options.log_file)
-            file.setFormatter(logging.Formatter(self.LOG_FILE_MESSAGE_FORMAT))
+            file.setFormatter(
+                errors.FileFormatter(self.LOG_FILE_MESSAGE_FORMAT)
+            )
             root.addHandler(file)
 
     def initialize_app(self, argv: list[str]) -> None:

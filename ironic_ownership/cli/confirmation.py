@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.cli import base, connection, errors
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.pending_calls import pending
 
 LOG = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ def confirm(args: argparse.Namespace, question: str) -> None:
             'nothing was changed',
             hint='Add --yes, or --dry-run to see what would be done',
         )
-    sys.stderr.write(f'{question}? [y/N] ')
+    sys.stderr.write(f'{texts.printable(question)}? [y/N] ')
     sys.stderr.flush()
     with pending.to('the person who was asked'):
         answer = sys.stdin.readline()

@@ -11,7 +11,7 @@ import logging
 import sys
 from collections.abc import Mapping
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.engine import suggestions
 
 PROG = 'ironic-ownership'
@@ -72,7 +72,7 @@ def exit_code(error: BaseException) -> ExitCode:
 
 def line(error: BaseException) -> str:
     """Return the error in one line, as an operator wants to read it."""
-    text = ' '.join(str(error).split())
+    text = texts.printable(' '.join(str(error).split()))
     if isinstance(error, _FAMILIES) or _is_configuration(error):
         return text
     return (
@@ -98,8 +98,17 @@ class Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         if isinstance(record.msg, BaseException):
             record.msg, record.args = line(record.msg), ()
-        record.message = record.getMessage()
+        record.message = texts.printable(record.getMessage())
         text = f'{PROG}: {record.levelname.lower()}: {record.message}'
         if record.exc_info:
             text = f'{text}\n{self.formatException(record.exc_info)}'
         return text
+
+
+class FileFormatter(logging.Formatter):
+    """Writes log lines of which no text can make several."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        """Return the line without what is not printable."""
+        record.message = texts.printable(record.message)
+        return super().formatMessage(record)

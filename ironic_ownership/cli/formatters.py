@@ -24,7 +24,6 @@ LOG = logging.getLogger(__name__)
 Row = Sequence[Any]
 
 _NESTED = (list, dict)
-_PLAIN = frozenset((str, int, float, bool, type(None)))
 _quoted = json.encoder.encode_basestring_ascii
 
 
@@ -89,15 +88,17 @@ class Table(_Wrapper):
         self, column_names: Sequence[str], data: Iterable[Row], *how: Any
     ) -> None:
         """Format many rows."""
-        rows = [[*map(self._words, row)] for row in data]
+        rows = [self._cells(row) for row in data]
         tables.emit_list(self.formatter, column_names, rows, *how)
 
     def emit_one(
         self, column_names: Sequence[str], data: Row, *how: Any
     ) -> None:
         """Format one row."""
-        cells = [*map(self._words, data)]
-        tables.emit_one(self.formatter, column_names, cells, *how)
+        tables.emit_one(self.formatter, column_names, self._cells(data), *how)
+
+    def _cells(self, row: Row) -> Row:
+        return [self._words(columns.printable(cell)) for cell in row]
 
 
 class Flat(_Wrapper):
@@ -162,10 +163,10 @@ class JSON(_Wrapper):
 
 
 def _flat(row: Row) -> Row:
-    if _PLAIN.issuperset(map(type, row)):
-        return row
     return [
-        columns.text(cell) if isinstance(cell, _NESTED) else cell
+        columns.text(columns.printable(cell))
+        if isinstance(cell, _NESTED)
+        else columns.printable(cell)
         for cell in row
     ]
 

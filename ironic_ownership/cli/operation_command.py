@@ -15,7 +15,7 @@ from typing import Any
 from ironic_ownership.api.caller import NOTHING
 from ironic_ownership.api.errors import details_of
 from ironic_ownership.cli import base, confirmation, errors, move_progress
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.engine import suggestions
 from ironic_ownership.observe import move as columns
@@ -48,7 +48,7 @@ class OperationCommand(base.Lister):
 
     def say(self, text: str) -> None:
         """Write one line to standard error."""
-        self.app.stderr.write(f'{errors.PROG}: {text}\n')
+        self.app.stderr.write(f'{errors.PROG}: {texts.printable(text)}\n')
 
     def worsen(self, code: errors.ExitCode) -> None:
         """End with this code, unless something worse has happened."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 
 if TYPE_CHECKING:
     from keystoneauth1 import adapter as ksa_adapter
@@ -189,7 +189,8 @@ def _check_url(conf: cfg.ConfigOpts, group: str, name: str) -> None:
         good = False
     if not good or any(c.isspace() for c in url):
         raise exceptions.IronicError(
-            f'[{group}] {name} = {url} is not a URL',
+            f'[{group}] {name} = {texts.without_credentials(url)} is not a '
+            'URL',
             hint='Write it as http://host:port or https://host:port',
         )
 

@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.pending_calls import pending
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def request_line(answer: requests.Response) -> str:
 
 def url(answer: requests.Response) -> str:
     """Return the URL of an answered request, without its query."""
-    return str(answer.url).partition('?')[0]
+    return texts.without_credentials(str(answer.url).partition('?')[0])
 
 
 def body_summary(answer: requests.Response) -> str:
@@ -164,7 +164,8 @@ def _twice(call: Callable[[], Any]) -> Any:
 
 def one_line(exc: BaseException) -> str:
     """Return the text of an error on one line, not too long."""
-    return ' '.join(str(exc).split())[:_LONGEST]
+    text = texts.without_credentials(' '.join(str(exc).split()))
+    return text[:_LONGEST]
 
 
 def first_cause(exc: BaseException) -> str:
@@ -177,4 +178,4 @@ def first_cause(exc: BaseException) -> str:
     cause = exc
     while deeper := cause.__cause__ or cause.__context__:
         cause = deeper
-    return f'{what}: {cause}'
+    return f'{what}: {texts.without_credentials(str(cause))}'

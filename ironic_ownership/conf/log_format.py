@@ -1,4 +1,4 @@
-"""Log lines of this package without the text of an error twice.
+"""Log lines that no text can forge, without the text of an error twice.
 
 oslo.log appends the class and the text of an exception that is being handled
 to every warning. The messages of this package have the text already.
@@ -11,7 +11,7 @@ import logging
 from oslo_config import cfg
 from oslo_log import formatters, log
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 
 _PACKAGE = 'ironic_ownership'
 
@@ -22,7 +22,10 @@ class _Once(logging.Formatter):
         self._inner = inner
 
     def format(self, record: logging.LogRecord) -> str:
-        text = self._inner.format(record)
+        # A name in a request may have line feeds, and commands for terminals.
+        record.msg, record.args = texts.printable(record.getMessage()), ()
+        head, *traceback = self._inner.format(record).split('\n')
+        text = '\n'.join([head, *map(texts.printable, traceback)])
         if record.exc_info or record.name.partition('.')[0] != _PACKAGE:
             return text
         summary = getattr(record, 'error_summary', '')

@@ -161,9 +161,13 @@ def values(
         try:
             found[option.name] = _raw(conf, group, option)
         except (ValueError, cfg.Error) as exc:
-            missing.append(unreadable(group, option.name, exc))
+            missing.append(
+                unreadable(group, option.name, exc, secret=option.secret)
+            )
             continue
         objection = wrong(option, found[option.name])
+        if objection and option.secret:
+            objection = objection.replace(str(found[option.name]), '***')
         if objection:
             missing.append(f'[{group}] {option.name}: {objection}')
         if option.required and found[option.name] is None:
@@ -175,8 +179,16 @@ def values(
     return None if missing else found
 
 
-def unreadable(group: str, name: str, exc: Exception) -> str:
-    """Return the fault of an option whose value oslo.config refuses."""
+def unreadable(
+    group: str, name: str, exc: Exception, *, secret: bool = False
+) -> str:
+    """Return the fault of an option whose value oslo.config refuses.
+
+    :param secret: whether the text of oslo.config, which quotes the value,
+        must not be shown: the fault is logged, stored and answered.
+    """
+    if secret:
+        return f'[{group}] {name}: the value, which is secret, is not valid'
     # oslo.config's text begins with its internal name of the place.
     cause = str(exc).rpartition(' is not valid: ')[2]
     return f'[{group}] {name}: {cause}'

@@ -12,6 +12,8 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from ironic_ownership.contracts import texts
+
 T = TypeVar('T')
 
 Cell = Any
@@ -52,6 +54,20 @@ def row(columns: Iterable[Column[T]], item: T) -> tuple[Cell, ...]:
 def cells(columns: Iterable[Column[T]], item: T) -> dict[str, Cell]:
     """Return the cells of one item by the keys of the columns."""
     return {column.key: column.cell(item) for column in columns}
+
+
+def printable(cell: Cell) -> Cell:
+    """Return a cell whose texts no terminal takes for commands.
+
+    Tenants choose some of them, such as the resource class of their node.
+    """
+    if isinstance(cell, str):
+        return texts.printable(cell)
+    if isinstance(cell, Mapping):
+        return {printable(k): printable(v) for k, v in cell.items()}
+    if isinstance(cell, list | tuple):
+        return [*map(printable, cell)]
+    return cell
 
 
 def readable(cell: Cell) -> str | int | float:

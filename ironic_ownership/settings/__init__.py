@@ -219,7 +219,11 @@ def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
             try:
                 value = group[opt.name]
             except (ValueError, cfg.Error) as exc:
-                faults.append(plugin_conf.unreadable(name, opt.name, exc))
+                faults.append(
+                    plugin_conf.unreadable(
+                        name, opt.name, exc, secret=opt.secret
+                    )
+                )
             # Used where the database is opened; here only validated.
             if name != 'database':
                 values[opt.name] = value

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-import re
 import urllib.parse
 from typing import Any
 
@@ -23,7 +22,7 @@ from ironic_ownership.api import operation, page_cache
 from ironic_ownership.api.context import RequestContext
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.conf import api
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.web import (
     error_middleware,
     errors,
@@ -35,7 +34,6 @@ from ironic_ownership.web import (
 LOG = log.getLogger(__name__)
 
 _LONGEST_ACTOR = 255
-_CREDENTIALS = re.compile(r'(\w://)[^/@\s"]+@')
 METRICS = 'metrics:show'
 _FORWARDED = 'HTTP_FORWARDED', 'HTTP_X_FORWARDED', 'HTTP_VIA', 'HTTP_X_REAL'
 """Headers of proxies, by their first letters."""
@@ -112,7 +110,7 @@ class OperationsApp:
                 background=True,
             )
         )
-        LOG.info('%s %s: %s', request.method, request.path, answer.status)
+        LOG.info('%s: %s', _request_line(), answer.status)
         return _response(answer, one.media_type)
 
     def _authorize(
@@ -191,8 +189,13 @@ def _response(answer: Answer, media_type: str) -> flask.Response:
 
 def _json(body: Any) -> flask.Response:
     """Return JSON, without passwords in URLs that texts quote."""
-    text = _CREDENTIALS.sub(r'\1***@', flask.json.dumps(body))
+    text = texts.without_credentials(flask.json.dumps(body))
     return flask.Response(text, content_type='application/json')
+
+
+def _request_line() -> str:
+    """Return method and path for the log; the path is decoded."""
+    return f'{flask.request.method} {texts.printable(flask.request.path)}'
 
 
 def _request_id() -> str:
@@ -202,11 +205,10 @@ def _request_id() -> str:
 def _reported(error: exceptions.OwnershipError) -> flask.Response:
     """Answer one of our own errors."""
     status = errors.status(error)
-    request = flask.request
     LOG.log(
         log.ERROR if status >= 500 else log.INFO,
-        '%s %s: %s: %s',
-        *(request.method, request.path, status, ' '.join(str(error).split())),
+        '%s: %s: %s',
+        *(_request_line(), status, ' '.join(str(error).split())),
     )
     return _error(errors.form_of(error, _request_id()), status)
 
@@ -219,12 +221,7 @@ def _unexpected(error: Exception) -> Any:
     if isinstance(status, int) and 400 <= status < 500:
         # From the layer that limits bodies, while one is being read.
         return flask.Response(status=status)
-    LOG.error(
-        '%s %s',
-        flask.request.method,
-        flask.request.path,
-        exc_info=error,
-    )
+    LOG.error('%s', _request_line(), exc_info=error)
     return _error(errors.unexpected(_request_id()), 500)
 
 

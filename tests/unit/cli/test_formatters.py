@@ -10,11 +10,12 @@ import unittest
 from collections.abc import Iterator
 from typing import Any
 
-from cliff.formatters import commaseparated, json_format, value
+from cliff.formatters import commaseparated, json_format, table, value
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.cli import formatters
+from ironic_ownership.observe import columns
 
 NAMES = ('uuid', 'cell "1"')
 CELLS = st.recursive(
@@ -158,3 +159,33 @@ class TestFlat(unittest.TestCase):
             [[*NAMES], ['u', 'a, b'], ['v', 'k=1']],
             [*csv.reader(io.StringIO(out.getvalue()))],
         )
+
+
+class TestTenants(unittest.TestCase):
+    def test_no_format_sends_their_texts_to_a_terminal(self) -> None:
+        # OSC 52 writes to the clipboard.
+        bad = '\x1b]52;c;eA==\x07\n\u202e'
+        args = types.SimpleNamespace(
+            quote_mode='all',
+            noindent=True,
+            max_width=0,
+            fit_width=False,
+            print_empty=False,
+            variables=[],
+            prefix='',
+        )
+        for name, formatter in {
+            **FORMATS,
+            'table': table.TableFormatter,
+        }.items():
+            for cell in (bad, [bad, 'x'], {bad: bad}, [{'a': bad}]):
+                out = io.StringIO()
+                formatters.of(name, formatter(), columns.readable).emit_list(
+                    ('name',), [(cell,)], out, args
+                )
+                for line in out.getvalue().splitlines():
+                    self.assertTrue(line.isprintable(), (name, line))
+                self.assertIn('52;c;eA==', out.getvalue())
+                if name in ('csv', 'value'):
+                    rows = out.getvalue().count('\n')
+                    self.assertEqual(2 if name == 'csv' else 1, rows, name)

@@ -50,6 +50,20 @@ class OpenTest(testtools.TestCase):
             text = self.refused(auth_type='none', endpoint_override=url)
             self.assertIn('is not a URL', text)
 
+    def test_password_in_an_endpoint_is_not_shown(self):
+        for url in ('ftp://u:hush@h', 'http://u:hu/sh@h:port', 'http://u:a@'):
+            text = self.refused(auth_type='none', endpoint_override=url)
+            self.assertIn('://***@', text)
+            self.assertNotIn('u:', text)
+        inventory = recorded_http.open_inventory('http://u:hush@127.0.0.1:1')
+        error = self.assertRaises(
+            exceptions.IronicUnavailableError,
+            inventory.get,
+            recorded_http.uuid(0),
+        )
+        self.assertIn('http://***@127.0.0.1:1', str(error))
+        self.assertNotIn('hush', str(error))
+
     def test_nothing_is_sent_before_it_is_needed(self):
         recorded_http.open_inventory('http://127.0.0.1:1')
 

@@ -31,6 +31,11 @@ try:
 except exceptions.IronicError as exc:
     ours.warning('refresh failed: %s', exc)
     others.warning('no text')
+    others.info('GET %s', '/x\\n2026 \\x1b]0;y')
+try:
+    raise KeyError
+except KeyError as exc:
+    exc.add_note('\\x1b]1;z')
     ours.exception('unexpected')
 """
 
@@ -46,10 +51,14 @@ class TestLogFormat(unittest.TestCase):
                 text=True,
                 check=True,
             )
-        ours, others, *traceback = done.stderr.splitlines()
+        ours, others, forged, *traceback = done.stderr.splitlines()
         self.assertTrue(ours.endswith('refresh failed: Ironic is down'), ours)
         self.assertIn('no text: ironic_ownership.contracts', others)
+        # A text has no line of its own, and sends nothing to a terminal.
+        self.assertTrue(forged.endswith(r'GET /x\n2026 \x1b]0;y'), forged)
         self.assertIn('Traceback', '\n'.join(traceback))
+        self.assertTrue(all(line.isprintable() for line in traceback))
+        self.assertIn(r'\x1b]1;z', '\n'.join(traceback))
 
 
 class TestJournal(unittest.TestCase):

@@ -5,7 +5,8 @@ import unittest
 from oslo_config import cfg
 
 from ironic_ownership.conf import plugin
-from ironic_ownership.contracts import options
+from ironic_ownership.contracts import options, policy
+from tests.unit import configurations
 
 Type = options.OptionType
 
@@ -73,3 +74,33 @@ class TestOptions(unittest.TestCase):
         conf = cfg.ConfigOpts()
         for _ in range(2):
             conf.register_opt(plugin.to_oslo(option(Type.STRING, regex='a')))
+
+
+class TestSecrets(configurations.ConfiguredCase):
+    def test_fault_never_shows_a_secret(self) -> None:
+        class Policy(policy.FilterPolicy):
+            options = (
+                option(Type.INTEGER, secret=True),
+                options.Option(
+                    'other',
+                    Type.STRING,
+                    'Help.',
+                    secret=True,
+                    check=lambda value: f'{value} is too short',
+                ),
+            )
+
+        conf = self.configure(
+            '[policy_p]\nname = hush-hush\nother = hush-hush'
+        )
+        plugin.register(conf, 'p', Policy)
+        faults: list[str] = []
+        self.assertIsNone(plugin.values(conf, 'p', Policy, faults))
+        self.assertNotIn('hush-hush', str(faults))
+        self.assertEqual(
+            [
+                '[policy_p] name: the value, which is secret, is not valid',
+                '[policy_p] other: *** is too short',
+            ],
+            faults,
+        )

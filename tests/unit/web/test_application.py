@@ -93,6 +93,12 @@ class FormTest(app_case.SiteCase):
         self.assertNotIn('secret-of-ours', str(error))
         self.assertIn(error['request_id'], error['hint'])
 
+    def test_path_has_no_line_of_the_log_of_its_own(self) -> None:
+        for path in ('/v1/services/x%0a2026', '/v1/services/%1b]0;x'):
+            with self.assertLogs(flask_app.LOG.logger, 'INFO') as logged:
+                self.client.get(path)
+            self.assertTrue(all(line.isprintable() for line in logged.output))
+
     def test_fault_of_a_layer_is_reported_in_the_same_form(self) -> None:
         def broken(environ, start_response):
             raise KeyError('secret-of-ours')
@@ -111,6 +117,9 @@ class FormTest(app_case.SiteCase):
             exceptions.ConfigurationError(['[x] password = secret-of-ours']),
             exceptions.IronicUnavailableError(
                 'no answer from http://user:secret-of-ours@ironic:6385'
+            ),
+            exceptions.IronicUnavailableError(
+                'no answer from http://user:x/"@secret-of-ours@ironic:6385'
             ),
         ):
             self.ironic.fail_with = error
