@@ -81,6 +81,7 @@ class TestAlerts(hosts.HostsTestCase):
                 self.deployment._shared(),
                 {
                     'api': {
+                        'auth_strategy': 'noauth',
                         'port': self.ports[2],
                         'public_metrics': True,
                         'metrics_interval': 2,

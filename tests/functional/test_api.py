@@ -8,6 +8,7 @@ import urllib.parse
 
 from prometheus_client import parser
 
+from lab import process
 from tests.functional.support import api_process
 
 
@@ -106,6 +107,10 @@ class ResourcesTest(api_process.ApiCase):
             f'/v1/compute-nodes/{self.nodes[0]}/explain',
             '/metrics',
         ] * 8
+        # Until they were read once, only one client waits for them.
+        process.wait_for(
+            lambda: self.api.ask('GET', '/metrics').status == 200, 'metrics'
+        )
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             answers = list(pool.map(lambda p: self.api.ask('GET', p), paths))
         self.assertEqual({200}, {answer.status for answer in answers})

@@ -117,8 +117,15 @@ class RecordingProxy:
 
     @property
     def lists(self) -> list[list[tuple[str, str]]]:
-        """The queries of the requests for lists of nodes."""
-        return [q for path, q, _ in self.requests if path == '/v1/nodes']
+        """The queries of the requests for lists of nodes.
+
+        A request for the node of one instance is none.
+        """
+        return [
+            query
+            for path, query, _ in self.requests
+            if path == '/v1/nodes' and 'instance_uuid' not in dict(query)
+        ]
 
     def hand_on(self, handler: http.server.BaseHTTPRequestHandler) -> None:
         url = urllib.parse.urlsplit(handler.path)
