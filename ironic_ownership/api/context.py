@@ -187,12 +187,13 @@ class RequestContext:
             return self.wired.placement_of(request_id)
 
     def overview(
-        self, *, complete: bool = True
+        self, *, complete: bool = True, placement: bool = False
     ) -> deployment_snapshot.DeploymentSnapshot:
         """Read the whole deployment, as far as it answers.
 
         :param complete: read open reservations and the rows of a Nova cell
             too, of which there may be one for each node.
+        :param placement: read Placement next to a Nova cell, too.
         """
         from ironic_ownership.engine.queries import deployment_snapshot
 
@@ -207,6 +208,7 @@ class RequestContext:
                     functools.partial(
                         policy_set.prepare, interpret=self.interpret
                     ),
+                    lambda: self.wired.placement_of() if placement else None,
                 ),
                 sharded=self.sharded,
             )

@@ -22,9 +22,11 @@ DISABLED = 'COMPUTE_STATUS_DISABLED'
 """The trait of providers that Nova's scheduler does not choose."""
 
 
+OWNER_NOVA = 'OWNER_NOVA'
+"""The trait without which Nova chooses no provider, from release 34 on."""
+
 KEPT = ('OWNER_', 'COMPUTE_')
-"""Prefixes of traits that are not the node's. Nova chooses only providers with
-its ``OWNER_NOVA``."""
+"""Prefixes of traits that are not the node's."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -145,6 +147,13 @@ class Placement(abc.ABC):
     @abc.abstractmethod
     def disabled(self) -> frozenset[str]:
         """Return the uuids of all providers with :data:`DISABLED`."""
+
+    @abc.abstractmethod
+    def hidden_from_nova(self) -> frozenset[str]:
+        """Return the uuids of all providers without :data:`OWNER_NOVA`.
+
+        None of them, if no provider has it: Nova does not use it yet.
+        """
 
     @abc.abstractmethod
     def put_disabled(

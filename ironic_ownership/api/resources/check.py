@@ -29,7 +29,7 @@ _TYPES: schemas.Types = {
 def _check(request: Request) -> Answer:
     context = request.context
     found = runner.check(
-        context.overview(),
+        context.overview(placement=True),
         context.interpret,
         reporting=context.reports_inventory,
     )

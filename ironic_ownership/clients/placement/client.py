@@ -146,9 +146,18 @@ class PlacementClient(placement.Placement):
         )
 
     def disabled(self) -> frozenset[str]:
-        data = self._api.send(
-            'GET', f'/resource_providers?required={placement.DISABLED}'
-        )
+        return self._with(placement.DISABLED)
+
+    def hidden_from_nova(self) -> frozenset[str]:
+        try:
+            if not self._with(placement.OWNER_NOVA):
+                return frozenset()
+        except exceptions.PlacementRefusedError:
+            return frozenset()  # it is too old to know the trait
+        return self._with(f'!{placement.OWNER_NOVA}')
+
+    def _with(self, trait: str) -> frozenset[str]:
+        data = self._api.send('GET', f'/resource_providers?required={trait}')
         try:
             return frozenset(
                 str(p['uuid']) for p in data['resource_providers']

@@ -18,8 +18,10 @@ from ironic_ownership.engine.checks.problem import (
     Severity,
 )
 
-CODES = frozenset(('row_drifted', 'row_drifted_deployed', 'uuid_differs'))
-"""The codes of :func:`rows`."""
+CODES = frozenset(
+    ('row_drifted', 'row_drifted_deployed', 'uuid_differs', 'hidden_from_nova')
+)
+"""The codes of this module."""
 
 _DELETED = (
     'Another row has the uuid of the node. While no instance of {row.host} is '
@@ -129,4 +131,25 @@ def move_to_instance(one: Drift, node: str) -> str:
         f'ironic-ownership compute node move {node} --service '
         f'{canonical_host(one.host or "")}; then bring it back: '
         f'ironic-ownership service set {owner} --up'
+    )
+
+
+def hidden_from_nova(facts: Facts) -> Iterator[Problem]:
+    """Find nodes whose provider lacks the trait that Nova requires."""
+    found = sorted(facts.snapshot.hidden & facts.records.keys())
+    if not found:
+        return
+    owners = {facts.records[uuid].host for uuid in found} - {None}
+    yield Problem(
+        'hidden_from_nova',
+        Severity.WARNING,
+        f'{suggestions.counted(len(found), "node")} without the trait '
+        'OWNER_NOVA in Placement: Nova chooses none of them, once all of its '
+        'services are of release 34 or later',
+        Kind.NODE,
+        tuple(found),
+        tuple(sorted(str(owner) for owner in owners)),
+        hint='The nova-compute that serves them sets it, from release 34 on: '
+        'in its next pass, or with the driver of ironic-ownership after '
+        '[ironic_ownership] full_update_interval. Upgrade an older one',
     )

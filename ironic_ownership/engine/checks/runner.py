@@ -187,6 +187,12 @@ _CHECKS = (
     _Check(
         'resource classes', _ALL, nodes.without_class, ('no_resource_class',)
     ),
+    _Check(
+        'nodes that Nova does not choose',
+        frozenset((Part.RECORDS, Part.CELL, Part.PLACEMENT)),
+        cells.hidden_from_nova,
+        ('hidden_from_nova',),
+    ),
     _Check('balance', _RECORDED, services.imbalance, ('imbalance',)),
 )
 

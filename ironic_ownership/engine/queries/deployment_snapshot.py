@@ -20,6 +20,7 @@ from ironic_ownership.contracts.cell import Cell, CellNode, Drift
 from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.reservations import Reservation, Reservations
 from ironic_ownership.engine.availability import evaluation
@@ -37,6 +38,7 @@ class Part(enum.StrEnum):
     IRONIC = 'Ironic'
     MEMBERSHIP = 'membership'
     CELL = 'cell'
+    PLACEMENT = 'Placement'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Sources:
     reservations: Callable[[], Reservations] | None = None
     cell: Callable[[], Cell | None] = lambda: None
     prepare: Callable[[Iterable[model.Service]], object] = list
+    # Read only next to a cell.
+    placement: Callable[[], Placement | None] = lambda: None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +105,8 @@ class DeploymentSnapshot:
         ``None`` also without a cell.
     :param strays: rows of a Nova cell whose uuid is not that of their node;
         ``None`` also without a cell.
+    :param hidden: providers in Placement that Nova does not choose, because
+        they lack its trait; empty without a cell or Placement.
     """
 
     services: Sequence[model.Service] | None
@@ -112,6 +118,7 @@ class DeploymentSnapshot:
     reports: Mapping[str, ConditionReport] | None = None
     drift: Sequence[Drift] | None = None
     strays: Sequence[CellNode] | None = None
+    hidden: frozenset[str] = frozenset()
 
     def require(self) -> None:
         """Raise the error of the first part that did not answer, if any."""
@@ -136,6 +143,7 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
             exceptions.RecordsError,
             exceptions.IronicError,
             exceptions.MembershipError,
+            exceptions.PlacementError,
         ) as exc:
             unread[part] = exc
             return None
@@ -160,13 +168,16 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
         lambda: sources.backend().view().serving(services or ()),
     )
     cell = attempt(Part.CELL, sources.cell)
-    drift = strays = None
+    drift = strays = hidden = None
     if cell is not None:
         drift = attempt(Part.CELL, cell.drift)
         strays = attempt(Part.CELL, cell.stray_rows)
+        placement = attempt(Part.PLACEMENT, sources.placement)
+        if placement is not None:
+            hidden = attempt(Part.PLACEMENT, placement.hidden_from_nova)
     return DeploymentSnapshot(
         *(services, records, nodes, view, unread),
-        *(reservations, reports, drift, strays),
+        *(reservations, reports, drift, strays, hidden or frozenset()),
     )
 
 

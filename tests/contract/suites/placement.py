@@ -17,6 +17,7 @@ from ironic_ownership.contracts.placement import (
     DISABLED,
     FIRST_GENERATION,
     KEPT,
+    OWNER_NOVA,
     Confirm,
     Inventory,
     Placement,
@@ -157,6 +158,17 @@ class FakePlacement(Placement):
             if DISABLED in found.traits
         )
 
+    def hidden_from_nova(self) -> frozenset[str]:
+        """Return the providers that Nova does not choose."""
+        self._called('hidden_from_nova', '')
+        found = {
+            uuid
+            for uuid, one in self.providers.items()
+            if OWNER_NOVA not in one.traits
+        }
+        used = len(found) < len(self.providers)
+        return frozenset(found if used else ())
+
     def put_disabled(
         self, uuid: str, disabled: bool, *, confirm: Confirm | None = None
     ) -> bool:
@@ -285,6 +297,14 @@ class PlacementContract(_Case):
         again = self.placement.put_traits(uuid, ['CUSTOM_B'])
         self.assertEqual(written, again)
 
+    def test_providers_that_nova_does_not_choose(self) -> None:
+        uuid, other = self.provide(), self.provide()
+        self.assertEqual(frozenset(), self.placement.hidden_from_nova())
+        self.placement.put_traits(uuid, ['OWNER_NOVA'])
+        self.assertEqual({other}, self.placement.hidden_from_nova())
+        self.placement.put_traits(other, ['OWNER_NOVA'])
+        self.assertEqual(frozenset(), self.placement.hidden_from_nova())
+
     def test_status_is_no_trait_of_the_node(self) -> None:
         uuid, other = self.provide(), self.provide()
         names = frozenset({'CUSTOM_OF_A_TEST'})
@@ -382,6 +402,7 @@ class PlacementContract(_Case):
             lambda: self.placement.traits(uuid),
             lambda: self.placement.put_traits(uuid, ()),
             self.placement.disabled,
+            self.placement.hidden_from_nova,
             lambda: self.placement.put_disabled(uuid, True),
         ):
             self.assertRaises(exceptions.PlacementUnavailableError, ask)

@@ -14,6 +14,7 @@ Part = deployment_snapshot.Part
 class TestDrift(test_runner.CheckCase):
     drift: list[cell.Drift] | None = None
     strays: list[cell.CellNode] | None = None
+    hidden: frozenset[str] = frozenset()
 
     def check(self) -> list[problem.Problem]:
         return runner.check(
@@ -25,6 +26,7 @@ class TestDrift(test_runner.CheckCase):
                 self.unread,
                 drift=self.drift,
                 strays=self.strays,
+                hidden=self.hidden,
             ),
             world.interpret,
         )
@@ -93,3 +95,10 @@ class TestDrift(test_runner.CheckCase):
         self.assertIs(problem.Severity.UNKNOWN, found.severity)
         self.assertEqual(('cell',), found.subjects)
         self.assertIn('rows of the Nova cell', found.hint)
+
+    def test_nodes_without_the_trait_of_nova_are_named(self) -> None:
+        # The provider of something else is none of a node.
+        self.hidden = frozenset((world.uuid(1), 'of a cell of Nova'))
+        found = self.assert_found('hidden_from_nova', world.uuid(1))
+        self.assertIn('OWNER_NOVA', found.what)
+        self.assertEqual(('host1',), found.services)
