@@ -57,3 +57,7 @@ class Reason(DescribedEnum):
         'recorded for its owner by an operator, from another source',
     )
     NODE_GONE = 'node_gone', 'Ironic does not have it any more'
+    BEING_DELETED = (
+        'being_deleted',
+        'Ironic does not have it: its provider and record are being deleted',
+    )

@@ -36,6 +36,8 @@ class Claim:
     :param cause: why that owner counts as gone, for the events of its fence
         and of the take-over; not used for an unowned node.
     :param note: the assigner's own reason, one line, for the event.
+    :param seen_deletion: whether the record was seen as being deleted: the
+        claim ends that. Otherwise it is refused meanwhile.
     """
 
     node: model.Node
@@ -45,6 +47,7 @@ class Claim:
     availability: Evaluation | None = None
     cause: str | None = dataclasses.field(default=None, compare=False)
     note: str = dataclasses.field(default='', compare=False)
+    seen_deletion: bool = False
 
     @property
     def uuid(self) -> str:
@@ -84,6 +87,13 @@ class Update:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class BeginDeletion:
+    """Mark a record that can be deleted; its provider is next. No event."""
+
+    uuid: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Forget:
     """Delete the record of an own node without an instance.
 
@@ -96,16 +106,13 @@ class Forget:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """Remember what Placement accepted of an own node. No event.
-
-    The digest, ``None`` for nothing, is deleted with the record only.
-    """
+    """Remember what Placement accepted of an own node. No event."""
 
     uuid: str
     digest: str | None
 
 
-Change = Claim | Release | Update | Forget | Report
+Change = Claim | Release | Update | BeginDeletion | Forget | Report
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -178,9 +185,8 @@ class Records(abc.ABC):
     ) -> model.Service:
         """Make another process of a host the active one.
 
-        Raises the epoch and fences the row in the same transaction, in one
-        event: the process that was active writes nothing more, and only the
-        named one, or any once that one is dead, can register.
+        In one event. The process that was active writes nothing more, and
+        only the named one, or any once that one is dead, can register.
 
         :param incarnation: the standby that takes over.
         :returns: the service as it is now, ``fenced``.
@@ -193,8 +199,8 @@ class Records(abc.ABC):
     ) -> bool:
         """Record that a service was found dead, in one event.
 
-        Each registration has one such event at most, of its first observer.
-        A service that stopped cleanly or was fenced has an event already.
+        Each registration has one at most. A service that stopped cleanly or
+        was fenced has an event already.
 
         :param host: the observer.
         :param epoch: of the observer.
@@ -225,8 +231,7 @@ class Records(abc.ABC):
         """Store the status of a registered service.
 
         :param view_checksum: of the view it last saw.
-        :param config_error: why it does not act by its configuration: a
-            change that it refused, a policy that fails; ``None`` if it does.
+        :param config_error: why it does not act by its configuration.
         :raises FencedError: if the epoch is no longer the current one.
         """
 
@@ -242,8 +247,7 @@ class Records(abc.ABC):
     ) -> bool:
         """Store the conditions of a process of a service, in place of others.
 
-        Needs no right to write: a process without it has most to report. No
-        event, and no change of the service's row.
+        Needs no right to write. No event, no change of the service's row.
 
         :param interval: seconds after which it reports again.
         :param at: the time now, on the clock of ``found``.
@@ -270,9 +274,8 @@ class Records(abc.ABC):
         """Change an operator's settings of a service, in one event.
 
         ``None`` keeps a setting; without a change there is no event. Forcing
-        down raises the epoch and fences the service in the same transaction.
-        While it is forced down it stays fenced and can't register. Taking
-        that back does not unfence: the host registers again by itself.
+        down raises the epoch and fences the service: it can't register until
+        that is taken back, and then registers again by itself.
 
         :param disabled_reason: kept while the service is disabled.
         :param reason: why it is changed, for the event.
@@ -284,10 +287,9 @@ class Records(abc.ABC):
     def delete_service(
         self, host: str, *, actor: str, request_id: str | None = None
     ) -> None:
-        """Delete a service that nothing names any more, in one transaction.
+        """Delete a service that nothing names any more, dead or alive.
 
-        Liveness is not checked here. A service of that host which registers
-        later has a greater epoch than this one ever had.
+        One that registers later has a greater epoch.
 
         :raises NotFoundError: if there is no such service.
         :raises ServiceInUseError: if a compute node or an open instance
@@ -308,8 +310,7 @@ class Records(abc.ABC):
     ) -> tuple[model.Service | None, model.ComputeNode | None]:
         """Return a service and the record of a node, of the same moment.
 
-        One query: whether the service may act and owns the node can't change
-        in between. Two times ``None`` if there is no such service.
+        One query. Two times ``None`` if there is no such service.
         """
 
     @abc.abstractmethod
@@ -372,9 +373,8 @@ class Records(abc.ABC):
     ) -> Outcome:
         """Carry out changes as one transaction.
 
-        Each change is made only if the record is as the change expects it;
-        the others are refused one by one. Every change of an owner or of an
-        instance leaves one event.
+        Those are refused whose record is not as they expect it. Every change
+        of an owner or of an instance leaves one event.
 
         :param confirm: called last, inside of the transaction, which may
             have waited for others; an exception rolls everything back.

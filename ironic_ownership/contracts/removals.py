@@ -20,6 +20,21 @@ class Removals(abc.ABC):
     """
 
     @abc.abstractmethod
+    def begin_deletion(
+        self, uuid: str, *, seen_host: str | None, seen_epoch: int | None
+    ) -> str | None:
+        """Mark the record of a node without an instance as being deleted.
+
+        Its provider is deleted next, then :meth:`remove` follows. No event.
+        A claim of a service that sees the node in Ironic again ends it.
+
+        :param seen_host: owner on record when the gates were evaluated.
+        :param seen_epoch: epoch of that owner then, if it had a row.
+        :returns: why the record can't be deleted, in one line; then nothing
+            was changed.
+        """
+
+    @abc.abstractmethod
     def remove(
         self,
         uuid: str,
@@ -30,7 +45,7 @@ class Removals(abc.ABC):
         reason: reasons.Reason = reasons.Reason.NODE_GONE,
         request_id: str | None = None,
     ) -> bool:
-        """Delete the record of a node without an instance.
+        """Delete the record of a node, which is marked as being deleted.
 
         The row stays, marked: a node that returns gets it back. Later writes
         of the owner about the node are refused. Leaves one event.
@@ -39,8 +54,8 @@ class Removals(abc.ABC):
         :param seen_epoch: epoch of that owner then, if it had a row.
         :param actor: user and place, for the event.
         :param request_id: of the operator's request.
-        :returns: ``False`` if there is no such record, or owner, epoch or
-            instance are not as seen; then nothing was changed.
+        :returns: ``False`` if there is no such record, or mark, owner, epoch
+            or instance are not as seen; then nothing was changed.
         """
 
     @abc.abstractmethod

@@ -21,6 +21,13 @@ LOG = logging.getLogger(__name__)
 
 Row = dict[str, Any]
 
+BEING_DELETED: Row = {
+    'reason': reasons.Reason.BEING_DELETED.value,
+    # The provider goes; of a node that returns, its owner reports it.
+    'placement_digest': None,
+}
+"""Columns of a record that is being deleted."""
+
 _FIXED = ('uuid', 'created_at')
 """Columns of a node's row that are written once."""
 
@@ -102,6 +109,8 @@ class ChangeSet:
                 return self._give_up(
                     change, EventKind.OWNER_CHANGED, released_by=self.host
                 )
+            case records.BeginDeletion():
+                return self._begin_deletion(change)
             case records.Forget():
                 # Its provider was deleted before.
                 return self._give_up(
@@ -149,6 +158,8 @@ class ChangeSet:
         if self._owner(node.uuid) != seen:
             return False
         row = self.nodes.get(node.uuid)
+        if is_being_deleted(row) and not claim.seen_deletion:
+            return False
         objection = against_held(row, self.now)
         objection = objection or self.companions.against_claim(
             node.uuid, self.host
@@ -287,6 +298,15 @@ class ChangeSet:
         self._event(kind, node_uuid=uuid, from_host=self.host, reason=reason)
         return True
 
+    def _begin_deletion(self, change: records.BeginDeletion) -> bool:
+        uuid = change.uuid
+        if self._owner(uuid) != self.host or uuid in self.open_instances:
+            return False
+        objection = self.companions.against_deletion(uuid, self.host)
+        if not _is_refused(change, objection):
+            self._rewrite(self.nodes[uuid], **BEING_DELETED)
+        return objection is None
+
     def _report(self, report: records.Report) -> bool:
         if self._owner(report.uuid) != self.host:
             return False
@@ -363,6 +383,11 @@ def against_held(
     if row['held_until'] <= now or row['held_by'] == request_id:
         return None
     return f'released: the request {row["held_by"]} hands it over'
+
+
+def is_being_deleted(row: Row | None) -> bool:
+    """Tell whether only one who has seen that may claim the node."""
+    return row is not None and row['reason'] == BEING_DELETED['reason']
 
 
 def attributes(node: model.Node) -> Row:

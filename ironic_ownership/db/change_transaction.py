@@ -24,7 +24,9 @@ from ironic_ownership.db.companion import Companion
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 
-_OF_OWNERS = records.Claim | records.Release | records.Forget
+_OF_OWNERS = (
+    records.Claim | records.Release | records.BeginDeletion | records.Forget
+)
 """Changes of owner: a companion takes part in these."""
 
 

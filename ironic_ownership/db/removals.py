@@ -6,6 +6,7 @@ takes, that the record is still the one for which they were evaluated.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import sqlalchemy as sa
@@ -27,6 +28,30 @@ class SqlRemovals(connection.Port, removals.Removals):
     """Deletions in the database of the records."""
 
     @connection.writes
+    def begin_deletion(
+        self,
+        conn: sa.Connection,
+        uuid: str,
+        *,
+        seen_host: str | None,
+        seen_epoch: int | None,
+    ) -> str | None:
+        locked = _lock(conn, uuid, seen_host, seen_epoch)
+        if locked is None or transaction.open_instances(conn, [uuid]):
+            return 'the record changed in the last moment'
+        companions = self._companion.lock(conn, [uuid])
+        if objection := companions.against_deletion(uuid, seen_host):
+            return objection
+        transaction.update_node(
+            conn,
+            uuid,
+            updated_at=transaction.now_of(conn),
+            **change_set.BEING_DELETED,
+            **marks.of(locked.services),
+        )
+        return None
+
+    @connection.writes
     def remove(
         self,
         conn: sa.Connection,
@@ -38,8 +63,8 @@ class SqlRemovals(connection.Port, removals.Removals):
         reason: reasons.Reason = reasons.Reason.NODE_GONE,
         request_id: str | None = None,
     ) -> bool:
-        services = _lock(conn, uuid, seen_host, seen_epoch)
-        if services is None:
+        locked = _lock(conn, uuid, seen_host, seen_epoch)
+        if locked is None or not locked.is_being_deleted:
             return False
         if transaction.open_instances(conn, [uuid]):
             return False
@@ -55,9 +80,7 @@ class SqlRemovals(connection.Port, removals.Removals):
             reason=reason.value,
             updated_at=now,
             deleted_at=now,
-            # Its provider was deleted before.
-            placement_digest=None,
-            **marks.of(services),
+            **marks.of(locked.services),
         )
         transaction.add_event(
             conn,
@@ -84,8 +107,8 @@ class SqlRemovals(connection.Port, removals.Removals):
         reason: str,
         request_id: str | None = None,
     ) -> str | None:
-        services = _lock(conn, uuid, seen_host, seen_epoch)
-        if services is None:
+        locked = _lock(conn, uuid, seen_host, seen_epoch)
+        if locked is None:
             return 'the record changed in the last moment'
         now_open = transaction.open_instances(conn, [uuid]).get(uuid)
         if now_open != instance_uuid:
@@ -97,7 +120,7 @@ class SqlRemovals(connection.Port, removals.Removals):
         transaction.close_instances(conn, [uuid], now)
         # An unowned node has no service whose row would certify this.
         transaction.update_node(
-            conn, uuid, updated_at=now, **marks.of(services)
+            conn, uuid, updated_at=now, **marks.of(locked.services)
         )
         transaction.add_event(
             conn,
@@ -113,16 +136,22 @@ class SqlRemovals(connection.Port, removals.Removals):
         return None
 
 
+@dataclasses.dataclass(frozen=True)
+class _Locked:
+    services: Mapping[str, change_set.ServiceState]
+    """Those that are raised."""
+    is_being_deleted: bool
+
+
 def _lock(
     conn: sa.Connection,
     uuid: str,
     seen_host: str | None,
     seen_epoch: int | None,
-) -> Mapping[str, change_set.ServiceState] | None:
+) -> _Locked | None:
     """Lock owner and node.
 
-    :returns: the services that are raised; ``None`` if the owner or the node
-        is not as it was seen.
+    :returns: ``None`` if the owner or the node is not as it was seen.
     """
     # Services are locked first, as every writer does.
     services: Mapping[str, change_set.ServiceState] = {}
@@ -134,7 +163,7 @@ def _lock(
     is_owned = bool(services)
     services = services or transaction.lock_any_service(conn)
     found = conn.execute(
-        sa.select(_nodes.host)
+        sa.select(_nodes.host, _nodes.reason)
         .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))
         .with_for_update()
     ).first()
@@ -147,4 +176,4 @@ def _lock(
         and transaction.lock_service(conn, seen_host) is not None
     ):
         return None
-    return services
+    return _Locked(services, change_set.is_being_deleted(dict(found._mapping)))

@@ -19,9 +19,7 @@ def place(status: NodeStatus) -> tuple[str | None, str]:
 
 def reason(status: NodeStatus) -> reasons.Reason:
     """Return the reason code of the decision."""
-    if status.decision is None:
-        return reasons.Reason.NODE_GONE
-    return status.decision.reason
+    return status.reason
 
 
 def unavailable(status: NodeStatus) -> str | None:

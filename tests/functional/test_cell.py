@@ -136,6 +136,11 @@ class CellTest(_WithCell, suite.RecordsContract):
             for result in stored.carry_out(request_id, nodes)
         ]
 
+    def begin_deletion(self, number: int) -> str | None:
+        return self.make_removals().begin_deletion(
+            suite.uuid(number), seen_host='host1', seen_epoch=self.epoch
+        )
+
     def stop(self, host: str = 'host1') -> None:
         self.records.set_service(host, actor='operator', forced_down=True)
 
@@ -187,19 +192,18 @@ class CellTest(_WithCell, suite.RecordsContract):
         ):
             refused = self.records.apply('host1', self.epoch, [change]).refused
             self.assertEqual((change,), refused)
-        self.assertFalse(
-            self.make_removals().remove(
-                suite.uuid(3),
-                seen_host='host1',
-                seen_epoch=self.epoch,
-                actor='operator',
-            )
-        )
+        # Before its provider would have gone.
+        begins = records.BeginDeletion(suite.uuid(3))
+        refused = self.records.apply('host1', self.epoch, [begins]).refused
+        self.assertEqual((begins,), refused)
+        self.assertIn('cell_instance', self.begin_deletion(3) or '')
         self.assertEqual('Host1', self.owner(3))
 
     def test_forgotten_node_is_deleted_in_the_cell(self) -> None:
         self.assert_applied('host1', self.epoch, records.Forget(suite.uuid(3)))
         self.assertIsNone(self.owner(3))
+        self.assertIsNone(self.begin_deletion(4))
+        self.assertEqual('Host1', self.owner(4))
         self.assertTrue(
             self.make_removals().remove(
                 suite.uuid(4),

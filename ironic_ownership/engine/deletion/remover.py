@@ -1,10 +1,11 @@
 """Deletion of one record and its provider, of a node that Ironic lost.
 
-The gates are evaluated on fresh answers, Ironic's 404 last. The provider is
-deleted before the record: a crash between the two leaves a record whose node
-is gone, which the next attempt finishes, while a provider without a record
-would never be found again. Nothing is retried here; the next attempt asks
-again.
+The gates are evaluated on fresh answers, Ironic's 404 last. Then the record is
+marked as being deleted, which is refused if it can't be deleted; then the
+provider goes, and at last the record. A crash between two steps leaves a
+marked record, which the next attempt finishes, while a provider without a
+record would never be found again. Nothing is retried here; the next attempt
+asks again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.deletion.mass_loss import Batch
 from ironic_ownership.engine.gates import GateResult, refusals
+
+CHANGED = 'the record changed in the last moment'
+"""Objection to a deletion: the record is not as it was seen."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,13 +88,13 @@ class Remover:
         seen: model.ComputeNode,
         batch: Batch,
         *,
-        prepare: Callable[[], bool],
+        begin: Callable[[], str | None],
         forget: Callable[[], bool],
     ) -> Removal:
         """Delete one record and its provider, if every gate is passed.
 
-        :param prepare: called before anything is deleted; ``False`` if the
-            record has another owner. Raises if the caller has lost its right
+        :param begin: marks the record, before anything is deleted; returns
+            why it can't be deleted. Raises if the caller has lost its right
             to write.
         :param forget: deletes the record if it still has the owner seen;
             ``False`` if it has not.
@@ -101,8 +105,8 @@ class Remover:
         results = gates.evaluate(evidence)
         if refusals(results):
             return Removal(results)
-        if not prepare():
-            return _changed(evidence)
+        if objection := begin():
+            return _changed(evidence, objection)
         try:
             provider_deleted = (
                 self.placement is not None
@@ -115,7 +119,7 @@ class Remover:
             return Removal(_evaluate_again(evidence, detail, consumers=None))
         if forget():
             return Removal(results, True, provider_deleted)
-        return _changed(evidence, provider_deleted)
+        return _changed(evidence, CHANGED, provider_deleted)
 
     def _consumers(
         self, uuid: str, batch: Batch, details: dict[gates.Gate, str]
@@ -155,9 +159,9 @@ class Remover:
 
 
 def _changed(
-    evidence: gates.Evidence, provider_deleted: bool = False
+    evidence: gates.Evidence, objection: str, provider_deleted: bool = False
 ) -> Removal:
-    detail = {gates.Gate.STILL_OWNER: 'the record changed in the last moment'}
+    detail = {gates.Gate.STILL_OWNER: objection}
     results = _evaluate_again(evidence, detail, still_owner=False)
     return Removal(results, False, provider_deleted)
 

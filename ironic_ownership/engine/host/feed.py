@@ -22,8 +22,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
-    Forget,
-    Release,
+    Report,
     Update,
 )
 from ironic_ownership.engine.host.feed_entries import (
@@ -287,7 +286,7 @@ class Feed:
                         continue
                     code = self._availability_after(change)
                     self._put(NodeView(change.node, lease.epoch, code))
-                elif isinstance(change, Release | Forget):
+                elif not isinstance(change, Report):
                     self._lose(change.uuid)
             changed = self._advance()
         if changed:

@@ -101,12 +101,12 @@ def build(
             _plan_own(plan, host, node, decision, record)
         elif decision.owner == host:
             if owner is None or owner in peer_groups.alive:
-                _plan_free(plan, node, decision, owner)
+                _plan_free(plan, node, decision, record)
             elif owner not in peer_groups.away:
                 row = services.get(owner)
                 if row is not None and is_undecided(row):
                     continue
-                _plan_inheritance(plan, node, decision, owner, row, liveness)
+                _plan_inheritance(plan, node, decision, record, row, liveness)
         elif (
             decision.wanted_by == host
             and owner is not None
@@ -139,7 +139,10 @@ def _plan_own(
         return
     if decision.filtered:
         plan.filtered.append(node.uuid)
-    if _outdated(record, node):
+    if record.reason is Reason.BEING_DELETED:
+        # Ironic has it again.
+        plan.changes.append(_claim(node, decision, record))
+    elif _outdated(record, node):
         plan.changes.append(Update(node))
 
 
@@ -157,35 +160,47 @@ def _plan_free(
     plan: Plan,
     node: model.Node,
     decision: Decision,
-    owner: str | None,
+    record: model.ComputeNode | None,
 ) -> None:
-    if owner is not None:
+    if record is not None and record.host is not None:
         plan.waiting += 1
     elif plan.suspects:
         plan.deferred += 1
     else:
-        plan.changes.append(Claim(node, decision.reason, note=decision.note))
+        plan.changes.append(_claim(node, decision, record))
+
+
+def _claim(
+    node: model.Node, decision: Decision, record: model.ComputeNode | None
+) -> Claim:
+    return Claim(
+        node,
+        decision.reason,
+        seen_host=record.host if record else None,
+        note=decision.note,
+        seen_deletion=(
+            record is not None and record.reason is Reason.BEING_DELETED
+        ),
+    )
 
 
 def _plan_inheritance(
     plan: Plan,
     node: model.Node,
     decision: Decision,
-    owner: str,
+    record: model.ComputeNode | None,
     row: model.Service | None,
     liveness: Liveness,
 ) -> None:
+    owner = str(record.host if record else None)
     if plan.suspects or not _is_gone(owner, row, liveness):
         plan.deferred += 1
         return
     plan.changes.append(
-        Claim(
-            node,
-            decision.reason,
-            seen_host=owner,
+        dataclasses.replace(
+            _claim(node, decision, record),
             seen_epoch=row.epoch if row else None,
             cause=_cause(owner, row, liveness),
-            note=decision.note,
         )
     )
 

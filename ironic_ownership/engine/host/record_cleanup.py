@@ -12,7 +12,12 @@ import zlib
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.records import Change, Claim, Forget, Report
+from ironic_ownership.contracts.records import (
+    BeginDeletion,
+    Change,
+    Claim,
+    Forget,
+)
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.deletion.mass_loss import Batch, compare_counts
@@ -21,7 +26,11 @@ from ironic_ownership.engine.deletion.missing_nodes import (
     Limits,
     MissingNodes,
 )
-from ironic_ownership.engine.deletion.remover import Removal, Remover
+from ironic_ownership.engine.deletion.remover import (
+    CHANGED,
+    Removal,
+    Remover,
+)
 from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.host import refresh_result, snapshot
 from ironic_ownership.engine.host.feed import Feed
@@ -129,7 +138,11 @@ class RecordCleanup:
         if found.gone:
             batch = self._batch(scope, len(seen.nodes), found)
         for uuid in found.gone:
-            removal = self._remove(seen.records[uuid], batch)
+            try:
+                removal = self._remove(seen.records[uuid], batch)
+            except exceptions.OwnershipError:
+                missing_nodes.ask_again(found.gone)
+                raise
             self._kept.pop(uuid, None)
             if removal.deleted:
                 deleted += 1
@@ -156,23 +169,20 @@ class RecordCleanup:
         return self._remover.remove(
             record,
             batch,
-            prepare=lambda: self._prepare(record),
+            begin=lambda: self._begin(record),
             forget=lambda: self._apply(Forget(record.uuid)),
         )
 
-    def _prepare(self, record: model.ComputeNode) -> bool:
-        # Before its provider is deleted: the node may come back before its
-        # record is deleted, and then its owner reports it again.
-        if record.host != self.context.host and not self._apply(
-            _claim(record)
-        ):
-            return False
+    def _begin(self, record: model.ComputeNode) -> str | None:
+        is_own = record.host == self.context.host
+        if not (is_own or self._apply(_claim(record))):
+            return CHANGED
         self.context.fence.epoch()
+        # No later report may put a digest next to the mark.
         if self.reporter is not None:
             self.reporter.withdraw(record.uuid)
-        if record.placement_digest is not None:
-            self._apply(Report(record.uuid, None))
-        return True
+        begun = self._apply(BeginDeletion(record.uuid))
+        return None if begun else CHANGED
 
     def _apply(self, change: Change) -> bool:
         mark = self.feed.mark()
@@ -217,4 +227,9 @@ def _claim(record: model.ComputeNode) -> Claim:
         shard=record.shard,
         conductor_group=record.conductor_group,
     )
-    return Claim(node, reasons.Reason.NODE_GONE, seen_host=record.host)
+    return Claim(
+        node,
+        reasons.Reason.NODE_GONE,
+        seen_host=record.host,
+        seen_deletion=record.reason is reasons.Reason.BEING_DELETED,
+    )

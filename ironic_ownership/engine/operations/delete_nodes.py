@@ -169,20 +169,20 @@ class DeleteNodes:
         actor: str,
         request_id: str | None,
     ) -> NodeDeletion:
-        def forget() -> bool:
-            return removals.remove(
-                record.uuid,
-                seen_host=record.host,
-                seen_epoch=proposed.epochs.get(record.host or ''),
-                actor=actor,
-                request_id=request_id,
-            )
-
+        epoch = proposed.epochs.get(record.host or '')
         removal = self.remover.remove(
             record,
             proposed.batches[record.host],
-            prepare=lambda: True,
-            forget=forget,
+            begin=lambda: removals.begin_deletion(
+                record.uuid, seen_host=record.host, seen_epoch=epoch
+            ),
+            forget=lambda: removals.remove(
+                record.uuid,
+                seen_host=record.host,
+                seen_epoch=epoch,
+                actor=actor,
+                request_id=request_id,
+            ),
         )
         if removal.deleted:
             LOG.info('deleted compute node %s', record.uuid)

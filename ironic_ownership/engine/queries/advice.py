@@ -44,6 +44,8 @@ _RULES: Mapping[Reason, str] = {
     'owner on record, {owner}, keeps it',
     Reason.NODE_GONE: 'Ironic answers 404 for the uuid, without any filter: '
     'only the record remains',
+    Reason.BEING_DELETED: 'Ironic answers 404 for the uuid, without any '
+    'filter: provider and record are being deleted',
 }
 
 
@@ -307,4 +309,5 @@ _ADVICE: Mapping[Reason, Callable[[Explanation], Iterator[str]]] = {
     Reason.NOT_ADMITTED: _not_admitted,
     Reason.FILTERED_KEEPS: _not_admitted,
     Reason.NODE_GONE: _gone,
+    Reason.BEING_DELETED: _gone,
 }

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.decision import Decision
-from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide, policy_set, settings_diff
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
@@ -116,7 +115,7 @@ class Explanation:
     @property
     def decision(self) -> Decision:
         """The decision; without an owner for a node that is gone."""
-        return self.status.decision or Decision(None, Reason.NODE_GONE)
+        return self.status.decision or Decision(None, self.status.reason)
 
     @property
     def preferred_owner(self) -> str | None:

@@ -17,6 +17,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.availability import Evaluation, Unavailable
 from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.contracts.described import DescribedEnum
+from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import OnFault, PeerGroups
@@ -93,6 +94,15 @@ class NodeStatus:
     def owner(self) -> str | None:
         """The service on record."""
         return self.record.host if self.record else None
+
+    @property
+    def reason(self) -> Reason:
+        """The reason of the decision, or why there is none."""
+        if self.decision is not None:
+            return self.decision.reason
+        recorded = self.record.reason if self.record else None
+        is_begun = recorded is Reason.BEING_DELETED
+        return Reason.BEING_DELETED if is_begun else Reason.NODE_GONE
 
     @property
     def name(self) -> str | None:

@@ -222,11 +222,11 @@ class RecordCacheContract(records.RecordsContract):
                 'new', [records.node(number)], actor='operator', create=True
             )
             self.assert_same()
-            SqlRemovals(self.database).remove(
-                records.uuid(number),
-                seen_host='new',
-                seen_epoch=0,
-                actor='operator',
+            removals, uuid = SqlRemovals(self.database), records.uuid(number)
+            removals.begin_deletion(uuid, seen_host='new', seen_epoch=0)
+            self.assert_same()
+            removals.remove(
+                uuid, seen_host='new', seen_epoch=0, actor='operator'
             )
             self.records.delete_service('new', actor='operator')
 

@@ -190,6 +190,13 @@ class History:
     def do_remove(self, step: Step) -> None:
         node = self._seen(step.number)
         if node is not None:
+            self.removals.begin_deletion(
+                node.uuid,
+                seen_host=node.source,
+                seen_epoch=node.source_epoch,
+            )
+            if step.has_instance:
+                return
             self.removals.remove(
                 node.uuid,
                 seen_host=node.source,

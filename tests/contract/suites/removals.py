@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ironic_ownership.contracts import model, reasons, removals
 from ironic_ownership.contracts.events import EventFilter
-from ironic_ownership.contracts.records import Forget, Release, Report, Update
+from ironic_ownership.contracts.records import (
+    BeginDeletion,
+    Forget,
+    Release,
+    Report,
+    Update,
+)
 from tests.contract.suites import records
 
 ACTOR = 'operator@somewhere'
@@ -26,11 +34,77 @@ class RemovalContract(records.RecordsContract):
 
     def remove(self, number: int = 1, **seen: object) -> bool:
         values = {'seen_host': 'host1', 'seen_epoch': self.epoch, **seen}
+        self.begin(number, **seen)
         return self.removals.remove(
             records.uuid(number),
             actor=ACTOR,
             **values,  # type: ignore[arg-type]
         )
+
+    def begin(self, number: int = 1, **seen: object) -> str | None:
+        values = {'seen_host': 'host1', 'seen_epoch': self.epoch, **seen}
+        return self.removals.begin_deletion(
+            records.uuid(number),
+            **values,  # type: ignore[arg-type]
+        )
+
+    def test_begun_deletion_is_on_record_with_the_owner(self) -> None:
+        self.assert_applied('host1', self.epoch, Report(records.uuid(1), 'a'))
+        before = self.kinds(1)
+        self.assertIsNone(self.begin())
+        found = self.find(1)
+        assert found is not None
+        self.assertEqual(
+            ('host1', reasons.Reason.BEING_DELETED, None),
+            (found.host, found.reason, found.placement_digest),
+        )
+        self.assertEqual(before, self.kinds(1))
+
+    def test_deletion_that_is_impossible_does_not_begin(self) -> None:
+        two = self.register('host2')
+        update = Update(records.node(1, instance_uuid=records.uuid(901)))
+        before = self.state()
+        for seen in (
+            {'seen_host': 'host2', 'seen_epoch': two},
+            {'seen_host': None, 'seen_epoch': None},
+            {'seen_epoch': None},
+        ):
+            self.assertIn('changed', self.begin(**seen) or '')
+        self.assertEqual(before, self.state())
+        self.assert_applied('host1', self.epoch, update)
+        before = self.state()
+        self.assertIn('changed', self.begin() or '')
+        self.assert_refused('host1', self.epoch, BeginDeletion(update.uuid))
+        self.assertEqual(before, self.state())
+
+    def test_record_is_claimed_by_none_but_who_sees_the_node_again(
+        self,
+    ) -> None:
+        for kind in ('operator', 'owner'):
+            if kind == 'operator':
+                self.assertIsNone(self.begin())
+            else:
+                begins = BeginDeletion(records.uuid(1))
+                self.assert_applied('host1', self.epoch, begins)
+            # Of a service that has read Ironic before.
+            claim = records.claim(1, seen_host='host1')
+            self.assert_refused('host1', self.epoch, claim)
+            sees = dataclasses.replace(claim, seen_deletion=True)
+            self.assert_applied('host1', self.epoch, sees)
+            found = self.find(1)
+            assert found is not None
+            self.assertIs(reasons.Reason.EXCLUSIVE, found.reason)
+            # The deletion has ended, so its last step changes nothing.
+            self.assertIs(
+                False,
+                self.removals.remove(
+                    records.uuid(1),
+                    seen_host='host1',
+                    seen_epoch=self.epoch,
+                    actor=ACTOR,
+                ),
+            )
+            self.assertIsNotNone(self.find(1))
 
     def assert_nothing_is_removed(
         self, number: int = 1, **seen: object

@@ -232,6 +232,18 @@ def _node_gone(s: TestExplanations) -> Story:
     s.carry_out(delete)
 
 
+@case(Reason.BEING_DELETED)
+def _being_deleted(s: TestExplanations) -> Story:
+    # A process that began it has ended before its provider was deleted.
+    s.node(1)
+    s.serve('host1')
+    s.kill('host1')
+    del s.ironic.nodes[NODE]
+    s.operator("UPDATE compute_nodes SET reason = 'being_deleted'")
+    (delete,) = yield
+    s.carry_out(delete)
+
+
 class TestOwners(ExplainedSite):
     """An owner that does not serve, and a node out of service."""
 

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable
+from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.records import Forget
+from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.engine.deletion import mass_loss, missing_nodes
 from ironic_ownership.engine.deletion.gates import Gate
 from ironic_ownership.engine.deletion.mass_loss import Batch
@@ -31,11 +35,12 @@ class RemovalCase(service.ServiceCase):
         (self.record,) = self.records.compute_nodes_by_uuid([GONE])
         self.round = Batch(mass_loss=False, sees_all_nodes=True)
         self.done: list[str] = []
+        self.missing: list[str] = []
 
     def remove(
         self,
         forget: Callable[[], bool] | None = None,
-        prepare: Callable[[], bool] = lambda: True,
+        begin: Callable[[], str | None] | None = None,
         uses: bool = True,
     ) -> Removal:
         remover = Remover(
@@ -44,32 +49,47 @@ class RemovalCase(service.ServiceCase):
         return remover.remove(
             self.record,
             self.round,
-            prepare=prepare,
+            begin=begin or self.begin,
             forget=forget or self.forget,
         )
+
+    def begin(self) -> None:
+        self.assertIn(GONE, {*self.placement.providers, *self.missing})
+        self.done.append('mark')
 
     def forget(self) -> bool:
         self.done.append('record')
         return True
 
-    def assert_refused(self, *gates: Gate) -> Removal:
+    def assert_refused(self, *gates: Gate, begins: bool = False) -> Removal:
         removal = self.remove()
         self.assertEqual(list(gates), [r.gate for r in removal.refused])
         self.assertFalse(removal.deleted or removal.provider_deleted)
-        self.assertEqual([], self.done)
+        self.assertEqual(['mark'] if begins else [], self.done)
+        self.done.clear()
         self.assertIn(GONE, self.placement.providers)
         return removal
 
 
 class TestRemover(RemovalCase):
-    def test_provider_goes_before_the_record(self) -> None:
+    def test_mark_then_provider_then_record(self) -> None:
         def forget() -> bool:
             self.assertNotIn(GONE, self.placement.providers)
             return self.forget()
 
         removal = self.remove(forget)
         self.assertTrue(removal.deleted and removal.provider_deleted)
-        self.assertEqual(['record'], self.done)
+        self.assertEqual(['mark', 'record'], self.done)
+
+    def test_record_that_cannot_be_deleted_keeps_its_provider(self) -> None:
+        removal = self.remove(begin=lambda: 'the cell has an instance on it')
+        (refusal,) = removal.refused
+        self.assertEqual(
+            (Gate.STILL_OWNER, 'the cell has an instance on it'),
+            (refusal.gate, refusal.detail),
+        )
+        self.assertEqual([], self.done)
+        self.assertIn(GONE, self.placement.providers)
 
     def test_ironic_is_asked_last_and_right_before(self) -> None:
         self.ironic.calls.clear()
@@ -110,10 +130,10 @@ class TestRemover(RemovalCase):
     def test_caller_that_may_not_write_deletes_no_provider(
         self,
     ) -> None:
-        def fenced() -> bool:
+        def fenced() -> str | None:
             raise exceptions.FencedError('fenced')
 
-        self.assertRaises(exceptions.FencedError, self.remove, prepare=fenced)
+        self.assertRaises(exceptions.FencedError, self.remove, begin=fenced)
         self.assertIn(GONE, self.placement.providers)
 
     def test_placement_down_is_unknown_and_asked_once_a_round(self) -> None:
@@ -139,11 +159,12 @@ class TestRemover(RemovalCase):
         ):
             self.placement.failures['delete_provider'] = error
             self.round.silent.clear()
-            removal = self.assert_refused(Gate.NO_ALLOCATION)
+            removal = self.assert_refused(Gate.NO_ALLOCATION, begins=True)
             self.assertIn(str(error), removal.refused[0].detail)
 
     def test_provider_that_is_gone_already_is_no_obstacle(self) -> None:
         del self.placement.providers[GONE]
+        self.missing.append(GONE)
         removal = self.remove()
         self.assertTrue(removal.deleted)
         self.assertFalse(removal.provider_deleted)
@@ -169,6 +190,60 @@ class TestRefreshWithPlacement(RemovalCase):
         self.host.refresh()
         self.assertNotIn(1, self.owners())
         self.assertEqual({}, self.placement.providers)
+
+    def recorded(self) -> Reason | None:
+        found = self.records.compute_nodes_by_uuid([GONE])
+        return found[0].reason if found else None
+
+    def begin_deletion(self) -> None:
+        """Do the first step of an operator, who does no other."""
+        (row,) = self.records.services()
+        SqlRemovals(self.database).begin_deletion(
+            GONE, seen_host='host1', seen_epoch=row.epoch
+        )
+
+    def test_deletion_that_ended_at_any_step_is_resumed(self) -> None:
+        for provider in (True, False):
+            self.ironic.put(world.node(1))
+            self.placement.providers.setdefault(
+                GONE, placement.FakePlacement([GONE]).providers[GONE]
+            )
+            self.host.refresh()
+            self.begin_deletion()
+            if not provider:
+                del self.placement.providers[GONE]
+            del self.ironic.nodes[GONE]
+            self.assertIs(Reason.BEING_DELETED, self.recorded())
+            self.host.refresh()
+            self.assertIsNone(self.recorded())
+            self.assertEqual({}, self.placement.providers)
+
+    def test_failure_of_the_last_step_is_resumed(self) -> None:
+        error = exceptions.RecordsUnavailableError('down')
+        apply = self.records.apply
+
+        def fails(host, epoch, changes, **how):
+            if isinstance(changes[0], Forget):
+                raise error
+            return apply(host, epoch, changes, **how)
+
+        with (
+            mock.patch.object(self.records, 'apply', fails),
+            self.assertRaises(exceptions.RecordsUnavailableError),
+        ):
+            self.host.refresh()
+        self.assertEqual({}, self.placement.providers)
+        self.assertIs(Reason.BEING_DELETED, self.recorded())
+        self.host.refresh()
+        self.assertIsNone(self.recorded())
+
+    def test_node_that_ironic_has_again_takes_the_mark_back(self) -> None:
+        self.begin_deletion()
+        self.ironic.put(world.node(1))
+        self.host.refresh()
+        self.assertIs(Reason.EXCLUSIVE, self.recorded())
+        self.assertEqual('host1', self.owners()[1])
+        self.assertEqual(0, self.host.refresh().refused)
 
     def test_outage_is_reported_once_and_nothing_else_waits(self) -> None:
         self.placement.fail_with = DOWN

@@ -61,10 +61,7 @@ class ExplainCase(unittest.TestCase):
         return dataclasses.replace(said, status=status)
 
     def assert_rule(self, reason: Reason, said, *words: str) -> None:
-        decision = said.status.decision
-        self.assertEqual(
-            reason, decision.reason if decision else Reason.NODE_GONE
-        )
+        self.assertEqual(reason, said.status.reason)
         self.assert_says([advice.rule(said)], *words)
         self.assertTrue(list(advice.advise(said)))
 
@@ -213,6 +210,16 @@ class TestRules(ExplainCase):
                 Reason.NODE_GONE,
                 self.explain(None, [a], owned),
                 ['404'],
+                ['host1 deletes'],
+            ),
+            (
+                Reason.BEING_DELETED,
+                self.explain(
+                    None,
+                    [a],
+                    dataclasses.replace(owned, reason=Reason.BEING_DELETED),
+                ),
+                ['404', 'are being deleted'],
                 ['host1 deletes'],
             ),
         ):
