@@ -11,6 +11,9 @@ TABLE = (
     pathlib.Path(__file__).parents[2] / 'doc/source/contributor/clauses.rst'
 )
 ELSEWHERE = 'Not here: '
+CLAUSES = {'G': 20, 'S': 43, 'O': 9, 'M': 15}
+"""Number of the clauses of each document, by its letter."""
+_NUMBER = re.compile(r'^([GSOM]\d+)\. ')
 _ROW = re.compile(r'^   \* - ', re.MULTILINE)
 _NAME = re.compile(r'``(tests\.[\w.]+)``')
 
@@ -31,6 +34,30 @@ class TestClauses(unittest.TestCase):
         for row in rows():
             with self.subTest(row=row):
                 self.assertEqual(ELSEWHERE in row, not _NAME.findall(row))
+
+    def test_clauses_of_each_document_are_numbered_without_a_gap(
+        self,
+    ) -> None:
+        numbers = [match for row in rows() for match in _NUMBER.findall(row)]
+        self.assertEqual(
+            [
+                f'{letter}{number}'
+                for letter, count in CLAUSES.items()
+                for number in range(1, count + 1)
+            ],
+            numbers,
+        )
+
+    def test_superseded_clause_names_an_existing_one(self) -> None:
+        named = {
+            number
+            for row in rows()
+            for text in re.findall(r'[Ss]upersede[^.]*', row)
+            for number in re.findall(r'\b[GSOM]\d+\b', text)
+        }
+        self.assertGreater(len(named), 5)
+        for number in named:
+            self.assertLessEqual(int(number[1:]), CLAUSES[number[0]], number)
 
     def test_every_test_that_is_named_exists(self) -> None:
         named = {name for row in rows() for name in _NAME.findall(row)}
