@@ -153,11 +153,11 @@ class Keystone(service.Service):
         if role is None:
             return
         roles = self._request('GET', f'/roles?name={role}')['roles']
-        where = 'system' if system else f'projects/{self._project(project)}'
+        where = 'system' if system else f'projects/{self.project(project)}'
         path = f'/{where}/users/{made}/roles/{roles[0]["id"]}'
         self._request('PUT', path)
 
-    def _project(self, name: str) -> str:
+    def project(self, name: str) -> str:
         """Return the id of a project, which is created if it is missing."""
         found = self._request('GET', f'/projects?name={name}')['projects']
         if not found:

@@ -49,6 +49,7 @@ class Request:
     :param query: parameters of the query that were sent.
     :param body: the body, if the operation takes one.
     :param actor: the caller, for the records; at most 255 characters.
+    :param own_only: whether the caller may only use reservations of its own.
     :param max_limit: largest page.
     :param route: path of the request, for links.
     :param page_cache: keeps lists for their later pages.
@@ -70,6 +71,7 @@ class Request:
     progress: Progress = no_progress
     stopping: Stopping = never_stopping
     background: bool = False
+    own_only: bool = False
 
     def kept(self, what: str, read: Callable[[Request], T]) -> T:
         """Return a list for the requested page, from the cache if possible.

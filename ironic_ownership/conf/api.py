@@ -39,6 +39,13 @@ OPTS = (
         'a customer may be the admin of one. The rules of a policy file '
         'count more.',
     ),
+    cfg.ListOpt(
+        'service_projects',
+        default=[],
+        help='Ids of projects whose role "service" may make reservations, and '
+        'show, confirm and delete those that the same user made. That role in '
+        'another project may not: a customer may have it in one.',
+    ),
     cfg.HostAddressOpt(
         'host_ip',
         default='127.0.0.1',

@@ -46,6 +46,8 @@ class Reservation:
     :param confirmed: whether the node is in use, as observed or as a client
         stated.
     :param detail: explanation of its state.
+    :param creator: actor of the request; ``None`` if a process made it to
+        clean up, or a release that did not record it.
     """
 
     id: str
@@ -60,6 +62,11 @@ class Reservation:
     expires_at: float | None = None
     confirmed: bool = False
     detail: str | None = None
+    creator: str | None = None
+
+    def is_of(self, actor: str) -> bool:
+        """Tell whether an actor made it, or may have."""
+        return self.creator in (None, actor)
 
 
 class Reservations(abc.ABC):
@@ -183,12 +190,14 @@ class Reservations(abc.ABC):
         self,
         *,
         host: str | None = None,
+        creator: str | None = None,
         states: Collection[ReservationState] = OPEN,
         limit: int | None = None,
         marker: str | None = None,
     ) -> Sequence[Reservation]:
         """Return reservations, oldest first.
 
+        :param creator: only those that this actor made, or may have.
         :param marker: id of the one after which the list begins.
         """
 

@@ -158,6 +158,7 @@ class SqlReservations(connection.Port, Reservations):
         self,
         *,
         host: str | None = None,
+        creator: str | None = None,
         states: Collection[ReservationState] = OPEN,
         limit: int | None = None,
         marker: str | None = None,
@@ -175,6 +176,11 @@ class SqlReservations(connection.Port, Reservations):
         )
         if host is not None:
             statement = statement.where(_reservations.host == host)
+        if creator is not None:
+            statement = statement.where(
+                _reservations.creator.is_(None)
+                | (_reservations.creator == creator)
+            )
         if marker is not None:
             after = sa.select(number).where(_reservations.id == marker)
             statement = statement.where(number > after.scalar_subquery())

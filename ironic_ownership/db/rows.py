@@ -142,6 +142,7 @@ def reservation(row: Any) -> Reservation:
         expires_at=row.expires_at,
         confirmed=bool(row.confirmed),
         detail=row.detail,
+        creator=row.creator,
     )
 
 
@@ -168,6 +169,7 @@ def new_reservation(
         'method': reservation.method.value,
         'request': json.dumps(reservation.request.to_mapping()),
         'confirmed': reservation.confirmed,
+        'creator': reservation.creator,
         'detail': reservation.detail,
         'created_at': now,
         'updated_at': now,

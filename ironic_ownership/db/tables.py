@@ -215,6 +215,7 @@ reservations = sa.Table(
     # As JSON, in the form of the request.
     sa.Column('request', sa.Text, nullable=False),
     sa.Column('confirmed', sa.Boolean, nullable=False),
+    sa.Column('creator', sa.String(255)),
     sa.Column('detail', sa.Text),
     sa.Column('created_at', sa.Double, nullable=False),
     sa.Column('updated_at', sa.Double, nullable=False),

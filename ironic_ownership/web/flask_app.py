@@ -108,6 +108,8 @@ class OperationsApp:
                 request.script_root + request.path,
                 self._page_cache,
                 background=True,
+                own_only=self._rules is not None
+                and not self._rules.sees_all(one, credentials),
             )
         )
         LOG.info('%s: %s', _request_line(), answer.status)

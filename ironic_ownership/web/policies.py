@@ -32,15 +32,23 @@ _BASES = (
     ),
     policy.RuleDefault(
         operation.Access.SERVICE.value,
-        'rule:admin or role:service',
-        'Acts for a compute service.',
+        'rule:admin or (role:service and True:%(is_service_project)s)',
+        'Acts for a compute service, in a project of [api] service_projects: '
+        'may make reservations, and use those that it made. Only an admin may '
+        'use all.',
     ),
     policy.RuleDefault(
         operation.Access.READ_RESERVATIONS.value,
         'rule:reader or rule:service',
-        'May read reservations.',
+        'May read reservations: a reader all, a service those that it made.',
     ),
 )
+
+_OF_ALL = {
+    operation.Access.SERVICE: operation.Access.ADMIN,
+    operation.Access.READ_RESERVATIONS: operation.Access.READ,
+}
+"""The access that opens what all clients made, by the one that does not."""
 
 
 def rule_name(one: operation.Operation) -> str:
@@ -80,6 +88,7 @@ class Rules:
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._admin_projects = frozenset(conf.api.admin_projects)
+        self._service_projects = frozenset(conf.api.service_projects)
         self.enforcer = policy.Enforcer(conf)
         self.enforcer.register_defaults(list_rules())
 
@@ -96,13 +105,29 @@ class Rules:
         credentials.is_admin_project = (
             credentials.project_id in self._admin_projects
         )
-        try:
-            allowed = self.enforcer.authorize(rule, {}, credentials)
-        except policy.InvalidScope:
-            allowed = False
-        if not allowed:
+        if not self._allows(rule, credentials):
             raise errors.ForbiddenError(
                 f'the rule {rule} does not allow it',
                 hint='Ask for a role that it names, or change it in the '
                 'policy file',
             )
+
+    def sees_all(
+        self, one: operation.Operation, credentials: context.RequestContext
+    ) -> bool:
+        """Tell whether a client may use what other clients made.
+
+        :param credentials: of a client that may call the operation.
+        """
+        rule = _OF_ALL.get(one.access)
+        return rule is None or self._allows(rule.value, credentials)
+
+    def _allows(self, rule: str, credentials: context.RequestContext) -> bool:
+        target = {
+            'is_service_project': credentials.project_id
+            in self._service_projects
+        }
+        try:
+            return bool(self.enforcer.authorize(rule, target, credentials))
+        except policy.InvalidScope:
+            return False

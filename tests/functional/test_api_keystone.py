@@ -22,6 +22,7 @@ class _KeystoneCase(api_process.ApiCase):
             '\n'.join(
                 [
                     'auth_strategy = keystone',
+                    f'service_projects = {self.keystone.project("admin")}',
                     # Reachable by others, which needs tokens.
                     'host_ip = 0.0.0.0',
                     '[keystone_authtoken]',

@@ -114,6 +114,9 @@ _TYPES: schemas.Types = {
     'updated_at': schemas.TEXT_OR_NULL,
     'method': schemas.codes(allocations.Method),
     'detail': schemas.TEXT_OR_NULL,
+    'creator': schemas.described(
+        schemas.TEXT_OR_NULL, 'Actor of the request; null if not on record.'
+    ),
     'request': schemas.THING,
     'fitting': schemas.NUMBER,
     'candidates': schemas.TEXTS,

@@ -8,13 +8,18 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import reservation_schemas
-from ironic_ownership.contracts import model, reservation_request
+from ironic_ownership.contracts import (
+    exceptions,
+    model,
+    reservation_request,
+)
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     OPEN,
     Reservation,
     ReservationState,
 )
+from ironic_ownership.engine.reservations.reserver import unknown
 from ironic_ownership.observe import reservation as columns
 from ironic_ownership.observe.columns import cells
 
@@ -30,6 +35,7 @@ def _list(request: Request) -> Answer:
     every = request.query.get('all')
     found = request.context.reservations.reservations(
         host=None if host is None else model.canonical_host(host),
+        creator=request.actor if request.own_only else None,
         states=frozenset(ReservationState) if every else OPEN,
         limit=request.limit + 1,
         marker=request.query.get('marker'),
@@ -52,6 +58,12 @@ def _create(request: Request) -> Answer:
         choice = reserver.preview(wanted)
         return Answer(cells(columns.CHOICE, choice))
     before = request.context.reservations.of_instance(wanted.instance_uuid)
+    if before is not None and not _is_open_to(request, before):
+        raise exceptions.ReservationConflictError(
+            f'instance {wanted.instance_uuid} has a reservation of another '
+            'client',
+            hint='Check the uuid of the instance',
+        )
     made = reserver.create(wanted, origin=_origin(request))
     answer = _shown(made)
     if before is not None and before.state is ReservationState.ACTIVE:
@@ -60,16 +72,32 @@ def _create(request: Request) -> Answer:
 
 
 def _show(request: Request) -> Answer:
-    return _shown(request.context.reserver.find(request.path['id']))
+    return _shown(_found(request))
 
 
 def _confirm(request: Request) -> Answer:
-    return _shown(request.context.reserver.confirm(request.path['id']))
+    return _shown(request.context.reserver.confirm(_found(request).id))
 
 
 def _delete(request: Request) -> Answer:
     reserver = request.context.reserver
-    return _shown(reserver.delete(request.path['id'], origin=_origin(request)))
+    found = _found(request)
+    return _shown(reserver.delete(found.id, origin=_origin(request)))
+
+
+def _found(request: Request) -> Reservation:
+    """Return the reservation in the path.
+
+    :raises NotFoundError: also if another client made it.
+    """
+    found = request.context.reserver.find(request.path['id'])
+    if not _is_open_to(request, found):
+        raise unknown(request.path['id'])
+    return found
+
+
+def _is_open_to(request: Request, found: Reservation) -> bool:
+    return not request.own_only or found.is_of(request.actor)
 
 
 def _origin(request: Request) -> Origin:

@@ -101,7 +101,7 @@ class Attempt:
         )
         if not candidates:
             return None
-        held = existing or self._begin(request, service)
+        held = existing or self._begin(request, service, origin)
         if held is None:
             return None
         allocation = self._allocate(held, candidates, origin)
@@ -175,7 +175,10 @@ class Attempt:
         raise self.ports.nodes.without_conductors() or no_match(choice)
 
     def _begin(
-        self, request: Request, service: eligibility.EligibleService
+        self,
+        request: Request,
+        service: eligibility.EligibleService,
+        origin: Origin,
     ) -> Reservation | None:
         wanted = Reservation(
             id=str(uuid_.uuid4()),
@@ -183,6 +186,7 @@ class Attempt:
             host=request.service,
             request=request,
             method=self.ports.method_of(service.fallback),
+            creator=origin.actor,
         )
         held = self.ports.reservations.begin(wanted, lifetime=service.lifetime)
         return held if held.id == wanted.id else None

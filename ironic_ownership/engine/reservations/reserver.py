@@ -128,10 +128,7 @@ class Reserver:
         found = self._reservations.find(key)
         found = found or self._reservations.of_instance(key)
         if found is None:
-            raise exceptions.NotFoundError(
-                f'there is no reservation {key}',
-                hint='Use its id, or the uuid of its instance',
-            )
+            raise unknown(key)
         return found
 
     def confirm(self, key: str) -> Reservation:
@@ -162,3 +159,11 @@ class Reserver:
         raise exceptions.ReservationConflictError(
             f'reservation {held.id} keeps changing', hint='Try again'
         )
+
+
+def unknown(key: str) -> exceptions.NotFoundError:
+    """Return the error of a reservation that does not exist."""
+    return exceptions.NotFoundError(
+        f'there is no reservation {key}',
+        hint='Use its id, or the uuid of its instance',
+    )

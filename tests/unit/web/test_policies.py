@@ -7,16 +7,18 @@ import pathlib
 import tempfile
 
 import bcrypt
+import sqlalchemy as sa
 from keystoneauth1.fixture import v3
 from keystonemiddleware import fixture
 from oslo_context import context
 
 from ironic_ownership.api import operation
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.db import tables
 from ironic_ownership.web import routes
 from ironic_ownership.web.policies import list_rules, rule_name
 from tests.unit.engine import world
-from tests.unit.web import app_case
+from tests.unit.web import app_case, test_reservations
 
 MOVE = {'service': 'new', 'select': {'uuids': [world.uuid(1)]}}
 
@@ -31,7 +33,10 @@ READ_BY_POST = (
 
 
 class KeystoneCase(app_case.SiteCase):
-    options = 'auth_strategy = keystone\nadmin_projects = p0,p1'
+    options = (
+        'auth_strategy = keystone\nadmin_projects = p0,p1\n'
+        'service_projects = p1'
+    )
     sections = (
         '[keystone_authtoken]\nauth_type = password\n'
         'auth_url = http://127.0.0.1:1\n'
@@ -45,13 +50,17 @@ class KeystoneCase(app_case.SiteCase):
         super().setUp()
 
     def token(
-        self, *roles: str, system: bool = False, project: str = 'p1'
+        self,
+        *roles: str,
+        system: bool = False,
+        project: str = 'p1',
+        user: str = 'u1',
     ) -> dict[str, str]:
         """Return the headers of a client with these roles.
 
         :param system: whether they are for the system, or for a project.
         """
-        token = v3.Token(user_id='u1', user_name='mary')
+        token = v3.Token(user_id=user, user_name='mary')
         if system:
             token.set_system_scope()
         else:
@@ -257,6 +266,88 @@ class RulesTest(KeystoneCase):
         for role, status in (('watcher', 200), ('admin', 403)):
             answer = self.client.get('/v1/services', headers=self.token(role))
             self.assertEqual(status, answer.status_code, role)
+
+
+class ReservationsTest(KeystoneCase, test_reservations.ReservingCase):
+    """Reservations by the role and the user of a token."""
+
+    def ask_as(
+        self, headers, status: int, method: str, path: str = '', **more
+    ):
+        return self.ask(
+            method,
+            f'{test_reservations.PATH}{path}',
+            status,
+            headers=headers,
+            **more,
+        )
+
+    def reserve_as(self, headers, status: int, number: int = 1):
+        return self.ask_as(headers, status, 'POST', json=self.body(number))
+
+    def test_service_role_counts_in_service_projects_only(self) -> None:
+        path = f'/{world.uuid(1)}'
+        for project, known in (('p1', 404), ('p2', 403)):
+            headers = self.token('service', project=project)
+            listed = 200 if known == 404 else 403
+            self.ask_as(headers, listed, 'GET')
+            for method, tail in (
+                ('GET', ''),
+                ('DELETE', ''),
+                ('POST', '/confirm'),
+            ):
+                self.ask_as(headers, known, method, path + tail)
+        self.reserve_as(self.token('service', project='p2'), 403)
+        self.client = self.build('service_projects =')
+        self.ask_as(self.token('service'), 403, 'GET')
+
+    def test_service_uses_its_own_reservations_alone(self) -> None:
+        nova, glance = (
+            self.token('service', user=user) for user in ('nova', 'glance')
+        )
+        made = self.reserve_as(nova, 201)
+        self.assertEqual('nova@p1', made['creator'])
+        self.assertEqual([], self.ask_as(glance, 200, 'GET')['reservations'])
+        for key in (made['id'], made['instance_uuid']):
+            for method, tail in (
+                ('GET', ''),
+                ('DELETE', ''),
+                ('POST', '/confirm'),
+            ):
+                self.ask_as(glance, 404, method, f'/{key}{tail}')
+        error = self.reserve_as(glance, 409)['error']
+        self.assertEqual('reservation_conflict', error['code'])
+        self.assertNotIn(made['id'], str(error))
+        self.assertEqual(
+            [made['id']],
+            [r['id'] for r in self.ask_as(nova, 200, 'GET')['reservations']],
+        )
+        self.ask_as(nova, 200, 'GET', f'/{made["id"]}')
+        self.ask_as(nova, 200, 'POST', f'/{made["id"]}/confirm')
+        self.ask_as(nova, 200, 'DELETE', f'/{made["id"]}')
+
+    def test_readers_see_and_admins_use_those_of_all_clients(self) -> None:
+        made = self.reserve_as(self.token('service', user='nova'), 201)
+        path = f'/{made["id"]}'
+        for role in ('reader', 'admin'):
+            headers = self.token(role, system=True)
+            found = self.ask_as(headers, 200, 'GET')['reservations']
+            self.assertEqual([made['id']], [one['id'] for one in found])
+            self.ask_as(headers, 200, 'GET', path)
+        self.ask_as(self.token('reader', system=True), 403, 'DELETE', path)
+        self.ask_as(self.token('admin', system=True), 200, 'DELETE', path)
+
+    def test_reservation_without_a_creator_is_of_any_service(self) -> None:
+        # Earlier releases did not record it.
+        made = self.reserve_as(self.token('service', user='nova'), 201)
+        database = self.wired.ready_reservations()._database
+        with database.engine.begin() as conn:
+            conn.execute(sa.update(tables.reservations).values(creator=None))
+        headers = self.token('service', user='other')
+        self.assertEqual(
+            1, len(self.ask_as(headers, 200, 'GET')['reservations'])
+        )
+        self.ask_as(headers, 200, 'DELETE', f'/{made["id"]}')
 
 
 class MisconfiguredTest(app_case.SiteCase):

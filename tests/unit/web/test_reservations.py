@@ -14,7 +14,7 @@ RESERVING = world.runs(all=None, reservation=None)
 PATH = '/v1/reservations'
 
 
-class ReservationsTest(app_case.SiteCase):
+class ReservingCase(app_case.SiteCase):
     """``rack`` runs the policy; nodes 11 to 14 are free and gold."""
 
     def setUp(self) -> None:
@@ -35,13 +35,19 @@ class ReservationsTest(app_case.SiteCase):
             )
         )
 
-    def reserve(self, status: int = 201, number: int = 1, **more):
-        body = {
+    def body(self, number: int = 1, **more):
+        """Return the request for an instance of that number."""
+        return {
             'instance_uuid': world.uuid(900 + number),
             'service': 'rack',
             'resource_class': 'gold',
             **more,
         }
+
+
+class ReservationsTest(ReservingCase):
+    def reserve(self, status: int = 201, number: int = 1, **more):
+        body = self.body(number, **more)
         if status >= 400:
             return self.refused('POST', PATH, status, json=body)
         return self.ask('POST', PATH, status, json=body)
