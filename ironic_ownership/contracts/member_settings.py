@@ -128,15 +128,27 @@ class MemberSettings:
         :raises ValueError: if the text is no JSON object of that form.
         """
         try:
-            data = json.loads(text)
+            data = strict_json(text)
             return cls(
                 policies=tuple(map(_policy, data['policies'])),
                 contract_version=int(data['contract_version']),
                 values=tuple(map(_policy, data.get('values', ()))),
                 process=_process(data.get('process')),
             )
-        except (KeyError, TypeError, AttributeError) as exc:
-            raise ValueError(f'not member settings: {text!r}') from exc
+        except (KeyError, TypeError, AttributeError, RecursionError) as exc:
+            raise ValueError(f'not member settings: {text!r:.200}') from exc
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON that every process can write again.
+
+    :raises ValueError: also for a number that is not finite, and for
+        characters that no encoding has.
+    :raises RecursionError: if it is too deep.
+    """
+    data = json.loads(text)
+    json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
+    return data
 
 
 def _json(policy: PolicySettings) -> dict[str, Any]:
@@ -160,4 +172,8 @@ def _process(data: Any) -> ProcessInfo | None:
 
 
 def _frozen(value: Any) -> Value:
-    return tuple(map(str, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(map(str, value))
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f'a {type(value).__name__} is no value of an option')

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ironic_ownership.contracts import member_settings, reasons
@@ -209,6 +209,14 @@ class View:
         rest = (m for m in self.members if chosen[m.host] is not m)
         return View(tuple(chosen.values()), tuple(rest), ahead=self.ahead)
 
+    def without(self, hosts: Collection[str]) -> View:
+        """Return the view without some hosts."""
+        return dataclasses.replace(
+            self,
+            members=tuple(m for m in self.members if m.host not in hosts),
+            standbys=tuple(m for m in self.standbys if m.host not in hosts),
+        )
+
     def incarnations(self, host: str) -> frozenset[str]:
         """Return the incarnations of all processes of a host."""
         everyone = (*self.members, *self.standbys)
@@ -280,6 +288,13 @@ class Service:
         forces it down.
         """
         return self.registered_at is None and not self.settings.policies
+
+    def is_served_by(self, member: Member) -> bool:
+        """Tell whether a member of this host is its active process."""
+        return not self.fenced and self.incarnation in (
+            None,  # registered by a program that has no standbys
+            member.incarnation,
+        )
 
     @property
     def is_stock(self) -> bool:

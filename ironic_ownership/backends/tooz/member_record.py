@@ -14,7 +14,7 @@ import urllib.parse
 import uuid
 from collections.abc import Iterable, Mapping
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import member_settings, model
 
 _KEY = 'ironic_ownership'
 
@@ -63,17 +63,21 @@ class MemberRecord:
         if not isinstance(text, str):
             return None
         try:
-            found = json.loads(text)
+            found = member_settings.strict_json(text)
+            host, incarnation = found['host'], found['incarnation']
+            if not (isinstance(host, str) and isinstance(incarnation, str)):
+                return None
             return cls(
                 model.Member(
-                    str(found['host']),
-                    str(found['incarnation']),
+                    host,
+                    incarnation,
                     float(found['joined_at']),
                     _settings(found['settings']),
                 ),
                 int(found['revision']),
             )
-        except (ValueError, TypeError, KeyError):
+        # Any client of the store may have written it.
+        except Exception:  # noqa: BLE001
             return None
 
 

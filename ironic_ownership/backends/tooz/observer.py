@@ -34,7 +34,7 @@ class Observer:
         self._coordinator: Coordinator | None = None
         self._reader: member_reader.Reader[MemberRecord | None] | None = None
         self._watcher: Watcher | None = None
-        # None for an entry of another program, which was logged.
+        # None for an entry that cannot be read, which was logged.
         self._records: Mapping[bytes, MemberRecord | None] = {}
         self._view = model.View()
         self._failing_since: float | None = None
@@ -96,8 +96,8 @@ class Observer:
         record = MemberRecord.from_data(content)
         if record is None:
             LOG.warning(
-                'backend tooz: %r in the group %s belongs to another program '
-                'and is ignored',
+                'backend tooz: %r in the group %s cannot be read or belongs to '
+                'another program, and is ignored',
                 member_id.decode(errors='replace'),
                 self._group.decode(),
             )

@@ -65,6 +65,8 @@ class PeerGroups:
         nodes.
     :param policies: each service's policies, as it advertises them or last
         did; ``None`` where this process can't build them.
+    :param overdue: hosts in the view that count as missing, because none of
+        their processes has registered in time.
     :param on_fault: called when a policy fails. If it returns, the nodes
         that may belong to these hosts stay undecided.
     """
@@ -73,6 +75,7 @@ class PeerGroups:
     alive: frozenset[str]
     policies: Mapping[str, policy_set.PolicySet | None]
     away: frozenset[str] = frozenset()
+    overdue: frozenset[str] = frozenset()
     on_fault: OnFault = raise_fault
 
     @classmethod
@@ -82,13 +85,16 @@ class PeerGroups:
         services: Iterable[model.Service],
         interpret: policy_set.Interpreter,
         on_fault: OnFault = raise_fault,
+        overdue: frozenset[str] = frozenset(),
     ) -> PeerGroups:
         """Group the members and the rows of the services into peers.
 
         A disabled or forced-down service is in no group, its own included.
+        Nor is a member that is not the active process on record: nodes that
+        it got would wait until it registers, or for ever.
         """
         rows = {service.host: service for service in services}
-        view = view.serving(rows.values())
+        view = view.serving(rows.values()).without(overdue)
         settings = {host: row.settings.shared for host, row in rows.items()}
         settings |= {m.host: m.settings.shared for m in view.members}
         known = {text: interpret(text) for text in set(settings.values())}
@@ -96,7 +102,14 @@ class PeerGroups:
         return cls(
             groups=tuple(
                 _groups(
-                    [*view.members, *away], rows, settings, known, on_fault
+                    [
+                        *(m for m in view.members if is_registered(m, rows)),
+                        *away,
+                    ],
+                    rows,
+                    settings,
+                    known,
+                    on_fault,
                 )
             ),
             alive=frozenset(
@@ -106,6 +119,7 @@ class PeerGroups:
             ),
             policies={host: known[text] for host, text in settings.items()},
             away=frozenset(member.host for member in away),
+            overdue=overdue,
             on_fault=on_fault,
         )
 
@@ -129,6 +143,16 @@ class PeerGroups:
         except exceptions.PluginFaultError as exc:
             self.on_fault((host,), exc)
             return None
+
+
+def is_registered(
+    member: model.Member, rows: Mapping[str, model.Service]
+) -> bool:
+    """Tell whether a member is the active process on record."""
+    if not rows:  # the records could not be read
+        return True
+    row = rows.get(member.host)
+    return row is not None and row.is_served_by(member)
 
 
 def _away(

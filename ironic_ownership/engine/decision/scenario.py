@@ -49,7 +49,7 @@ def without(situation: Situation, hosts: Collection[str]) -> Situation:
 def joined_by(
     situation: Situation, host: str, settings: model.MemberSettings
 ) -> Situation:
-    """Return the situation after another member joined, as the last one.
+    """Return the situation after another member registered, as the last one.
 
     An existing row of the host counts: a disabled service stays disabled.
     """
@@ -57,7 +57,13 @@ def joined_by(
     latest = max((m.joined_at for m in members), default=0.0)
     newcomer = model.Member(host, 'preview', latest + 1.0, settings)
     others = (m for m in members if m.host != host)
-    return Situation(model.View.of((*others, newcomer)), situation.services)
+    rows = {row.host: row for row in situation.services}
+    rows[host] = dataclasses.replace(
+        rows.get(host, model.Service(host)),
+        fenced=False,
+        incarnation=newcomer.incarnation,
+    )
+    return Situation(model.View.of((*others, newcomer)), tuple(rows.values()))
 
 
 def joined_like(situation: Situation, host: str, like: str) -> Situation:

@@ -22,6 +22,9 @@ from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.snapshot import Part
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.membership.unregistered import (
+    UnregisteredMembers,
+)
 
 BATCH = 500
 """Changes in one transaction: short enough that others get their turn."""
@@ -64,6 +67,11 @@ class Reconciler:
     feed: Feed
     tolerated: int = 0
 
+    def __post_init__(self) -> None:
+        self._unregistered = UnregisteredMembers(
+            2 * self.context.ports.backend.member_ttl, self.context.clock
+        )
+
     def peer_groups(
         self, services: Mapping[str, model.Service], view: model.View
     ) -> PeerGroups:
@@ -76,6 +84,7 @@ class Reconciler:
             services.values(),
             self.context.ports.interpret,
             self._tolerate,
+            self._unregistered.overdue(services, view) - {self.context.host},
         )
 
     def _tolerate(
@@ -110,7 +119,7 @@ class Reconciler:
             seen.records,
             seen.services,
             peer_groups,
-            liveness,
+            liveness.without(peer_groups.overdue),
         )
 
     def write(

@@ -42,8 +42,19 @@ class Liveness:
         """Return the observation behind :meth:`is_dead`, for operators."""
         age = self.heartbeat_ages.get(host)
         if age is None:
-            return 'no heartbeat since the observer joined'
+            return (
+                'no heartbeat of its active process since the observer joined'
+            )
         return f'last heartbeat at least {age:.1f} s ago'
+
+    def without(self, hosts: frozenset[str]) -> Liveness:
+        """Return the state in which some hosts are dead as well."""
+        return dataclasses.replace(
+            self,
+            present=self.present - hosts,
+            suspect=self.suspect - hosts,
+            dead=self.dead | hosts,
+        )
 
     def is_dead(self, host: str) -> bool:
         """Tell whether a host that is in no view is dead.

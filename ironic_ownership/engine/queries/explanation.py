@@ -17,7 +17,11 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide, policy_set, settings_diff
-from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
+from ironic_ownership.engine.decision.peer_groups import (
+    PeerGroup,
+    PeerGroups,
+    is_registered,
+)
 from ironic_ownership.engine.queries import node_status
 
 
@@ -261,7 +265,15 @@ def _candidate(
         admits=admits,
         scope=scope,
         considered=bool(groups.group_of.get(row.host) and admits),
-        why=_why(row, member, unreadable, admits, results),
+        why=_why(
+            row,
+            member,
+            unreadable,
+            admits,
+            results,
+            registered=member is not None
+            and is_registered(member, services.rows),
+        ),
     )
 
 
@@ -271,10 +283,14 @@ def _why(
     unreadable: str,
     admits: bool | None,
     results: Sequence[PolicyResult],
+    *,
+    registered: bool,
 ) -> str:
     faults = []
     if member is None:
         faults.append('is not alive')
+    elif not registered and not row.forced_down:
+        faults.append('is not registered yet')
     if row.forced_down:
         faults.append('is forced down')
     if row.disabled:

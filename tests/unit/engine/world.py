@@ -123,7 +123,25 @@ def assemble(
     services: Iterable[model.Service] = (),
     classes: Mapping[str, type[policy.Policy]] = CLASSES,
 ) -> PeerGroups:
-    """Build the peer groups of a moment."""
+    """Build the peer groups of a moment.
+
+    :param services: rows; a member without one is registered.
+    """
     return PeerGroups.of(
-        model.View.of(alive), services, lambda text: interpret(text, classes)
+        model.View.of(alive := list(alive)),
+        registered(alive, services),
+        lambda text: interpret(text, classes),
     )
+
+
+def registered(
+    alive: Iterable[model.Member], services: Iterable[model.Service] = ()
+) -> list[model.Service]:
+    """Return the rows, and one for each member that has none."""
+    rows = list(services)
+    known = {row.host for row in rows}
+    return rows + [
+        model.Service(one.host, settings=one.settings)
+        for one in alive
+        if one.host not in known
+    ]

@@ -61,6 +61,37 @@ class TestMemberRecord(unittest.TestCase):
             with self.subTest(data):
                 self.assertIsNone(member_record.MemberRecord.from_data(data))
 
+    def test_malformed_entry_is_ignored(self) -> None:
+        good = advertised('host1').to_data()
+        (key,) = good
+        deep = '[' * 100_000 + ']' * 100_000
+        policy = {'name': 'all', 'options': {}}
+
+        def settings(**changed: object) -> dict[str, object]:
+            whole = {'contract_version': 1, 'policies': [policy], **changed}
+            return {'settings': json.dumps(whole)}
+
+        for changed in (
+            {'joined_at': float('nan')},
+            {'joined_at': float('inf')},
+            {'joined_at': 10**400},
+            {'revision': float('inf')},
+            {'host': {}},
+            {'host': '\ud800'},
+            {'incarnation': None},
+            {'settings': deep},
+            settings(contract_version=float('inf')),
+            settings(process={'machine': 'm', 'pid': 1e999, 'version': ''}),
+            settings(policies=[{**policy, 'options': {'n': {'a': 1}}}]),
+            settings(policies=[{**policy, 'options': {'n': '\ud800'}}]),
+        ):
+            text = json.dumps({**json.loads(good[key]), **changed})
+            with self.subTest(text[:200]):
+                self.assertIsNone(
+                    member_record.MemberRecord.from_data({key: text})
+                )
+        self.assertIsNone(member_record.MemberRecord.from_data({key: deep}))
+
     def test_newest_record_of_each_process_counts(self) -> None:
         old, new = advertised('a', revision=2), advertised('a', revision=10)
         other = advertised('a', 'two')

@@ -67,7 +67,9 @@ class CheckCase(unittest.TestCase):
         )
         return runner.check(
             deployment_snapshot.DeploymentSnapshot(
-                None if Part.RECORDS in self.unread else self.services,
+                None
+                if Part.RECORDS in self.unread
+                else world.registered(self.members, self.services),
                 None if Part.RECORDS in self.unread else by_uuid(self.records),
                 None if Part.IRONIC in self.unread else nodes,
                 None
@@ -216,10 +218,6 @@ class TestOwners(CheckCase):
     def test_disabled_owner(self) -> None:
         self.row('host1', disabled=True)
         self.assert_left('owner_disabled', ('warning', 'warning'))
-
-    def test_service_without_a_row_yet_is_alive(self) -> None:
-        del self.services[0]
-        self.assertEqual([], self.codes())
 
 
 class TestPlaces(CheckCase):

@@ -15,7 +15,10 @@ GROUP = world.runs(conductor_group='g', peer_list=())
 
 
 def situation(members, services=()) -> scenario.Situation:
-    return scenario.Situation(model.View.of(members), list(services))
+    members = list(members)
+    return scenario.Situation(
+        model.View.of(members), world.registered(members, services)
+    )
 
 
 def compared(nodes, records, before, after) -> preview.Preview:

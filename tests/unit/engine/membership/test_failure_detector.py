@@ -77,7 +77,7 @@ class TestOneHost(unittest.TestCase):
             self.observer.elapse(5)
             self.observer.observe('h2', 'h3')
         self.assertEqual(
-            'no heartbeat since the observer joined',
+            'no heartbeat of its active process since the observer joined',
             self.observer.detector.liveness.cause_of_death('h9'),
         )
 

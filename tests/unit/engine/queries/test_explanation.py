@@ -43,6 +43,9 @@ class ExplainCase(unittest.TestCase):
         self, node, members, record=None, services=(), companions=()
     ) -> explanation.Explanation:
         known = node or record
+        members = list(members)
+        if services:
+            services = world.registered(members, services)
         return explanation.explain(
             known.uuid,
             node,

@@ -90,6 +90,7 @@ class QueryCase(sqlite.SqliteCase):
             {}, member_ttl=60, call_timeout=1, store=self.store
         )
         other.join('h2', 'i2', runs)
+        self.records.register('h2', runs)
 
     def claim(self, *nodes: model.Node) -> None:
         self.records.apply(

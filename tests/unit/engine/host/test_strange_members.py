@@ -1,0 +1,71 @@
+"""Entries in the store of members that no service wrote."""
+
+from __future__ import annotations
+
+from ironic_ownership.backends import memory
+from tests.unit.engine import service, world
+
+HOSTS = ('host1', 'host2')
+
+
+class TestStrangeMembers(service.ServiceCase):
+    """Two services on a ring, and an entry that beats with them."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for number in range(1, 11):
+            self.ironic.put(world.node(number))
+        self.services = [self.start(host, world.RING) for host in HOSTS]
+        self.work()
+        self.before = self.owners()
+        self.assertEqual(set(HOSTS), set(self.before.values()))
+
+    def enter(self, host: str) -> memory.MemoryBackend:
+        """Write an entry that no process has registered for."""
+        made = memory.MemoryBackend(
+            {},
+            member_ttl=service.TTL,
+            call_timeout=5,
+            store=self.shared.store,
+        )
+        made.join(host, 'a strange one', world.RING)
+        return made
+
+    def work(self, *strange: memory.MemoryBackend, rounds: int = 1) -> None:
+        """Let a time to live pass, in which all beat and refresh."""
+        for _ in range(5 * rounds):
+            self.shared.clock.elapse(service.TTL / 5)
+            for one in strange:
+                one.beat()
+            for one in self.services:
+                one.beat()
+                if not one.member.is_standby:
+                    one.refresh()
+
+    def test_host_that_never_registered_takes_no_node_from_others(
+        self,
+    ) -> None:
+        self.work(self.enter('strange'), rounds=4)
+        self.assertEqual(self.before, self.owners())
+
+    def test_entry_of_a_dead_host_keeps_its_nodes_for_a_while_only(
+        self,
+    ) -> None:
+        dead = self.services.pop(0)
+        strange = self.enter('host1')
+        dead.backend.leave()
+        self.work(strange, rounds=1)
+        self.assertEqual(self.before, self.owners())
+        self.work(strange, rounds=2)
+        self.assertEqual({'host2'}, set(self.owners().values()))
+
+    def test_standby_has_the_time_to_take_the_place(self) -> None:
+        dead = self.services.pop(0)
+        standby = service.Service('host1', world.RING, self.shared)
+        standby.beat()
+        self.assertTrue(standby.member.is_standby)
+        self.services.append(standby)
+        dead.backend.leave()
+        self.work(rounds=4)
+        self.assertFalse(standby.member.is_standby)
+        self.assertEqual(self.before, self.owners())
