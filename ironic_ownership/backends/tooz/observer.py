@@ -96,8 +96,8 @@ class Observer:
         record = MemberRecord.from_data(content)
         if record is None:
             LOG.warning(
-                'backend tooz: %r in the group %s cannot be read or belongs to '
-                'another program, and is ignored',
+                'backend tooz: %r in the group %s cannot be read, or belongs '
+                'to another program, and is ignored',
                 member_id.decode(errors='replace'),
                 self._group.decode(),
             )

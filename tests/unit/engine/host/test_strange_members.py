@@ -66,6 +66,7 @@ class TestStrangeMembers(service.ServiceCase):
         self.assertTrue(standby.member.is_standby)
         self.services.append(standby)
         dead.backend.leave()
-        self.work(rounds=4)
+        for _ in range(4):
+            self.work()
+            self.assertEqual(self.before, self.owners())
         self.assertFalse(standby.member.is_standby)
-        self.assertEqual(self.before, self.owners())
