@@ -28,7 +28,8 @@ class TestSchedulingStatus(service.ServiceCase):
 
     def serve(self, host: str, settings: object) -> None:
         started = self.start(host, settings)  # type: ignore[arg-type]
-        started.refresh()
+        if not started.member.is_standby:
+            started.refresh()
         self.services[host] = started
         self.statuses[host] = SchedulingStatus(
             *(started.context, self.placement, started.member.liveness),
