@@ -53,6 +53,10 @@ TREE_READERS = (
     'get_provider_tree_and_ensure_root',
 )
 """The one that copies less first, which is new in Nova 34."""
+WAIT = '_wait_for_in_progress_tasks'
+"""Method of the manager, new in Nova 34."""
+_LONGEST_WAIT = 20
+"""Seconds that Nova leaves for the driver when it ends."""
 _READ_BY = ('list_instance_uuids', 'get_available_resource', 'get_info')
 """Methods of Nova that read the cache, and fill it by :data:`_REFRESH`."""
 
@@ -147,6 +151,16 @@ def tree_reader(virtapi: Any) -> Callable[..., Any] | None:
     client = getattr(virtapi, 'reportclient', None)
     found = (getattr(client, name, None) for name in TREE_READERS)
     return next(filter(None, found), None)
+
+
+def finish_operations(virtapi: Any) -> None:
+    """Wait for operations that began while Nova stopped to take requests.
+
+    Before Nova 34 it waits for them itself, before it calls the driver.
+    """
+    wait = getattr(getattr(virtapi, '_compute', None), WAIT, None)
+    if wait is not None:
+        wait(_LONGEST_WAIT)
 
 
 def skips_early() -> bool:

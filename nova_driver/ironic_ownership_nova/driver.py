@@ -36,7 +36,7 @@ from ironic_ownership_nova.connection import ActionGuard, GuardedConnection
 from ironic_ownership_nova.node_view import CachedNode, digest
 from ironic_ownership_nova.operations import GuardedOperations
 from ironic_ownership_nova.reported import ReportedNodes
-from ironic_ownership_nova.service import Service
+from ironic_ownership_nova.service import Service, exit_process
 from ironic_ownership_nova.tracker import Report, Tracker, admin_context
 
 LOG = log.getLogger(__name__)
@@ -108,11 +108,18 @@ class OwnershipDriver(GuardedOperations):
         self._monitor.start()
 
     def cleanup_host(self, host: str) -> None:
-        """Stop to serve, so that others take the free nodes at once."""
+        """Stop to serve, so that others take the free nodes at once.
+
+        Exits if the process has lost its place: Nova itself would exit with
+        status 0, after which no supervisor starts it again.
+        """
         self._monitor.stop()
         self._service.stop()
         self._reported.store()
         super().cleanup_host(host)
+        if self._service.is_ending:
+            compatibility.finish_operations(self.virtapi)
+            exit_process()
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
         """Return the uuids of the nodes that this service owns.

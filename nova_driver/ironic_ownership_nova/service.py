@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import threading
 from collections.abc import Callable
 
@@ -42,6 +43,7 @@ class Service:
     :param follow: receives the changes of what is owned, in order, in a
         thread of its own, once all owned nodes are known.
     :param patience: seconds for which the guard waits.
+    :ivar is_ending: whether the process has lost its place, and ends.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Service:
         self._follow = follow
         self._patience = patience
         self._host: EmbeddedHost | None = None
+        self.is_ending = False
 
     def start(self) -> None:
         """Serve, and wait until this process is active.
@@ -77,7 +80,9 @@ class Service:
         host = self._begin()
         while not host.wait_until_active(_POLL):
             if host.state in LOST:
-                end_process(f'{host.name} is {host.state}')
+                self._end(f'{host.name} is {host.state}')
+                host.stop()
+                return
         self._serve(host)
 
     def stop(self) -> None:
@@ -158,14 +163,23 @@ class Service:
 
     def _lost_place(self, lost: LostPlace) -> None:
         if self._host is not None:
-            end_process(lost.reason)
+            self._end(lost.reason)
+
+    def _end(self, reason: str) -> None:
+        """End this process: another one consumes the same queue.
+
+        Nothing is permitted from now on. Nova stops to take requests. Those
+        that it has taken, which no other process will see, are refused and
+        end as any that fails. Then it calls ``cleanup_host``.
+        """
+        LOG.critical('this process ends: %s', reason)
+        self.is_ending = True
+        # In a thread of its own: the stop waits for the one that calls here.
+        threading.Thread(target=self.stop, name='end', daemon=True).start()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
-def end_process(reason: str) -> None:
-    """End this process at once: another one consumes the same queue.
-
-    What it was doing is not waited for, since it may not do it any more.
-    """
-    LOG.critical('this process ends: %s', reason)
+def exit_process() -> None:
+    """Exit after a lost place, when no operation is in progress any more."""
     logging.shutdown()
     os._exit(EXIT_STATUS)

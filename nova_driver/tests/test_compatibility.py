@@ -211,6 +211,13 @@ class TrackerTest(unittest.TestCase):
         for read in filter(None, found):
             inspect.signature(read).bind(client, 'context', 'a', name='a')
 
+    def test_operations_end_before_the_driver_exits(self) -> None:
+        stop = _source(manager.ComputeManager.graceful_shutdown)
+        self.assertLess(
+            stop.index(f'self.{compatibility.WAIT}('),
+            stop.index('self.cleanup_host()'),
+        )
+
     def test_without_tracker_nova_goes_its_plain_way(self) -> None:
         with self.assertLogs(level='WARNING') as logged:
             found = compatibility.shortcuts(object(), wanted=True)

@@ -168,6 +168,18 @@ class NodesTest(DriverCase):
         self.driver.cleanup_host('host1')
         self.assertEqual('stop', self.host.calls[-1])
 
+    def test_process_that_lost_its_place_exits_after_its_operations(
+        self,
+    ) -> None:
+        done: list[object] = []
+        self.compute._wait_for_in_progress_tasks = done.append
+        self.patch(driver_module, 'exit_process', lambda: done.append('exit'))
+        self.driver.cleanup_host('host1')
+        self.assertEqual([], done)
+        self.driver._service.is_ending = True
+        self.driver.cleanup_host('host1')
+        self.assertEqual([20, 'exit'], done)
+
     def test_error_of_the_configuration_ends_the_start(self) -> None:
         self.patch(
             driver_module,

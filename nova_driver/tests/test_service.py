@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import unittest
 from unittest import mock
@@ -17,8 +19,8 @@ class ServiceTest(unittest.TestCase):
         self.followed = mock.Mock()
         self.service = service.Service(self.make, self.followed, 30.0)
         self.addCleanup(self.service.stop)
-        patch = mock.patch.object(service, 'end_process')
-        self.ended = patch.start()
+        patch = mock.patch.object(service.os, 'kill')
+        self.killed = patch.start()
         self.addCleanup(patch.stop)
 
     def make(self, on_lost_place) -> support.Host:
@@ -67,7 +69,7 @@ class ServiceTest(unittest.TestCase):
         self.service.rejoin()
         self.assertEqual(2, len(self.hosts))
         self.assertIs(self.hosts[1].feed, self.service.feed)
-        self.ended.assert_not_called()
+        self.killed.assert_not_called()
 
     def test_ends_if_another_process_became_active_meanwhile(self) -> None:
         self.service.start()
@@ -77,21 +79,37 @@ class ServiceTest(unittest.TestCase):
             host.active_after, host.state = 1, PlaceState.STANDBY
 
         self.prepare = standby
-        self.service.rejoin()
-        self.ended.assert_called_once()
+        with self.assertLogs(level='CRITICAL'):
+            self.service.rejoin()
+        self.assert_ending()
+        self.assertEqual('stop', self.hosts[1].calls[-1])
+        self.assertIsNone(self.service.feed)
 
-    def test_process_that_lost_its_place_ends(self) -> None:
-        self.service.start()
+    def assert_ending(self) -> None:
+        self.killed.assert_called_once_with(os.getpid(), signal.SIGTERM)
+        self.assertTrue(self.service.is_ending)
+
+    def test_process_that_lost_its_place_refuses_all_and_ends(self) -> None:
         for state in service.LOST:
-            self.ended.reset_mock()
-            self.hosts[0].on_lost_place(LostPlace(state, 'because'))
-            self.ended.assert_called_once_with('because')
+            self.killed.reset_mock()
+            self.service.start()
+            host = self.hosts[-1]
+            stopped = threading.Event()
+            host.stop = stopped.set
+            with self.assertLogs(level='CRITICAL') as logged:
+                host.on_lost_place(LostPlace(state, 'because'))
+            self.assertIn('this process ends: because', logged.output[0])
+            self.assert_ending()
+            self.assertTrue(stopped.wait(30))
+            with self.assertRaises(exceptions.FencedError):
+                self.service.permit(support.FREE, instance_uuid=None)
 
     def test_stop_is_no_loss(self) -> None:
         self.service.start()
         self.service.stop()
         self.hosts[0].on_lost_place(LostPlace(PlaceState.STANDBY, 'because'))
-        self.ended.assert_not_called()
+        self.killed.assert_not_called()
+        self.assertFalse(self.service.is_ending)
 
     def test_changes_are_followed_and_errors_do_not_end_that(self) -> None:
         done = threading.Event()

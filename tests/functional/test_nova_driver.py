@@ -8,7 +8,7 @@ import subprocess
 
 import testtools
 
-from lab import nova, nova_environment
+from lab import nova, nova_environment, process
 from tests.functional.support import novas
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
@@ -59,13 +59,39 @@ class TestDriver(novas.NovaTestCase):
             timeout=180,
         )
         self.assertFalse(standby.is_ready)
+        servers = [self.boot()[0] for _ in range(4)]
+        # Their power is on from then on, as on real hardware.
+        self.reboot(servers)
+        before, during, *after = servers
+        self.api.reboot(before)
         active.freeze()
+        self.api.reboot(during)
         standby.wait()
-        # The first one shares its queue with the second one now.
+        # The first one shares its queue with the second one now, and each
+        # of them receives one of two requests.
+        for server in after:
+            self.api.reboot(server)
         active.thaw()
-        self.assertEqual(1, active.process.wait())
+        self.assertEqual(1, active.process.wait(timeout=180))
         self.assertTrue(active.lines('this process ends'))
         self.cloud.wait_for_hosts(dict.fromkeys(novas.GOLDEN, 'host1'))
+        # Each has succeeded, or has failed in Nova's own way.
+        for server in servers:
+            self.api.wait_for_server(server, 'ACTIVE')
+        process.wait_for(lambda: not self.unfinished(), 'results of actions')
+        self.reboot(servers)
+
+    def reboot(self, servers: list[str]) -> None:
+        for server in servers:
+            self.api.reboot(server)
+        for server in servers:
+            self.api.wait_for_server(server, 'ACTIVE')
+
+    def unfinished(self) -> list[dict[str, object]]:
+        """Return the events of actions that have no result."""
+        return self.cloud.rows(
+            'event', 'instance_actions_events WHERE result IS NULL'
+        )
 
     def test_service_without_message_bus_gives_up_its_nodes(self) -> None:
         self.enrol(list(novas.GOLDEN))
