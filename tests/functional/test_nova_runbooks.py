@@ -10,7 +10,7 @@ import pathlib
 import shlex
 
 from lab import nova, process
-from tests.functional.support import cell_laws, hosts, novas, runbook
+from tests.functional.support import cell_laws, novas, runbook
 
 _DRIVERS: dict[str, nova.Driver] = {
     name: kind for kind, name in nova.DRIVERS.items()
@@ -68,8 +68,7 @@ class TestNovaRunbooks(novas.NovaTestCase):
         )
         if names[0] in ('host1', 'rack1') and step.path == _NOVA_CONF:
             # The operator's commands run there.
-            path = self.own_config.with_name('nova.conf')
-            path.write_text(hosts.text_of(step.sections))
+            self.write_nova_conf(step.sections)
 
     def begin(self, world: runbook.World) -> None:
         """Start stock services, and boot the instance of the page."""

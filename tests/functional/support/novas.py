@@ -165,30 +165,35 @@ class NovaTestCase(testtools.TestCase):
                 sections,
             )
         )
-        # What nova-compute has in nova.conf, and an operator in the file.
         operator = directory / 'operator.conf'
         operator.write_text(
-            self.own_config.read_text()
-            + hosts.text_of(
+            hosts.text_of(
                 {
                     # Its calls may take as long, on a busy machine.
                     'membership': {'heartbeat_interval': 3},
-                    'ironic': {
-                        'auth_type': 'none',
-                        'endpoint_override': self.cloud.ironic.endpoint,
-                    },
-                    'placement': self.cloud.placement.options(),
-                    # On the machine of an operator: the one of a service.
                     'nova': {'config_file': directory / 'nova.conf'},
                 }
             )
         )
-        self._operator = operator
+        self._files = directory / 'nova.conf', self.own_config, operator
+        self.write_nova_conf({})
         return {'ironic_ownership': {'config_file': self.own_config}}
+
+    def write_nova_conf(self, sections: nova.Sections) -> None:
+        """Write the nova.conf of the machine where the commands run."""
+        common = {
+            'ironic': {
+                'auth_type': 'none',
+                'endpoint_override': self.cloud.ironic.endpoint,
+            },
+            'placement': self.cloud.placement.options(),
+        }
+        self._files[0].write_text(hosts.text_of(common, sections))
 
     def run_cli(self, *words: str) -> tuple[int, str]:
         """Run the operator's program; return its exit status and output."""
-        done = command_line.run('--config-file', str(self._operator), *words)
+        files = [f'--config-file={path}' for path in self._files]
+        done = command_line.run(*files, *words)
         return done.returncode, done.stderr + done.stdout
 
     def succeed(self, *words: str) -> str:
