@@ -20,6 +20,7 @@ class TestOurNova(novas.NovaTestCase):
     def test_laws_of_a_ring(self) -> None:
         self.start_alone()
         self.pass_over_unchanged_nodes_asks_placement_nothing()
+        self.node_out_of_service_is_reserved_until_it_is_back()
         self.share_with_a_second_service()
         self.uuid, self.node = self.boot()
         self.observer = cell_laws.CellObserver(self.cloud).start()
@@ -35,7 +36,9 @@ class TestOurNova(novas.NovaTestCase):
     def start_alone(self) -> None:
         """Start host1, whose passes are recorded, without a peer."""
         self.enrol(list(novas.GOLDEN))
-        config = self.config_of_records(ownership={'policies': 'peer_list'})
+        config = self.config_of_records(
+            ownership={'policies': 'peer_list', 'recovery_delay': 1}
+        )
         self.passes = databases.temporary_directory('passes') / 'passes'
         self.useFixture(
             fixtures.EnvironmentVariable('PASSES', str(self.passes))
@@ -57,6 +60,26 @@ class TestOurNova(novas.NovaTestCase):
         )
         self.assertEqual(0, self.requests_until_next_end())
         self.assertEqual(set(novas.GOLDEN), self.cloud.placement.providers())
+
+    def node_out_of_service_is_reserved_until_it_is_back(self) -> None:
+        node = min(novas.GOLDEN)
+        for driver, reserved in (('ipmi', 1), ('fake-hardware', 0)):
+            with self.cloud.ironic.sql() as database:
+                database.execute(
+                    'UPDATE nodes SET driver = ?, updated_at = '
+                    "strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE uuid = ?",
+                    (driver, node),
+                )
+            process.wait_for(
+                lambda wanted=reserved: self.reserved(node) == wanted,
+                f'inventory with {reserved} reserved',
+            )
+
+    def reserved(self, node: str) -> int:
+        path = f'/resource_providers/{node}/inventories'
+        found = self.cloud.placement.request('GET', path)['inventories']
+        [inventory] = found.values()
+        return int(inventory['reserved'])
 
     def requests_until_next_end(self) -> int:
         before, ended = self.cloud.placement.count_requests(), self.ends()
