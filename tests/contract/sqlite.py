@@ -8,6 +8,7 @@ import tempfile
 
 from ironic_ownership.db import connection
 from tests.contract import database, marked_writes
+from tests.unit.db import sqlite
 
 
 class OnSqlite(database.OnDatabase):
@@ -16,6 +17,7 @@ class OnSqlite(database.OnDatabase):
     def fresh_url(self) -> str:
         directory = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, directory)
+        sqlite.create(directory / 'records.sqlite')
         return f'sqlite:///{directory}/records.sqlite'
 
     def open_database(self) -> connection.Database:

@@ -125,10 +125,7 @@ class InstallTest(testtools.TestCase):
             },
             self._entry_points(),
         )
-        installations.run(
-            *(programs / 'python', '-m', 'pip', 'check'),
-            cwd=self.root,
-        )
+        installations.pip(self.root / 'venv', 'check')
 
     def _entry_points(self) -> dict[str, set[str]]:
         parser = configparser.ConfigParser(delimiters=('=',))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import pathlib
 import shutil
 import subprocess
-import sys
 
 from lab import nova_environment
 from tests.functional.support import databases, installations, novas
@@ -24,7 +23,7 @@ class TestInstalledDriver(novas.NovaTestCase):
         self.root = databases.temporary_directory('nova-wheel')
         self.nova = self.root / 'nova'
         _copy(nova_environment.stock(), self.nova)
-        self.pip(self.nova, 'uninstall', '--yes', *_OURS)
+        installations.pip(self.nova, 'uninstall', '--yes', *_OURS)
 
     def test_launcher_then_nova_compute_then_nova_alone(self) -> None:
         wheels = self.wheels()
@@ -38,7 +37,7 @@ class TestInstalledDriver(novas.NovaTestCase):
         _packages(own).joinpath('nova.pth').write_text(
             f'{_packages(self.nova)}\n'
         )
-        self.pip(own, 'install', '--no-deps', *wheels)
+        installations.pip(own, 'install', '--no-deps', *wheels)
         launched = self.installed(
             own / 'bin' / 'ironic-ownership-nova-compute', config
         )
@@ -48,13 +47,13 @@ class TestInstalledDriver(novas.NovaTestCase):
         launched.stop()
         # In the environment of Nova: its own program finds the driver.
         program = self.nova / 'bin' / 'nova-compute'
-        self.pip(self.nova, 'install', '--no-deps', *wheels)
+        installations.pip(self.nova, 'install', '--no-deps', *wheels)
         ours = self.installed(program, config)
         ours.start()
         self.assertTrue(ours.lines('host1 is active'))
         ours.stop()
         # Taken out again, without and with the line in nova.conf.
-        self.pip(self.nova, 'uninstall', '--yes', *_OURS)
+        installations.pip(self.nova, 'uninstall', '--yes', *_OURS)
         left = self.installed(program, config)
         left.begin()
         self.assertNotEqual(0, left.process.wait(timeout=180))
@@ -86,13 +85,6 @@ class TestInstalledDriver(novas.NovaTestCase):
         target.mkdir()
         driver = source / 'clone' / 'nova_driver'
         return [package, installations.wheel_of(driver, target)]
-
-    def pip(self, venv: pathlib.Path, *words: object) -> None:
-        installations.run(
-            *(sys.executable, '-m', 'pip', '--python', venv / 'bin/python'),
-            *('--quiet', '--disable-pip-version-check', *words),
-            cwd=self.root,
-        )
 
 
 def _packages(venv: pathlib.Path) -> pathlib.Path:

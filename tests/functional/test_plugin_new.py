@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 from ironic_ownership import plugins
+from lab import process
 from tests.functional.support import command_line, installations
 
 _MADE = {
@@ -47,7 +48,8 @@ class FreshPluginTest(installations.InstalledCase):
         super().setUpClass()
         cls.bin = installations.fresh_environment(
             cls.root / 'venv',
-            *(installations.own_wheel(cls.root), 'stestr', 'pytest'),
+            installations.own_wheel(cls.root),
+            *('stestr', 'pytest', 'pip'),
         )
         for name, (role, *options) in _MADE.items():
             cls.run_program(
@@ -56,11 +58,28 @@ class FreshPluginTest(installations.InstalledCase):
             target = cls.root / f'wheel-{name}'
             target.mkdir()
             wheel = installations.wheel_of(cls.source(name), target)
-            installations.run(
-                *(cls.bin / 'python', '-m', 'pip', 'install', '--quiet'),
-                *('--disable-pip-version-check', '--no-deps', wheel),
-                cwd=cls.root,
-            )
+            installations.pip(cls.root / 'venv', 'install', '--no-deps', wheel)
+        cls.begin_check_of_backend()
+
+    @classmethod
+    def begin_check_of_backend(cls) -> None:
+        """Begin what mostly waits; the other tests run meanwhile."""
+        cls.long_check = process.Process(
+            [str(word) for word in cls.check_of('one_file')],
+            cls.root / 'check.log',
+            cwd=cls.root,
+        ).start()
+        cls.addClassCleanup(cls.long_check.kill)
+
+    @classmethod
+    def check_of(cls, name: str) -> list[object]:
+        options = [w.format(root=cls.root) for w in _CHECKED_WITH[name]]
+        return [
+            *(cls.bin / 'ironic-ownership', 'plugin', 'check', name),
+            # Of the backend: time really passes, on a busy machine.
+            *(*options, '--member-ttl', '12'),
+            *('-f', 'csv', '-c', 'plugin', '-c', 'result'),
+        ]
 
     @classmethod
     def source(cls, name: str) -> pathlib.Path:
@@ -85,16 +104,17 @@ class FreshPluginTest(installations.InstalledCase):
             self.assertRegex(said, r'(?m)^ - Skipped: 0$', name)
 
     def test_installed_package_passes_its_tests_under_pytest(self) -> None:
-        for name in _MADE:
-            said = self.run_program('pytest', cwd=self.without_source(name))
-            self.assertRegex(said, r'\b[2-9]\d passed in', name)
+        said = self.run_program(
+            'pytest', cwd=self.without_source('aisle_filter')
+        )
+        self.assertRegex(said, r'\b[2-9]\d passed in')
 
     def test_installed_package_passes_its_tests_under_unittest(self) -> None:
-        for name in _MADE:
-            said = self.run_program(
-                'python', '-m', 'unittest', cwd=self.without_source(name)
-            )
-            self.assertRegex(said, r'Ran [2-9]\d tests in', name)
+        said = self.run_program(
+            *('python', '-m', 'unittest'),
+            cwd=self.without_source('even_spread'),
+        )
+        self.assertRegex(said, r'Ran [2-9]\d tests in')
 
     def test_next_steps_that_are_printed_work(self) -> None:
         said = self.run_program(
@@ -131,18 +151,17 @@ class FreshPluginTest(installations.InstalledCase):
             )
 
     def test_plugin_passes_its_check_as_its_readme_says(self) -> None:
-        for name, words in _CHECKED_WITH.items():
-            options = [word.format(root=self.root) for word in words]
+        for name, options in _CHECKED_WITH.items():
             readme = (self.source(name) / 'README.rst').read_text()
             for option in options[1:]:
                 self.assertIn(f' --option {option.partition("=")[0]}=', readme)
-            # Ends with 1, and so raises here, if a law is broken.
-            said = self.run_program(
-                *('ironic-ownership', 'plugin', 'check', name, *options),
-                # Of the backend: time really passes, on a busy machine.
-                *('--member-ttl', '12'),
-                *('-f', 'csv', '-c', 'plugin', '-c', 'result'),
-            )
+            if name == 'one_file':
+                status = self.long_check.wait(timeout=900)
+                said = self.long_check.log.read_text()
+                self.assertEqual(0, status, said)
+            else:
+                # Ends with 1, and so raises here, if a law is broken.
+                said = installations.run(*self.check_of(name), cwd=self.root)
             passed = said.count(f'"{name}","pass"')
             self.assertGreater(passed, 15, said)
 
@@ -168,6 +187,9 @@ class FreshPluginTest(installations.InstalledCase):
             f'[backend_one_file]\npath = {self.root}/members.json\n'
         )
         asked = ('ironic-ownership', '--config-file', config)
+        self.run_program(
+            *('ironic-ownership-dbsync', '--config-file', config, 'upgrade')
+        )
         self.assertEqual(
             [],
             json.loads(

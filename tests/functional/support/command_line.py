@@ -15,6 +15,7 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.records import SqlRecords
 from tests.functional.support import databases, programs
+from tests.unit.db import sqlite
 
 PROGRAM = pathlib.Path(sys.executable).parent / 'ironic-ownership'
 Done = programs.Done
@@ -55,7 +56,10 @@ class Deployment:
         self._on_server = url is not None
         self.url = url or f'sqlite:///{self.directory}/ironic-ownership.db'
         self._database = connection.open_database(self.url)
-        schema.upgrade(self._database)
+        if url is None:
+            sqlite.create(self.directory / 'ironic-ownership.db')
+        else:
+            schema.upgrade(self._database)
         self.records = SqlRecords(self._database)
         self._members: dict[str, backend_db.DatabaseBackend] = {}
         self.config = self.configure()

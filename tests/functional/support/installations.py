@@ -122,10 +122,19 @@ def fresh_environment(
 
     :returns: its directory of programs.
     """
-    run(sys.executable, '-m', 'venv', directory, cwd=directory.parent)
     run(
-        *(directory / 'bin' / 'python', '-m', 'pip', 'install', '--quiet'),
-        *('--disable-pip-version-check', *requirements),
+        *(sys.executable, '-m', 'venv', '--without-pip', directory),
         cwd=directory.parent,
     )
+    # Python compiles what is imported.
+    pip(directory, 'install', '--no-compile', *requirements)
     return directory / 'bin'
+
+
+def pip(directory: pathlib.Path, *words: object) -> None:
+    """Run our own pip for a virtual environment, which needs none then."""
+    run(
+        *(sys.executable, '-m', 'pip', '--python', directory / 'bin/python'),
+        *('--quiet', '--disable-pip-version-check', *words),
+        cwd=directory.parent,
+    )

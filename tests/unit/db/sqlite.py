@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import shutil
 import sqlite3
@@ -13,6 +14,21 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.db import connection, schema
+
+
+def create(path: pathlib.Path) -> None:
+    """Create a file with the schema: a copy of one, in place of a migration."""
+    path.write_bytes(_migrated())
+
+
+@functools.cache
+def _migrated() -> bytes:
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory, 'migrated.sqlite')
+        database = connection.open_database(f'sqlite:///{path}')
+        schema.ensure(database)
+        database.close()
+        return path.read_bytes()
 
 
 class SqliteCase(unittest.TestCase):
@@ -31,8 +47,8 @@ class SqliteCase(unittest.TestCase):
 
     def open_with_schema(self) -> connection.Database:
         """Open it with the schema, and without waiting for the disk."""
+        create(self.directory / 'records.sqlite')
         database = self.open(sqlite_synchronous=False)
-        schema.ensure(database)
         # SQLite copies its log when the last connection to a file ends.
         other = sqlite3.connect(self.directory / 'records.sqlite')
         self.addCleanup(other.close)
