@@ -15,7 +15,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, extras, model
 from ironic_ownership.contracts.notifications import Notifier
 
 VERSION = '1.0'
@@ -23,8 +23,7 @@ VERSION = '1.0'
 
 _MISSING = (
     '[notifications] transport_url: notifications need the extra '
-    '"notifications" ({}). Install it: '
-    "pip install 'ironic-ownership[notifications]'"
+    f'"notifications" ({{}}). {extras.hint("notifications")}'
 )
 _REFUSED = '[notifications] transport_url: oslo.messaging refuses it ({})'
 _PRIORITY = 'INFO'

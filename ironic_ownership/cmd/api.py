@@ -69,15 +69,14 @@ def _build(files: Sequence[str]) -> tuple[cfg.ConfigOpts, WSGIApplication]:
 
     :raises ConfigurationError: also if a library is not installed.
     """
-    from ironic_ownership.contracts import exceptions
+    from ironic_ownership.contracts import exceptions, extras
 
     try:
         from ironic_ownership.web import deploy
     except ModuleNotFoundError as exc:
         raise exceptions.ConfigurationError(
             [f'the HTTP service needs {exc.name}, which is not installed'],
-            hint='The extra "api" brings it: pip install '
-            "'ironic-ownership[api]'",
+            hint=extras.hint('api'),
         ) from exc
     conf = deploy.configure(files)
     check_address(conf)

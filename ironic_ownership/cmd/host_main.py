@@ -24,7 +24,7 @@ from ironic_ownership.cmd import (
     sighup,
 )
 from ironic_ownership.conf import log_format, new
-from ironic_ownership.contracts import exceptions, foreign_errors
+from ironic_ownership.contracts import exceptions, extras, foreign_errors
 from ironic_ownership.engine.host.process import Host
 from ironic_ownership.wiring import heap, unknown_options
 
@@ -130,8 +130,7 @@ def _healthcheck(
     except ModuleNotFoundError as exc:
         raise exceptions.ConfigurationError(
             [f'[health] listen needs {exc.name}, which is not installed'],
-            hint='The extra "health" brings it: pip install '
-            "'ironic-ownership[health]'",
+            hint=extras.hint('health'),
         ) from exc
     return health.serving(conf.health.listen, host.health.read)
 

@@ -11,7 +11,7 @@ import logging
 from oslo_config import cfg
 from oslo_log import formatters, log
 
-from ironic_ownership.contracts import exceptions, texts
+from ironic_ownership.contracts import exceptions, extras, texts
 
 _PACKAGE = 'ironic_ownership'
 
@@ -50,9 +50,8 @@ def setup(conf: cfg.ConfigOpts, prog: str) -> None:
             raise
         raise exceptions.ConfigurationError(
             [f'[DEFAULT] use_journal cannot be used: {exc}'],
-            hint='The extra "journal" brings them: pip install '
-            "'ironic-ownership[journal]'; or remove the line: systemd writes "
-            'the standard error of its units to the journal, too',
+            hint=f'{extras.hint("journal")}; or remove the line: systemd '
+            'writes the standard error of its units to the journal, too',
         ) from exc
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, formatters.ContextFormatter):

@@ -13,7 +13,7 @@ import pathlib
 import sqlalchemy
 from sqlalchemy import exc as sa_exc
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, extras
 
 SQLITE = 'sqlite'
 POSTGRESQL = 'postgresql'
@@ -89,7 +89,7 @@ def _missing_driver(connection: str) -> exceptions.RecordsError:
     hint = (
         f'Write {whole}:// in place of {scheme}://'
         if whole
-        else f'Install it: pip install "ironic-ownership[{extra}]"'
+        else extras.hint(extra)
         if extra
         else _EXAMPLE
     )

@@ -150,7 +150,7 @@ class TestOptions(_Refused):
                     'backend_tooz': {'backend_url': 'mysql://u:hunter2@h/x'},
                 },
                 "'mysql' has no groups",
-                'etcd3+http:// (ironic-ownership[etcd])',
+                'etcd3+http:// (extra etcd)',
             ),
             ({'ownership': {'policies': 'shard_key'}}, 'add "shard_key ='),
             ({'ironic': {'shard_key': 's1'}}, "add 'shard_key' to"),

@@ -19,7 +19,7 @@ from oslo_log import log
 
 from ironic_ownership.backends.tooz import bounded_calls
 from ironic_ownership.backends.tooz.member_record import MemberRecord
-from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.contracts import backend, exceptions, extras, model
 from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.options import Option, OptionType
 
@@ -77,11 +77,10 @@ class ToozBackend(backend.MembershipBackend):
             settings, member_ttl=member_ttl, call_timeout=call_timeout
         )
         if importlib.util.find_spec('tooz') is None:
-            fault = (
-                'backend tooz: tooz is not installed: pip install '
-                'ironic-ownership[etcd], [zookeeper] or [redis]'
+            raise exceptions.ConfigurationError(
+                ['backend tooz: tooz is not installed'],
+                hint=extras.hint('etcd', 'zookeeper', 'redis'),
             )
-            raise exceptions.ConfigurationError([fault])
         # Imported late: without tooz, this class can still be listed.
         from ironic_ownership.backends.tooz import drivers, observer
         from ironic_ownership.backends.tooz import session as tooz_session

@@ -9,7 +9,7 @@ from ironic_ownership.backends.tooz import (
     store_url,
     zookeeper,
 )
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, extras
 
 _DRIVERS: tuple[type[driver.Driver], ...] = (
     etcd.EtcdDriver,
@@ -48,7 +48,7 @@ def find(url: str, ttl: float, call_timeout: float) -> driver.Driver:
     if not kind.is_installed():
         raise _refused(
             f'{kind.name} needs the library {kind.library}: '
-            f'pip install ironic-ownership[{kind.extra}]'
+            f'{extras.hint(kind.extra)}'
         )
     found = kind(where, ttl, call_timeout)
     faults = found.faults()
@@ -65,7 +65,7 @@ def _refused(*faults: str) -> exceptions.ConfigurationError:
 
 def _supported() -> str:
     return ', '.join(
-        f'{scheme}:// (ironic-ownership[{kind.extra}])'
+        f'{scheme}:// (extra {kind.extra})'
         for kind in _DRIVERS
         for scheme in kind.schemes
     )

@@ -79,7 +79,7 @@ class TestNotifications(unittest.TestCase):
                 mock.patch.dict(sys.modules, {'oslo_messaging': None})
             )
         with mock.patch.dict(sys.modules):
-            self.assertIn('ironic-ownership[notifications]', self.refused())
+            self.assertIn('.[notifications]', self.refused())
 
     def test_url_that_is_refused_keeps_its_password(self) -> None:
         self.library().error = ValueError(URL)

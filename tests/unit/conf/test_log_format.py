@@ -75,4 +75,4 @@ class TestJournal(unittest.TestCase):
         ):
             log_format.setup(conf, 'test')
         self.assertIn('use_journal', str(caught.exception))
-        self.assertIn('ironic-ownership[journal]', caught.exception.hint)
+        self.assertIn('.[journal]', caught.exception.hint)

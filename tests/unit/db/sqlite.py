@@ -17,7 +17,7 @@ from ironic_ownership.db import connection, schema
 
 
 def create(path: pathlib.Path) -> None:
-    """Create a file with the schema: a copy of one, in place of a migration."""
+    """Create a file with the schema, without migrations: a copy of one."""
     path.write_bytes(_migrated())
 
 

@@ -45,7 +45,7 @@ class TestFind(unittest.TestCase):
             self.refused(
                 f'{scheme}://u:hunter2@h/x',
                 repr(scheme),
-                'etcd3+http:// (ironic-ownership[etcd])',
+                'etcd3+http:// (extra etcd)',
                 'zookeeper://',
                 'redis://',
             )
@@ -57,7 +57,7 @@ class TestFind(unittest.TestCase):
             ('redis://h', 'redis'),
         ):
             with mock.patch('importlib.util.find_spec', return_value=None):
-                self.refused(url, f'pip install ironic-ownership[{extra}]')
+                self.refused(url, f"pip install '.[{extra}]'")
 
     def test_options_that_the_driver_sets_are_refused(self) -> None:
         for url, name in (
@@ -126,7 +126,7 @@ class TestBackend(unittest.TestCase):
             self.assertRaises(exceptions.ConfigurationError) as caught,
         ):
             self.build('etcd3+http://h')
-        self.assertIn('ironic-ownership[etcd]', str(caught.exception))
+        self.assertIn('.[etcd]', str(caught.exception))
 
     def test_class_can_be_listed_without_tooz(self) -> None:
         code = (
