@@ -4,10 +4,11 @@ The only importer of stevedore. stevedore logs a plugin that fails to load and
 continues, and on a clash of names silently prefers one of them; here both are
 faults that prevent the start.
 
-A process loads the plugins that its configuration and the settings of the
-members name. One that is merely installed is not imported, except by the tools
-that list everything. Each import has a time limit, and no installed package
-can stop the search with its metadata.
+A process loads the plugins that its configuration names, and those of this
+package. One that is merely installed is not imported, neither for a member nor
+for a client that names it, except by the tools that list everything. Each
+import has a time limit, and no installed package can stop the search with its
+metadata.
 """
 
 from __future__ import annotations
@@ -90,6 +91,11 @@ def loaded(group: str) -> list[Plugin]:
     # A copy made at once: other threads load plugins, too.
     found = dict(_loaded)
     return [found[key] for key in sorted(found) if key[0] == group]
+
+
+def is_loaded(group: str, name: str) -> bool:
+    """Tell whether this process has loaded a plugin already."""
+    return (group, name) in _loaded
 
 
 def policies(names: Iterable[str]) -> dict[str, type[policy.Policy]]:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 
 from ironic_ownership import plugins
 from ironic_ownership.api.errors import ScenarioError
@@ -54,10 +60,12 @@ def split(words: str) -> tuple[str, str, str]:
     return plugin.strip(), name.strip() if equals else '', text.strip()
 
 
-def policies(words: str) -> Classes:
+def policies(words: str, may_import: Callable[[str], bool]) -> Classes:
     """Load a comma-separated list of policies.
 
-    :raises OwnershipError: if one does not exist, or two do not fit.
+    :param may_import: tells whether a policy may be imported.
+    :raises OwnershipError: if one does not exist or must not be imported, or
+        two do not fit.
     """
     names = [name.strip() for name in words.split(',') if name.strip()]
     if not names:
@@ -66,6 +74,11 @@ def policies(words: str) -> Classes:
     for name in names:
         if name not in known:
             raise suggestions.unknown('policy', name, known)
+        if not may_import(name):
+            raise ScenarioError(
+                f'the policy {name} may not be imported here',
+                hint=f'Add {name} to [ownership] importable_policies',
+            )
         if names.count(name) > 1:
             raise ScenarioError(f'{words} names {name!r} more than once')
     classes = plugins.policies(names)

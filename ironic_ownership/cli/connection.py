@@ -44,7 +44,7 @@ def local(wired: wiring.Wiring) -> caller.Caller:
 
     new_id = request_id.new_id()
     return api_local.LocalCaller(
-        context.RequestContext(wired, wiring.interpret, request_id=new_id),
+        context.RequestContext(wired, wired.interpret, request_id=new_id),
         actor(),
         new_id,
     )

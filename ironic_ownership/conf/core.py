@@ -41,6 +41,16 @@ _OWNERSHIP = (
         '"all" if there are none. If it is set, an option of any other policy '
         'is an error.',
     ),
+    cfg.ListOpt(
+        'importable_policies',
+        mutable=True,
+        default=[],
+        help='Policies of other packages that this process may import if a '
+        'member uses them or a client names them, besides those in policies. '
+        'Any other is treated as not installed: a member with it has settings '
+        'that cannot be read here. The same list for all services, for the '
+        'HTTP service and for the command line.',
+    ),
     cfg.StrOpt(
         'backend',
         default='db',

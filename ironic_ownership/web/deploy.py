@@ -78,11 +78,10 @@ def build(conf: cfg.ConfigOpts) -> WSGIApplication:
             'clients are not authenticated: only those on this machine are '
             'answered. [api] auth_strategy = keystone changes that'
         )
+    wired = wiring.Wiring(conf)
     return web_application.build(
         conf,
         context.RequestContext(
-            wiring.Wiring(conf),
-            wiring.interpret,
-            conf.api.metrics_interval,
+            wired, wired.interpret, conf.api.metrics_interval
         ),
     )

@@ -120,6 +120,30 @@ class Container:
         """The policies that the configuration names, valid or not."""
         return policy_names(self.conf)
 
+    def may_import(self, policy: str) -> bool:
+        """Tell whether this process may import a policy of that name.
+
+        Members and clients name policies. That must not run the code of a
+        package that is merely installed.
+        """
+        return (
+            plugins.is_own(plugins.POLICIES, policy)
+            or plugins.is_loaded(plugins.POLICIES, policy)
+            or policy in self.conf.ownership.importable_policies
+            or policy in self.policy_names
+        )
+
+    def interpret(
+        self, advertised: model.MemberSettings
+    ) -> policy_set.PolicySet | None:
+        """Build the policies of any member; see :func:`interpret`.
+
+        :returns: ``None`` also if this process may not import one of them.
+        """
+        if all(self.may_import(p.name) for p in advertised.policies):
+            return interpret(advertised)
+        return None
+
     @property
     def backend_name(self) -> str:
         """The membership backend that the configuration names."""

@@ -56,7 +56,7 @@ from ironic_ownership.engine.placement import (
 )
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.wiring import heap, reservations
-from ironic_ownership.wiring.container import Container, interpret
+from ironic_ownership.wiring.container import Container
 
 LOG = log.getLogger(__name__)
 
@@ -242,7 +242,7 @@ def _context(wired: Container) -> ServiceContext:
             wired.records,
             wired.inventory,
             wired.backend,
-            interpret,
+            wired.interpret,
             wired.placement_of(),
             wired.cell,
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ironic_ownership.contracts.allocations import Allocations, Method
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.wiring.container import Container, interpret
+from ironic_ownership.wiring.container import Container
 
 if TYPE_CHECKING:
     from ironic_ownership.engine.membership.service_context import (
@@ -35,7 +35,7 @@ def reserver(wired: Container, request_id: str | None = None) -> Reserver:
         wired.records,
         wired.ready_reservations(),
         wired.backend,
-        interpret,
+        wired.interpret,
         source_of,
         allocations_of(wired, request_id),
     )

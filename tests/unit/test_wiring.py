@@ -10,7 +10,7 @@ from tests.unit.clients import recorded_http
 from tests.unit.engine import world
 
 
-class TestInterpret(third_party.ThirdPartyCase):
+class TestInterpret(third_party.ThirdPartyCase, configurations.ConfiguredCase):
     def test_settings_of_our_policies_are_read(self) -> None:
         for runs in (
             world.ALL,
@@ -48,6 +48,28 @@ class TestInterpret(third_party.ThirdPartyCase):
                 (model.PolicySettings.of('theirs', {'colour': colour}),)
             )
             self.assertIs(readable, wiring.interpret(advertised) is not None)
+
+    def test_policy_that_no_configuration_names_is_not_imported(self) -> None:
+        for number, (lines, readable) in enumerate(
+            (
+                ('', False),
+                ('policies = all', False),
+                ('policies = {}', True),
+                ('importable_policies = other, {}', True),
+            )
+        ):
+            name = f'theirs{number}'
+            self.install(name)
+            text = f'[ownership]\n{lines.format(name)}'
+            wired = wiring.Wiring(self.configure(text))
+            runs = world.runs(all=None, **{name: None})
+            found = wired.interpret(runs)
+            self.assertIs(readable, found is not None, lines)
+            loaded = plugins.is_loaded(plugins.POLICIES, name)
+            self.assertIs(readable, loaded, lines)
+            # What is imported anyway can be read.
+            wiring.interpret(runs)
+            self.assertIsNotNone(wired.interpret(runs))
 
     def test_import_that_hangs_or_exits_cannot_be_read(self) -> None:
         for number, line in enumerate(

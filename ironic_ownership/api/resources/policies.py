@@ -33,7 +33,10 @@ _BODY = schemas.body(
 def _compare(request: Request) -> Answer:
     body: dict[str, Any] = request.body
     given = [policy_options.option(text) for text in body.get('options', ())]
-    lists = [policy_options.policies(body[name]) for name in ('a', 'b')]
+    may_import = request.context.wired.may_import
+    lists = [
+        policy_options.policies(body[name], may_import) for name in ('a', 'b')
+    ]
     seen = comparison.read(request)
     now = scenario.Situation(seen.view or model.View(), seen.services or ())
     policy_options.check_options(

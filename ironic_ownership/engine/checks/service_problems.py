@@ -174,7 +174,8 @@ def unreadable(facts: Facts) -> Iterator[Problem]:
                 [member.host],
                 'It has no peers, and nodes that may be its own are not '
                 'checked here. Install the same release and policies '
-                'everywhere',
+                'everywhere, and name those of other packages in [ownership] '
+                'importable_policies',
             )
 
 

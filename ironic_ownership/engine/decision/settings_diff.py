@@ -33,7 +33,10 @@ def unreadable(
         if interpret(model.MemberSettings((policy,))) is None
     ]
     names = ', '.join(repr(name) for name in unknown) or 'its policies'
-    return f'policy {names} is not installed or refuses its options'
+    return (
+        f'policy {names} is not installed, not importable here or refuses its '
+        'options'
+    )
 
 
 def assigner(

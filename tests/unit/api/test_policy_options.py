@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import unittest
 
+from ironic_ownership import plugins
 from ironic_ownership.api import errors, policy_options
 from ironic_ownership.contracts import exceptions, model
+from tests.unit import third_party
 
 Given = policy_options.Given
 
@@ -40,7 +42,7 @@ class SettingsTest(unittest.TestCase):
         return options_of(
             policy_options.settings(
                 who,
-                policy_options.policies(words),
+                policy_options.policies(words, lambda name: True),
                 [policy_options.option(text) for text in given],
             )
         )
@@ -85,7 +87,9 @@ class CheckOptionsTest(unittest.TestCase):
         try:
             policy_options.check_options(
                 [policy_options.option(text) for text in given],
-                policy_options.policies('conductor_group,peer_list'),
+                policy_options.policies(
+                    'conductor_group,peer_list', lambda name: True
+                ),
                 {'h1'},
             )
         except exceptions.NotFoundError as exc:
@@ -104,3 +108,13 @@ class CheckOptionsTest(unittest.TestCase):
         self.assertIn("policy 'all'", self.check('all.peer_list=a'))
         # An option of a policy that is not in either list.
         self.assertIn("option 'shard_key'", self.check('shard_key=a'))
+
+
+class ImportTest(third_party.ThirdPartyCase):
+    def test_policy_that_may_not_be_imported_is_refused(self) -> None:
+        self.install('theirs')
+        with self.assertRaises(errors.ScenarioError) as caught:
+            policy_options.policies('all,theirs', 'all'.__eq__)
+        self.assertIn('importable_policies', str(caught.exception))
+        self.assertFalse(plugins.is_loaded(plugins.POLICIES, 'theirs'))
+        policy_options.policies('all,theirs', lambda name: True)

@@ -46,6 +46,9 @@ class Wired:
         self.request_ids: list[str] = []
         self.allocations = fake_allocations.FakeAllocations(source.nodes)
 
+    def may_import(self, policy):
+        return True
+
     def ready_records(self):
         return SqlRecords(self._database)
 
