@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -13,7 +12,6 @@ from oslo_config import cfg
 from ironic_ownership import plugins
 from ironic_ownership.conf import database_url
 from ironic_ownership.contracts import (
-    bounded_call,
     exceptions,
     foreign_errors,
     model,
@@ -28,7 +26,6 @@ from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.removals import Removals
 from ironic_ownership.contracts.reservations import Reservations
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.decision.known_scope import KnownScope
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
 from ironic_ownership.settings import (
     Settings,
@@ -36,57 +33,11 @@ from ironic_ownership.settings import (
     policy_names,
     read,
 )
+from ironic_ownership.wiring import member_policies
 
 if TYPE_CHECKING:
     from ironic_ownership.db import companion, connection
     from ironic_ownership.engine.deletion.missing_nodes import Limits
-
-
-BUILD_LIMIT = 10.0
-"""Seconds that the policies of a member may take to be built."""
-
-_builds: bounded_call.BoundedCalls[policy_set.PolicySet] = (
-    bounded_call.BoundedCalls()
-)
-
-
-_MOST_SCOPES = 500
-_scopes: dict[model.MemberSettings, KnownScope] = {}
-"""Scopes of members, by their settings."""
-
-
-def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
-    """Build the policies of any member from what it advertises.
-
-    :returns: ``None`` if this process can't build them: another contract
-        version, or a policy that is not installed, fails or hangs.
-    """
-    if advertised.contract_version not in model.SUPPORTED_VERSIONS:
-        return None
-    try:
-        names = [policy.name for policy in advertised.policies]
-        if all(plugins.is_own(plugins.POLICIES, name) for name in names):
-            return _built(advertised)
-        with foreign_errors.exit_refused():
-            return _builds.result(
-                advertised, functools.partial(_built, advertised), BUILD_LIMIT
-            )
-    except BaseException as exc:  # third-party code and options
-        if foreign_errors.is_interrupt(exc):
-            raise
-        return None
-
-
-def _built(advertised: model.MemberSettings) -> policy_set.PolicySet:
-    classes = plugins.policies(p.name for p in advertised.policies)
-    built = policy_set.PolicySet.of(
-        [classes[p.name](dict(p.options)) for p in advertised.policies],
-        plugins.origin,
-    )
-    if len(_scopes) > _MOST_SCOPES:
-        _scopes.clear()  # settings of the past
-    known = _scopes.setdefault(advertised.shared, KnownScope())
-    return dataclasses.replace(built, known_scope=known)
 
 
 class Container:
@@ -136,12 +87,12 @@ class Container:
     def interpret(
         self, advertised: model.MemberSettings
     ) -> policy_set.PolicySet | None:
-        """Build the policies of any member; see :func:`interpret`.
+        """Build the policies of any member; see ``member_policies``.
 
         :returns: ``None`` also if this process may not import one of them.
         """
         if all(self.may_import(p.name) for p in advertised.policies):
-            return interpret(advertised)
+            return member_policies.interpret(advertised)
         return None
 
     @property

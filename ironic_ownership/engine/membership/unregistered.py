@@ -15,7 +15,7 @@ from ironic_ownership.contracts.clock import Clock
 
 
 class UnregisteredMembers:
-    """How long each host has had members of which none registered.
+    """Time for which each host has had members of which none registered.
 
     Threading: any thread.
 

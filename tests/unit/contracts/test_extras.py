@@ -43,7 +43,7 @@ class TestExtras(unittest.TestCase):
         known = set(project['project']['optional-dependencies'])
         self.assertEqual(set(), named - known)
 
-    def test_nothing_is_said_to_be_in_an_index(self) -> None:
+    def test_no_hint_installs_from_an_index(self) -> None:
         for place in _PLACES:
             for path in (_CHECKOUT / place).rglob('*'):
                 if path.suffix in ('.py', '.rst', '.tmpl', '.conf'):
