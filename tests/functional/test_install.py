@@ -56,6 +56,18 @@ class InstallTest(testtools.TestCase):
         self.assertTrue((source / 'PKG-INFO').exists())
         self.assertEqual(self.wheel.name, self._built_from(source).name)
 
+    def test_archive_without_git_installs_with_the_next_version(self) -> None:
+        source = self.root / 'archive'
+        shutil.copytree(
+            self.clone, source, ignore=shutil.ignore_patterns('.git')
+        )
+        wheel = self._built_from(source)
+        # Of both, up to the number of commits since the last release.
+        name, _, _ = self.wheel.name.partition('.dev')
+        self.assertEqual(f'{name}.dev0', wheel.name.partition('-py3')[0])
+        self.assertFalse(name.startswith('ironic_ownership-0.0'), name)
+        self.assertEqual(self._code(self.wheel), self._code(wheel))
+
     def test_sdist_has_every_tracked_file(self) -> None:
         tracked = installations.run('git', 'ls-files', cwd=self.clone).split()
         with tarfile.open(self.sdist) as archive:
@@ -149,6 +161,10 @@ class InstallTest(testtools.TestCase):
                 if name.endswith('.dist-info/METADATA')
             )
             return archive.read(name).decode()
+
+    def _code(self, wheel: pathlib.Path) -> set[str]:
+        files = self._files(wheel)
+        return {f for f in files if f.startswith('ironic_ownership/')}
 
     @staticmethod
     def _files(wheel: pathlib.Path) -> set[str]:
