@@ -267,11 +267,13 @@ author."""
 def _loading(seconds: float | None) -> Iterator[None]:
     """Interrupt an import that does not end.
 
+    :param seconds: the limit of a law, which may be short: imports take what
+        the machine needs.
     :raises OwnershipError: naming the place.
     """
     from ironic_ownership.testing import runner, time_limit
 
-    limit = seconds or runner.TIME_LIMIT
+    limit = max(seconds or 0.0, runner.TIME_LIMIT)
     try:
         with time_limit.limited(limit, 'loading the installed plugins'):
             yield

@@ -153,7 +153,13 @@ class TestOptions(_Refused):
                 'etcd3+http:// (extra etcd)',
             ),
             ({'ownership': {'policies': 'shard_key'}}, 'add "shard_key ='),
-            ({'ironic': {'shard_key': 's1'}}, "add 'shard_key' to"),
+            (
+                {
+                    'ownership': {'policies': 'all'},
+                    'ironic': {'shard_key': 's1'},
+                },
+                "add 'shard_key' to",
+            ),
             (
                 {
                     'ownership': {'policies': 'peer_list'},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import unittest
 import uuid as uuid_
 from unittest import mock
@@ -80,9 +81,12 @@ class AdoptionTest(AdoptionCase):
 
     def test_service_of_stock_nova_is_alive_by_its_heartbeats(self) -> None:
         self.adopt(1, 8)
+        minute_ago = datetime.datetime.now(datetime.UTC) - datetime.timedelta(
+            seconds=61
+        )
         self.cell.query(
             f'UPDATE {self.cell.schema}.services SET last_seen_up = '
-            "UTC_TIMESTAMP() - INTERVAL 61 SECOND WHERE host = 'host3'"
+            f"'{minute_ago:%Y-%m-%d %H:%M:%S}' WHERE host = 'host3'"
         )
         self.assertEqual(
             {'host3': False, 'stock': True},

@@ -12,7 +12,7 @@ from ironic_ownership.contracts import moves
 from tests.functional.support import command_line, move_case, placements
 
 GATES = [
-    *('record_exists', 'source_stopped', 'not_same_service'),
+    *('record_exists', 'is_ironic', 'source_stopped', 'not_same_service'),
     *('destination_exists', 'destination_alive', 'destination_enabled'),
     *('destination_admits', 'node_exists', 'at_most_one_instance'),
     *('instance_agrees', 'no_operation_in_progress'),

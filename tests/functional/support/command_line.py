@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import threading
 from typing import Any
 
 from ironic_ownership.backends import db as backend_db
-from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.records import SqlRecords
@@ -62,6 +64,8 @@ class Deployment:
             schema.upgrade(self._database)
         self.records = SqlRecords(self._database)
         self._members: dict[str, backend_db.DatabaseBackend] = {}
+        self._closing = threading.Event()
+        self._beating: threading.Thread | None = None
         self.config = self.configure()
 
     def configure(
@@ -105,6 +109,24 @@ class Deployment:
             incarnation=f'incarnation-of-{host}' if alive else None,
         )
 
+    def keep_beating(self) -> None:
+        """Let the members beat, for a process that watches them for long.
+
+        Those that join later beat, too. A second call changes nothing.
+        """
+        if self._beating is not None:
+            return
+
+        def beat() -> None:
+            while not self._closing.wait(2):
+                for member in [*self._members.values()]:
+                    # One that has left, or whose beat others delay.
+                    with contextlib.suppress(exceptions.MembershipError):
+                        member.beat()
+
+        self._beating = threading.Thread(target=beat, daemon=True)
+        self._beating.start()
+
     def bury(self, host: str) -> None:
         """Let a service be dead."""
         self._members[host].leave()
@@ -129,6 +151,9 @@ class Deployment:
         return json.loads(done.stdout)
 
     def close(self) -> None:
+        self._closing.set()
+        if self._beating is not None:
+            self._beating.join()
         for member in self._members.values():
             member.close()
         self._database.close()
