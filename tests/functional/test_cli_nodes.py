@@ -203,7 +203,7 @@ class ListTest(_Case):
         ):
             self.listed(*words, config=self.sharded)
         self.lab.run('compute', 'node', 'show', 'unknown', config=self.sharded)
-        self.assertLessEqual(5, len(self.proxy.lists))
+        self.assertLessEqual(4, len(self.proxy.lists))
         for query in self.proxy.lists:
             self.assertTrue(dict(query).get('shard'), query)
 

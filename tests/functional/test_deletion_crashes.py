@@ -64,13 +64,14 @@ class CrashTest(deletion_case.DeletionTestCase):
         self.lab._database.write(
             lambda conn: conn.execute(sa.delete(tables.members))
         )
+        # Without a process on record the next one need not wait for it.
+        self.epoch = self.lab.serve('rack1', self.settings(), alive=False)
 
     def prepare(self) -> None:
         """Have one record to delete, with a provider."""
         self.bury_members()
         if self.gone in self.recorded():
             return
-        self.epoch = self.lab.serve('rack1', self.settings(), alive=False)
         self.gone = self.lose('gone-again')
 
     def settings(self):  # type: ignore[no-untyped-def]

@@ -12,6 +12,7 @@ import pathlib
 import sys
 import threading
 import time
+from typing import Any
 
 from ironic_ownership.cmd import host, host_main
 from ironic_ownership.contracts import exceptions
@@ -50,11 +51,11 @@ def _serve_questions(served: Host) -> None:
 def _main() -> int:
     serve = host_main._serve
 
-    def answering(served: Host, reload: object) -> None:
+    def answering(served: Host, *others: Any) -> None:
         threading.Thread(
             target=_serve_questions, args=(served,), daemon=True
         ).start()
-        serve(served, reload)  # type: ignore[arg-type]
+        serve(served, *others)
 
     host_main._serve = answering
     return host.main()
