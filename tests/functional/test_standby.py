@@ -205,9 +205,8 @@ class TestRestart(_Case):
         self.first, self.peer = (
             self.deployment.start(name, **GRACE) for name in both
         )
-        self.deployment.wait_until(
-            lambda: self.deployment.members() == set(both), 'members'
-        )
+        # Before, the first would adopt nodes with an instance, which stay.
+        self.deployment.wait_for_members(*both)
         self.uuids = self.enrolment.enrol(24, instance_share=0.25)
         self.shared = test_failover.ring_of(self.uuids, both)
         self.deployment.wait_for_owners(self.shared)
