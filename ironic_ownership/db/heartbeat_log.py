@@ -94,11 +94,14 @@ class HeartbeatLog:
         if before != beat.expires_at:
             samples = collections.deque[float](maxlen=_SAMPLES)
             self._leads.setdefault(key, samples).append(beat.left - self._ttl)
-            self._alive_until[key] = (
-                ended + self._ttl
-                if before is not None and fresh
-                else started + min(beat.left, self._ttl)
-            )
+            # The server sent its answer before ``ended``, but nobody knows how
+            # long before: counted from there, no death is too early.
+            if before is not None and fresh:
+                self._alive_until[key] = ended + self._ttl
+            elif beat.left > 0:
+                self._alive_until[key] = ended + min(beat.left, self._ttl)
+            else:
+                self._alive_until[key] = started
         return self._alive_until[key]
 
     def _ahead(self) -> dict[str, float]:

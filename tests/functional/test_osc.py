@@ -71,7 +71,6 @@ class OpenStackClientTest(ironics.IronicTestCase):
         (self.node,) = self.enrolment.enrol(1, shard='rack1')
         epoch = self.lab.serve('rack1', command_line.shard('rack1'))
         self.lab.serve('rack2', command_line.shard('rack2'))
-        self.lab.keep_beating()
         inventory = ironics.open_inventory(self.server.endpoint)
         self.lab.claim(
             'rack1', epoch, *filter(None, [inventory.get(self.node)])

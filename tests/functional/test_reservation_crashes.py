@@ -28,7 +28,7 @@ class CrashTest(reservation_case.ReservingTestCase):
     def setUp(self) -> None:
         super().setUp()
         # It beats only when it refreshes, and has to live in between.
-        self.service = self.begin('rack1', '[membership]\nmember_ttl = 3600\n')
+        self.service = self.begin('rack1')
 
     def run_child(self, words: list[str], last: int) -> int | None:
         """Run a command in a child that dies at a step; return its status."""

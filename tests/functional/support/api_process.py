@@ -100,7 +100,6 @@ class ApiCase(ironics.IronicTestCase):
         self.inventory = ironics.open_inventory(self.server.endpoint)
         old = self.lab.serve('old', command_line.ALL, alive=False)
         self.lab.serve('new', command_line.ALL)
-        self.lab.keep_beating()
         self.nodes = sorted(
             [
                 *self.enrolment.enrol(self.nodes_of_each, shard='a'),

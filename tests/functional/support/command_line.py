@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pathlib
 import subprocess
 import sys
-import threading
 from typing import Any
 
 from ironic_ownership.backends import db as backend_db
-from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.records import SqlRecords
@@ -24,6 +22,9 @@ Done = programs.Done
 
 TIMEOUT = 180.0
 """Seconds that one run may take."""
+
+_MEMBER_TTL = 3600
+"""Seconds: the members beat once, when they join, and outlive the test."""
 
 ALL = model.MemberSettings((model.PolicySettings('all'),))
 
@@ -64,8 +65,6 @@ class Deployment:
             schema.upgrade(self._database)
         self.records = SqlRecords(self._database)
         self._members: dict[str, backend_db.DatabaseBackend] = {}
-        self._closing = threading.Event()
-        self._beating: threading.Thread | None = None
         self.config = self.configure()
 
     def configure(
@@ -87,6 +86,7 @@ class Deployment:
             more = f'[database]\nconnection = {self.url}\n{more}'
         path.write_text(
             f'[DEFAULT]\nhost = {host}\nstate_path = {self.directory}\n'
+            f'[membership]\nmember_ttl = {_MEMBER_TTL}\n'
             f'[ownership]\npolicies = {policies}\n'
             f'[ironic]\nauth_type = none\nendpoint_override = {self.ironic}\n'
             f'{ironic}\n{more}\n'
@@ -99,7 +99,7 @@ class Deployment:
         """Register a service, and have it join; return its epoch."""
         if alive:
             member = backend_db.DatabaseBackend(
-                {'connection': self.url}, member_ttl=3600, call_timeout=30
+                {'connection': self.url}, member_ttl=_MEMBER_TTL, call_timeout=30
             )
             self._members[host] = member
             member.join(host, f'incarnation-of-{host}', settings)
@@ -108,24 +108,6 @@ class Deployment:
             settings,
             incarnation=f'incarnation-of-{host}' if alive else None,
         )
-
-    def keep_beating(self) -> None:
-        """Let the members beat, for a process that watches them for long.
-
-        Those that join later beat, too. A second call changes nothing.
-        """
-        if self._beating is not None:
-            return
-
-        def beat() -> None:
-            while not self._closing.wait(2):
-                for member in [*self._members.values()]:
-                    # One that has left, or whose beat others delay.
-                    with contextlib.suppress(exceptions.MembershipError):
-                        member.beat()
-
-        self._beating = threading.Thread(target=beat, daemon=True)
-        self._beating.start()
 
     def bury(self, host: str) -> None:
         """Let a service be dead."""
@@ -151,9 +133,6 @@ class Deployment:
         return json.loads(done.stdout)
 
     def close(self) -> None:
-        self._closing.set()
-        if self._beating is not None:
-            self._beating.join()
         for member in self._members.values():
             member.close()
         self._database.close()

@@ -125,7 +125,6 @@ class Reserving(testtools.TestCase):
         """Let services live that do nothing by themselves."""
         for host in hosts:
             self.lab.serve(host, RESERVING)
-        self.lab.keep_beating()
 
     def begin(self, host: str, more: str = '') -> Service:
         """Let a service live that refreshes on request."""

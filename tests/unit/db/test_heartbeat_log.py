@@ -70,6 +70,14 @@ class TestHeartbeatLog(unittest.TestCase):
         self.now = 9 + TTL - 0.1
         self.assertEqual({'host1'}, self.read(took=1, skew=3600).hosts)
 
+    def test_slow_first_answer_hastens_no_death(self) -> None:
+        # The server may have told its time at the end of the read.
+        self.read(took=4)
+        self.now = 4 + TTL - 0.1
+        self.assertEqual({'host1'}, self.read().hosts)
+        self.now += 0.1
+        self.assertEqual(set(), self.read().hosts)
+
     def test_clock_of_the_server_decides_after_a_long_pause(self) -> None:
         # It beat for the last time long before this read.
         self.live(6)
