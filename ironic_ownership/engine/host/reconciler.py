@@ -87,6 +87,11 @@ class Reconciler:
             self._unregistered.overdue(services, view) - {self.context.host},
         )
 
+    @property
+    def awaits_registration(self) -> bool:
+        """Whether a member of the last groups may register at any time."""
+        return self._unregistered.awaited
+
     def _tolerate(
         self, hosts: Collection[str], error: exceptions.PluginFaultError
     ) -> None:

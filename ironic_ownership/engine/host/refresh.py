@@ -290,6 +290,7 @@ class Refresher:
         summary.flapping = bool(decided.suspects) and (
             others <= self._planner.liveness.present
         )
+        summary.registering = self.reconciler.awaits_registration
         self.operator_log.planned(
             dataclasses.replace(
                 decided, filtered=[*decided.filtered, *found.remembered]

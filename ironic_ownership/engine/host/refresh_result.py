@@ -25,6 +25,8 @@ class Summary:
         alive or dead.
     :param flapping: whether services, perhaps this one, were missing from
         the view for a moment only, so that no notification follows.
+    :param registering: whether a member of no registered process may be one
+        that is about to register, of which nothing notifies.
     :param away: services that are expected back.
     :param limited: whether the handover limit left changes for later.
     :param pending: own missing nodes that were not looked up yet.
@@ -39,6 +41,7 @@ class Summary:
     waiting: int = 0
     deferred: int = 0
     flapping: bool = False
+    registering: bool = False
     away: frozenset[str] = frozenset()
     limited: bool = False
     pending: int = 0
@@ -54,6 +57,7 @@ class Summary:
             or self.refused
             or self.pending
             or self.flapping
+            or self.registering
             or self.list_again
         )
 

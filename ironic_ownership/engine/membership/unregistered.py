@@ -28,6 +28,12 @@ class UnregisteredMembers:
         self._clock = clock
         self._since: Mapping[tuple[str, int], float] = {}
 
+    @property
+    def awaited(self) -> bool:
+        """Whether a member may have registered since the last call."""
+        now = self._clock()
+        return any(now - t < self._patience for t in self._since.values())
+
     def overdue(
         self, services: Mapping[str, model.Service], view: model.View
     ) -> frozenset[str]:
@@ -39,10 +45,10 @@ class UnregisteredMembers:
         self._since = {
             key: before.get(key, now)
             for member in view.members
-            if (row := services.get(member.host)) is not None
-            and not row.is_served_by(member)
+            if (row := services.get(member.host)) is None
+            or not row.is_served_by(member)
             # Another epoch is a registration or a fence in the meantime.
-            for key in [(member.host, row.epoch)]
+            for key in [(member.host, row.epoch if row else 0)]
         }
         return frozenset(
             host

@@ -48,6 +48,17 @@ class TestStrangeMembers(service.ServiceCase):
         self.work(self.enter('strange'), rounds=4)
         self.assertEqual(self.before, self.owners())
 
+    def test_process_that_has_not_registered_yet_is_looked_for_soon(
+        self,
+    ) -> None:
+        # The row of a process that joins may be written after this refresh,
+        # and nothing in the store tells of it.
+        self.assertFalse(self.services[0].refresh().unfinished)
+        strange = self.enter('strange')
+        self.assertTrue(self.services[0].refresh().unfinished)
+        self.work(strange, rounds=4)
+        self.assertFalse(self.services[0].refresh().unfinished)
+
     def test_entry_of_a_dead_host_keeps_its_nodes_for_a_while_only(
         self,
     ) -> None:
