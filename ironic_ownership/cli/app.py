@@ -22,7 +22,7 @@ from ironic_ownership.api import caller
 from ironic_ownership.cli import connection, errors, reading_progress
 from ironic_ownership.cli import deadline as deadlines
 from ironic_ownership.clients import ownership
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, extras
 from ironic_ownership.wiring import Wiring
 
 _DESCRIPTION = """\
@@ -260,7 +260,11 @@ class App(app.App):
         option = next(
             (_SET_SERVICE[w] for w in words if w in _SET_SERVICE), ''
         )
-        if of_object:
+        hint = f'{self.NAME} --help lists all commands'
+        if words[:1] == ['plugin'] and not self._beginning_with('plugin '):
+            what = 'command without the distribution ' + extras.KIT
+            hint = extras.directory_hint('./plugin_kit')
+        elif of_object:
             what = (
                 f'complete command. Its commands are: {", ".join(of_object)}'
             )
@@ -271,10 +275,7 @@ class App(app.App):
         else:
             names = [name for name, _ in self.command_manager]
             what = f'command. {errors.nearest(text, names)}'
-        return errors.UsageError(
-            f'{text!r} is not a {what}',
-            hint=f'{self.NAME} --help lists all commands',
-        )
+        return errors.UsageError(f'{text!r} is not a {what}', hint=hint)
 
     def _beginning_with(self, text: str) -> list[str]:
         names = (name for name, _ in self.command_manager)

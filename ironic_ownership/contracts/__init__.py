@@ -29,7 +29,7 @@ supports it:
 A member advertises the newest version that its policies are written for. A
 service whose release does not support it cannot decide for that member: first
 upgrade all services, then select the policy. The suites in
-:mod:`ironic_ownership.testing` follow the same rules, but any release may
+:mod:`ironic_ownership_plugin_kit` follow the same rules, but any release may
 check an existing law more strictly: a plugin that fails then was always wrong.
 
 Not promised: other modules than this one (the ports of the records, of

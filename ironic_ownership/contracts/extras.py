@@ -1,9 +1,12 @@
-"""Installation of the extras: the package is in no index."""
+"""Installation of extras and of the kit: the packages are in no index."""
 
 from __future__ import annotations
 
 import pathlib
 import sys
+
+KIT = 'ironic-ownership-plugin-kit'
+"""Distribution of the commands and suites for authors of plugins."""
 
 
 def hint(*extras: str) -> str:
@@ -11,6 +14,14 @@ def hint(*extras: str) -> str:
 
     :param extras: names in ``pyproject.toml``.
     """
+    return directory_hint(*(f"'.[{extra}]'" for extra in extras))
+
+
+def directory_hint(*directories: str) -> str:
+    """Return what an operator does to install one of some directories.
+
+    :param directories: as words of the shell.
+    """
     pip = pathlib.Path(sys.prefix, 'bin', 'pip')
-    commands = [f"{pip} install '.[{extra}]'" for extra in extras]
+    commands = [f'{pip} install {directory}' for directory in directories]
     return f'In a checkout of ironic-ownership, run {" or ".join(commands)}'

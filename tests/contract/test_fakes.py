@@ -9,7 +9,7 @@ import unittest
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.policies import shard_key
-from ironic_ownership.testing import backend, fakes
+from ironic_ownership_plugin_kit import backend, fakes
 from tests.contract.suites import record_claims, record_services
 
 

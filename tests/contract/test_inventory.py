@@ -8,7 +8,7 @@ import uuid
 import testtools
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.contract.suites import inventory
 
 

@@ -6,7 +6,7 @@ import unittest
 from typing import ClassVar
 
 from ironic_ownership.backends import memory
-from ironic_ownership.testing import backend
+from ironic_ownership_plugin_kit import backend
 
 
 class MemoryCase(unittest.TestCase):

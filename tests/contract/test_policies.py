@@ -9,7 +9,7 @@ from ironic_ownership.policies import (
     reservation,
     shard_key,
 )
-from ironic_ownership.testing import policy
+from ironic_ownership_plugin_kit import policy
 
 TIMED = 5000
 """Enough to notice a policy that is slow, in a fraction of a second."""

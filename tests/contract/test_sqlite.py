@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ironic_ownership.testing import backend
+from ironic_ownership_plugin_kit import backend
 from tests.contract import database, sqlite
 from tests.contract.suites import (
     hand_overs,

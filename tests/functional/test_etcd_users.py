@@ -11,7 +11,7 @@ import requests
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.testing import backend_case
+from ironic_ownership_plugin_kit import backend_case
 from lab import etcd
 from tests.functional.support import coordination, databases
 

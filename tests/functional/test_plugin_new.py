@@ -38,7 +38,7 @@ def _files(directory: pathlib.Path) -> dict[str, bytes]:
 
 
 class FreshPluginTest(installations.InstalledCase):
-    """One environment, with our wheel and a wheel of each kind of plugin.
+    """One environment, with our wheels and a wheel of each kind of plugin.
 
     As a stranger has it: nothing in it comes from the checkout.
     """
@@ -48,7 +48,7 @@ class FreshPluginTest(installations.InstalledCase):
         super().setUpClass()
         cls.bin = installations.fresh_environment(
             cls.root / 'venv',
-            installations.own_wheel(cls.root),
+            *installations.own_wheels(cls.root),
             *('stestr', 'pytest', 'pip'),
         )
         for name, (role, *options) in _MADE.items():

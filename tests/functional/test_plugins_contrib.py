@@ -70,7 +70,7 @@ class ContribTest(installations.InstalledCase, hosts.HostsTestCase):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        wheels = [installations.own_wheel(cls.root)]
+        wheels = installations.own_wheels(cls.root)
         for name in _NAMES:
             # setuptools leaves its files beside what it builds.
             source, target = cls.root / name, cls.root / f'wheel-{name}'

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.testing import backend
+from ironic_ownership_plugin_kit import backend
 from lab import mariadb, postgresql
 from tests.contract import database
 from tests.contract.suites import (

@@ -12,8 +12,8 @@ from tooz import coordination as tooz
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.testing import backend as suites
-from ironic_ownership.testing import backend_case
+from ironic_ownership_plugin_kit import backend as suites
+from ironic_ownership_plugin_kit import backend_case
 from lab import etcd
 from tests.functional.support import coordination, databases
 from tests.functional.support.coordination import until_answered

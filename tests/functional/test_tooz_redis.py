@@ -6,7 +6,7 @@ import time
 import unittest
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.testing import backend, backend_case
+from ironic_ownership_plugin_kit import backend, backend_case
 from lab import redis
 from tests.functional.support import coordination, databases
 

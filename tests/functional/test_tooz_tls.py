@@ -15,7 +15,7 @@ from unittest import mock
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.testing import backend_case
+from ironic_ownership_plugin_kit import backend_case
 from lab import certificates, redis, zookeeper
 from tests.functional.support import coordination, databases
 from tests.functional.support.coordination import until_answered

@@ -9,7 +9,7 @@ import unittest
 from tooz import coordination as tooz
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.testing import backend, backend_case
+from ironic_ownership_plugin_kit import backend, backend_case
 from lab import zookeeper
 from tests.functional.support import coordination, databases
 

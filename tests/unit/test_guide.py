@@ -10,7 +10,7 @@ import textwrap
 import unittest
 
 from ironic_ownership import contracts
-from ironic_ownership.testing import policy
+from ironic_ownership_plugin_kit import policy
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
 # Another process has to be able to import them, too.

@@ -12,7 +12,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from ironic_ownership.templates import package
+from ironic_ownership_plugin_kit.templates import package
 
 _LANGUAGES = {'.py': 'python', '.rst': 'rst', '.toml': 'toml'}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ironic_ownership.testing import (
+from ironic_ownership_plugin_kit import (
     backend as suites,
 )
 from tests import (

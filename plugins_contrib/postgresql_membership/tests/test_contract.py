@@ -14,7 +14,7 @@ from ironic_ownership_postgresql_membership import (
 from ironic_ownership import (
     contracts,
 )
-from ironic_ownership.testing import (
+from ironic_ownership_plugin_kit import (
     backend as suites,
 )
 from tests import (

@@ -12,7 +12,7 @@ from ironic_ownership_rack_affinity import (
 from ironic_ownership import (
     contracts,
 )
-from ironic_ownership.testing import (
+from ironic_ownership_plugin_kit import (
     policy as suite,
 )
 

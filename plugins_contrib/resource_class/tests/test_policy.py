@@ -11,7 +11,7 @@ from ironic_ownership_resource_class import (
 from ironic_ownership import (
     contracts,
 )
-from ironic_ownership.testing import (
+from ironic_ownership_plugin_kit import (
     policy as suite,
 )
 

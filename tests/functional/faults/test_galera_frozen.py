@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.testing import backend
+from ironic_ownership_plugin_kit import backend
 from lab import haproxy
 from tests.contract import database
 from tests.functional.faults import test_records_outages

@@ -7,7 +7,7 @@ SQLite (``tests/contract``) and of single servers.
 
 from __future__ import annotations
 
-from ironic_ownership.testing import backend
+from ironic_ownership_plugin_kit import backend
 from tests.contract import (
     database,
     test_node_imports,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.testing import backend_case
+from ironic_ownership_plugin_kit import backend_case
 from lab import process, slow_disk, zookeeper
 from tests.functional.support import coordination, databases
 from tests.functional.support.coordination import until_answered

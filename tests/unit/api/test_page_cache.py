@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.api import page_cache
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 
 
 class KeepingTest(unittest.TestCase):

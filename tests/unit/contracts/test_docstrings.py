@@ -7,7 +7,7 @@ import inspect
 import unittest
 
 from ironic_ownership import contracts
-from ironic_ownership.testing import policy
+from ironic_ownership_plugin_kit import policy
 
 
 class TestDocstrings(unittest.TestCase):

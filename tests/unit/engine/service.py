@@ -31,7 +31,7 @@ from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 from tests.unit.engine.clock import Clock

@@ -8,7 +8,7 @@ import sys
 
 from cliff import command
 
-from ironic_ownership.contracts import foreign_errors
+from ironic_ownership.contracts import extras, foreign_errors
 from ironic_ownership.osc import commands, plugin
 from tests.unit import third_party
 
@@ -27,10 +27,14 @@ print(*sorted(name for name in sys.modules if name in {{
 
 
 def _own(group: str) -> dict[str, importlib.metadata.EntryPoint]:
-    """Return the entry points of this package; others may bring more."""
-    distribution = importlib.metadata.distribution('ironic-ownership')
-    found = distribution.entry_points.select(group=group)
-    return {entry_point.name: entry_point for entry_point in found}
+    """Return the entry points of our packages; others may bring more."""
+    return {
+        entry_point.name: entry_point
+        for name in ('ironic-ownership', extras.KIT)
+        for entry_point in importlib.metadata.distribution(
+            name
+        ).entry_points.select(group=group)
+    }
 
 
 class Interrupted(commands.UnderOpenStack):

@@ -20,8 +20,8 @@ from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.reservations import (
     reserver as reservations_reserver,
 )
-from ironic_ownership.testing import fakes
 from ironic_ownership.web import application
+from ironic_ownership_plugin_kit import fakes
 from tests.contract.suites import fake_allocations
 from tests.unit import configurations
 from tests.unit.db import sqlite

@@ -5,7 +5,7 @@ from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.unit.engine import clock, world
 
 RECHECK = 600.0

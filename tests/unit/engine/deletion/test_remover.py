@@ -13,7 +13,7 @@ from ironic_ownership.engine.deletion.gates import Gate
 from ironic_ownership.engine.deletion.mass_loss import Batch
 from ironic_ownership.engine.deletion.remover import Removal, Remover
 from ironic_ownership.engine.gates import Outcome
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.contract.suites import placement
 from tests.unit.engine import service, world
 

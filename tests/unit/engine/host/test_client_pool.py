@@ -10,7 +10,7 @@ from concurrent import futures
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.host import client_pool
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 
 PATIENCE = 180.0
 

@@ -20,7 +20,7 @@ from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Claim, Update
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.unit.db import sqlite
 from tests.unit.engine import clock, world
 from tests.unit.engine.service import TTL, Service, Shared

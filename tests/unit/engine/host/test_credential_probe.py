@@ -7,7 +7,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import credential_probe
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 
 REFUSED = exceptions.IronicError('Ironic answered 403')
 

@@ -14,7 +14,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.inventory import LatestChanges
 from ironic_ownership.engine.host import incremental
 from ironic_ownership.engine.host.fleet_reader import FleetReader
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.unit.engine import world
 
 EVERYTHING = model.Scope()

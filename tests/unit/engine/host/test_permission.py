@@ -18,7 +18,7 @@ from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.host import action_guard, permission
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.unit.db import sqlite
 from tests.unit.engine import clock, service, world
 from tests.unit.engine.service import Service, Shared

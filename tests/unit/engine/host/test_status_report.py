@@ -10,7 +10,7 @@ from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 
 VIEW = model.View()
 

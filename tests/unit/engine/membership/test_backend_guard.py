@@ -10,7 +10,7 @@ from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.membership import backend_guard
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
-from ironic_ownership.testing import backend
+from ironic_ownership_plugin_kit import backend
 from tests.contract import test_memory_backend
 from tests.unit.engine.clock import Clock
 

@@ -6,7 +6,7 @@ import unittest
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.moves import selection
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.unit.engine import world
 
 NUMBERS = range(1, 61)

@@ -14,7 +14,7 @@ from ironic_ownership.engine.moves.proposal import Order, Proposal
 from ironic_ownership.engine.moves.selection import Selection
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.contract.suites import placement
 from tests.unit.db import sqlite
 from tests.unit.engine import world

@@ -7,7 +7,7 @@ from unittest import mock
 
 from ironic_ownership.contracts import cell, exceptions, model
 from ironic_ownership.engine.operations import adopt_cell, check_cell
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.unit.engine import world
 
 ADOPTED, UNCHANGED = cell.AdoptionState.ADOPTED, cell.AdoptionState.UNCHANGED

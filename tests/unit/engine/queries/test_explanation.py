@@ -10,7 +10,7 @@ from ironic_ownership.contracts import model, policy, reasons
 from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, explanation, node_query
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.unit.engine import service, world
 
 Reason = reasons.Reason

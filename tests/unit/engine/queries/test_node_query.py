@@ -11,7 +11,7 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports
 from ironic_ownership.engine.queries import node_query, node_status
-from ironic_ownership.testing import fakes
+from ironic_ownership_plugin_kit import fakes
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 

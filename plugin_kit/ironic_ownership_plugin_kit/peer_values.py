@@ -1,0 +1,146 @@
+"""Differing values of members, for policies whose options are per_member.
+
+A branch that depends on a weight or a zone is reached only among members that
+advertise different ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from ironic_ownership.contracts import model, options, policy
+from ironic_ownership_plugin_kit import option_values, policy_process
+
+_MOST = 4
+"""Values derived of one option, besides the given one."""
+
+_TYPES = (
+    (bool, options.OptionType.BOOLEAN),
+    (int, options.OptionType.INTEGER),
+    (float, options.OptionType.FLOAT),
+    (str, options.OptionType.STRING),
+    (tuple, options.OptionType.LIST),
+)
+
+Given = Mapping[str, Sequence[model.Value]]
+"""Values to use by the name of an option or a source."""
+
+
+def derive(
+    target: type[policy.Policy],
+    settings: policy_process.Settings,
+    given: Given,
+) -> policy_process.Values:
+    """Return what members advertise: different values of each option.
+
+    :param settings: options of one service; its values are among them.
+    :param given: values to use instead of derived ones.
+    :returns: only those that a host accepts; empty if the policy has no
+        option and no source with ``per_member``.
+    """
+    by_name = {
+        declared.name: [
+            *_accepted(target, settings, declared, given.get(declared.name))
+        ]
+        for declared in _declared(target, settings)
+    }
+    count = max(map(len, by_name.values()), default=0)
+    built = (
+        _advertised(
+            target,
+            {
+                **settings,
+                **{
+                    name: values[number % len(values)]
+                    for name, values in by_name.items()
+                    if values
+                },
+            },
+        )
+        for number in range(count)
+    )
+    return [one for one in built if one is not None]
+
+
+def distinct(
+    target: type[policy.Policy], advertised: policy_process.Values
+) -> dict[str, list[model.Value]]:
+    """Return the values that are advertised under each name.
+
+    :returns: also the names under which there is none.
+    """
+    found: dict[str, list[model.Value]] = {
+        option.name: [] for option in _declared(target, {})
+    }
+    for one in advertised:
+        for name, value in one.items():
+            if value not in found.setdefault(name, []):
+                found[name].append(value)
+    return found
+
+
+def unusual(
+    target: type[policy.Policy], advertised: policy_process.Values
+) -> Iterator[policy_process.Values]:
+    """Yield what members may advertise as well: nothing, and zeros."""
+    declared = [*_declared(target, {})]
+    if declared:
+        yield ({},)
+        yield (*advertised, {})
+    zeros = {o.name: 0 for o in declared if option_values.is_allowed(o, 0)}
+    if zeros:
+        yield (zeros,)
+
+
+def _declared(
+    target: type[policy.Policy], settings: policy_process.Settings
+) -> Iterator[options.Option]:
+    """Yield an option for each value that a member advertises for itself."""
+    yield from (option for option in target.options if option.per_member)
+    for source in target.sources:
+        snapshot = settings.get(source.name)
+        if source.per_member:
+            found = (t for kind, t in _TYPES if isinstance(snapshot, kind))
+            type_ = next(found, options.OptionType.STRING)
+            yield options.Option(source.name, type_, source.help)
+
+
+def _accepted(
+    target: type[policy.Policy],
+    settings: policy_process.Settings,
+    declared: options.Option,
+    given: Sequence[model.Value] | None,
+) -> Iterator[model.Value]:
+    """Yield the value of the settings, and others that a host accepts."""
+    current = settings.get(declared.name, declared.default)
+    yield current
+    if given is not None:
+        yield from (value for value in given if value != current)
+        return
+    # A source that was not read has no value to vary.
+    if current is None and declared.name not in {
+        option.name for option in target.options
+    }:
+        return
+    yield from itertools.islice(
+        (
+            value
+            for value in option_values.others(declared, current)
+            if (declared.check is None or not declared.check(value))
+            and _advertised(target, {**settings, declared.name: value})
+            is not None
+        ),
+        _MOST,
+    )
+
+
+def _advertised(
+    target: type[policy.Policy], settings: policy_process.Settings
+) -> dict[str, model.Value] | None:
+    """Return what a service advertises for itself; ``None`` if refused."""
+    try:
+        built = target(policy_process.values_of(target, settings))
+        return dict(built.member_values())
+    except Exception:  # noqa: BLE001 - third-party code, a value of our own
+        return None

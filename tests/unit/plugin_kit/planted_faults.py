@@ -1,0 +1,478 @@
+"""Faults that authors plant without noticing, one in each policy.
+
+In a module of their own: the suites import them in other processes.
+"""
+
+from __future__ import annotations
+
+import array
+import contextvars
+import hashlib
+import itertools
+import os
+import queue
+import random
+import threading
+import time
+import types
+import uuid
+
+from ironic_ownership.contracts import (
+    Choice,
+    Option,
+    OptionType,
+    PolicySettingsError,
+)
+from tests.unit.plugin_kit import planted_helper
+from tests.unit.plugin_kit.broken_policies import GoodAssigner, GoodFilter
+
+_INSTANCES = []
+_LOCAL = threading.local()
+_VARIABLE = contextvars.ContextVar('calls', default=0)
+
+
+# State between calls
+
+
+class CountsInFunction(GoodFilter):
+    def admits(self, node):
+        function = CountsInFunction.admits
+        function.calls = getattr(function, 'calls', 0) + 1
+        return super().admits(node)
+
+
+def _counting():
+    calls = 0
+
+    def admits(self, node):
+        nonlocal calls
+        calls += 1
+        return GoodFilter.admits(self, node)
+
+    return admits
+
+
+class CountsInClosure(GoodFilter):
+    admits = _counting()
+
+
+class CountsInModule(GoodFilter):
+    def admits(self, node):
+        planted_helper.calls += 1
+        return super().admits(node)
+
+
+class CountsInBytes(GoodFilter):
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.calls = bytearray(2)
+
+    def admits(self, node):
+        self.calls[0] = (self.calls[0] + 1) % 251
+        return super().admits(node)
+
+
+class CountsInArray(GoodFilter):
+    calls = array.array('l', [0])
+
+    def admits(self, node):
+        self.calls[0] += 1
+        return super().admits(node)
+
+
+class CountsInNamespace(GoodFilter):
+    state = types.SimpleNamespace(calls=0)
+
+    def admits(self, node):
+        self.state.calls += 1
+        return super().admits(node)
+
+
+class CountsInThread(GoodFilter):
+    def admits(self, node):
+        _LOCAL.calls = getattr(_LOCAL, 'calls', 0) + 1
+        return super().admits(node)
+
+
+class CountsInContext(GoodFilter):
+    def admits(self, node):
+        _VARIABLE.set(_VARIABLE.get() + 1)
+        return super().admits(node)
+
+
+class TakesTurns(GoodAssigner):
+    turns = itertools.cycle(range(7))
+
+    def place(self, node):
+        next(self.turns)
+        return super().place(node)
+
+
+class Generates(GoodFilter):
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.numbers = (number for number in range(1_000_000))
+
+    def admits(self, node):
+        return super().admits(node) and next(self.numbers) >= 0
+
+
+class Registers(GoodFilter):
+    """Answers by the number of instances in the process."""
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        _INSTANCES.append(self)
+
+    def admits(self, node):
+        return super().admits(node) and len(_INSTANCES) < 100_000
+
+
+class KnowsItsHost(GoodFilter):
+    """Other processes decide for the host as well."""
+
+    host = ''
+
+    def check_host(self, host):
+        self.host = host
+
+    def admits(self, node):
+        return super().admits(node) and self.host != 'zz'
+
+
+# The process, the machine
+
+
+def _reading(what):
+    def admits(self, node):
+        return what() is not None and GoodFilter.admits(self, node)
+
+    return admits
+
+
+class ReadsOtherClock(GoodFilter):
+    admits = _reading(lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+
+
+class AsksForAffinity(GoodFilter):
+    admits = _reading(lambda: os.sched_getaffinity(0))
+
+
+class NamesItsThread(GoodFilter):
+    admits = _reading(lambda: threading.current_thread().name)
+
+
+class LooksForFile(GoodFilter):
+    admits = _reading(lambda: os.path.exists('/etc/racks'))  # noqa: PTH110
+
+
+class MakesNumbers(GoodFilter):
+    admits = _reading(lambda: random.Random().random())
+
+
+class AsksForAddress(GoodFilter):
+    admits = _reading(uuid.getnode)
+
+
+class WaitsInQueue(GoodFilter):
+    admits = _reading(lambda: queue.SimpleQueue().empty())
+
+
+class LocksInModule(GoodFilter):
+    admits = _reading(lambda: planted_helper.lock.acquire(blocking=False))
+
+
+# What Ironic gives
+
+
+class ComparesExtra(GoodFilter):
+    def admits(self, node):
+        return super().admits(node) and node.extra == {}
+
+
+class PrintsExtra(GoodFilter):
+    def admits(self, node):
+        return super().admits(node) and "'rack'" not in repr(node.extra)
+
+
+class ReadsOtherField(GoodFilter):
+    contract_version = 2
+    node_fields = ('owner',)
+
+    def admits(self, node):
+        return super().admits(node) and node.fields.get('lessee') is None
+
+
+class DependsOnTarget(GoodFilter):
+    def admits(self, node):
+        return super().admits(node) and (
+            node.target_provision_state != 'deleted'
+        )
+
+
+class DependsOnRescue(GoodAssigner):
+    def place(self, node):
+        return super().place(node) + (node.provision_state == 'rescuing')
+
+
+class DependsOnInstance(GoodFilter):
+    def admits(self, node):
+        return super().admits(node) and node.instance_uuid is None
+
+
+class DependsOnError(GoodFilter):
+    contract_version = 2
+    node_fields = ('last_error',)
+
+    def admits(self, node):
+        return super().admits(node) and not node.fields['last_error']
+
+
+class DependsOnPowerError(GoodFilter):
+    def admits(self, node):
+        return super().admits(node) and node.power_state != 'error'
+
+
+# Options
+
+
+class KeepsWhatComesTwice(GoodFilter):
+    def settings(self):
+        return {
+            **super().settings(),
+            'classes': tuple(sorted(self._settings['classes'])),
+        }
+
+
+# Many members
+
+
+class FirstHundred(GoodAssigner):
+    def assign(self, nodes, hosts):
+        ordered = sorted(hosts)[:100]
+        return [ordered[self.place(n) % len(ordered)] for n in nodes]
+
+
+class FewSlots(GoodAssigner):
+    """A policy with 16 slots for any number of members."""
+
+    def place(self, node):
+        return super().place(node) % 16
+
+
+class OneByte(GoodAssigner):
+    def place(self, node):
+        return hashlib.sha256(node.uuid.encode()).digest()[0] % 40
+
+
+class OrderOfADozen(GoodAssigner):
+    def assign(self, nodes, hosts):
+        if not 12 <= len(hosts) < 20:
+            return super().assign(nodes, hosts)
+        return [hosts[self.place(n) % len(hosts)] for n in nodes]
+
+
+class EncodesNames(GoodAssigner):
+    def assign(self, nodes, hosts):
+        for host in hosts:
+            host.encode('ascii')
+        return super().assign(nodes, hosts)
+
+
+class OneSided(GoodAssigner):
+    """The first names no peer, and is one of all others."""
+
+    def peers(self, host, candidates, scope):
+        first = min(candidates)
+        return frozenset((host,) if host == first else candidates)
+
+
+class MovesWhenOneJoins(GoodAssigner):
+    """Keeps owners while one is gone, and else spreads all nodes again."""
+
+    contract_version = 2
+    node_by_node = False
+    rebalancing = True
+    reads_owners = True
+
+    def choose(self, request):
+        spread = self.assign(request.nodes, request.hosts)
+        if {*request.owners.values()} <= {*request.hosts}:
+            return spread
+        found = [request.owners.get(n.uuid) for n in request.nodes]
+        return [
+            owner if owner in request.hosts else other
+            for owner, other in zip(found, spread, strict=True)
+        ]
+
+
+# Answers that a host refuses
+
+
+class LongReason(GoodAssigner):
+    contract_version = 2
+
+    def choose(self, request):
+        owners = self.assign(request.nodes, request.hosts)
+        return [Choice(owner, 'x' * 101) for owner in owners]
+
+
+class _Name(str):
+    __slots__ = ()
+
+
+class TextOfItsOwn(GoodAssigner):
+    def assign(self, nodes, hosts):
+        return [*map(_Name, super().assign(nodes, hosts))]
+
+
+# What only some nodes have
+
+
+class FailsForItsClass(GoodFilter):
+    def admits(self, node):
+        if node.resource_class == 'h100':
+            raise LookupError('no h100')
+        return super().admits(node)
+
+
+_HALLS = {'hall-9': 0}
+
+
+class FailsForItsHall(GoodAssigner):
+    def place(self, node):
+        if _HALLS.get(str(node.properties.get('hall'))) is not None:
+            raise LookupError('no hall')
+        return super().place(node)
+
+
+class ReadsRequestedField(GoodFilter):
+    """No fault: a host sets every field that is requested."""
+
+    contract_version = 2
+    node_fields = ('owner',)
+
+    def admits(self, node):
+        return super().admits(node) and node.fields['owner'] != 'bob'
+
+
+class ComparesAll(GoodAssigner):
+    node_by_node = False
+
+    def assign(self, nodes, hosts):
+        for _ in nodes:
+            sum(len(node.uuid) for node in nodes for _ in range(100))
+        return super().assign(nodes, hosts)
+
+
+class _Weighted(GoodAssigner):
+    """Members advertise a weight."""
+
+    contract_version = 2
+    options = (
+        *GoodAssigner.options,
+        Option(
+            'weight',
+            OptionType.INTEGER,
+            'A weight.',
+            default=1,
+            minimum=1,
+            maximum=100,
+            per_member=True,
+        ),
+    )
+
+    def weights(self, request):
+        return {p.host: p.values.get('weight', 1) for p in request.peers}
+
+
+class NeedsWeights(_Weighted):
+    """Another release of its package may advertise none."""
+
+    def choose(self, request):
+        return self.assign(
+            request.nodes,
+            sorted(request.hosts, key=lambda host: self.needed(request)[host]),
+        )
+
+    def needed(self, request):
+        return {peer.host: peer.values['weight'] for peer in request.peers}
+
+
+class DividesByWeights(_Weighted):
+    options = (
+        *GoodAssigner.options,
+        Option('weight', OptionType.INTEGER, 'A weight.', 1, per_member=True),
+    )
+
+    def choose(self, request):
+        return [
+            1 / sum(self.weights(request).values()) and owner
+            for owner in self.assign(request.nodes, request.hosts)
+        ]
+
+
+class FailsByWeights(_Weighted):
+    """Fails as soon as two members differ."""
+
+    def choose(self, request):
+        if len({*self.weights(request).values()}) > 1:
+            raise LookupError('weights differ')
+        return self.assign(request.nodes, request.hosts)
+
+
+class NamesStrangerByWeights(_Weighted):
+    def choose(self, request):
+        if len({*self.weights(request).values()}) > 1:
+            return ['stranger' for _ in request.nodes]
+        return self.assign(request.nodes, request.hosts)
+
+
+class HashesByWeights(_Weighted):
+    """Differs from process to process as soon as two members differ."""
+
+    def choose(self, request):
+        weights = self.weights(request)
+        if len({*weights.values()}) > 1:
+            hosts = sorted(request.hosts)
+            return [hosts[hash(n.uuid) % len(hosts)] for n in request.nodes]
+        return self.assign(request.nodes, request.hosts)
+
+
+class FailsByZones(_Weighted):
+    """Fails between members of zones that only an operator knows."""
+
+    options = (
+        *GoodAssigner.options,
+        Option(
+            'zone',
+            OptionType.STRING,
+            'A zone.',
+            default='hall-1',
+            regex='hall-[0-9]',
+            per_member=True,
+        ),
+    )
+
+    def choose(self, request):
+        if len({p.values.get('zone', '') for p in request.peers} - {''}) > 1:
+            raise LookupError('zones differ')
+        return self.assign(request.nodes, request.hosts)
+
+
+class RefusesZone(FailsByZones):
+    def __init__(self, settings):
+        super().__init__(settings)
+        if settings.get('zone') == 'hall-9':
+            raise PolicySettingsError('hall-9 is closed')
+
+
+class FailsForFleetByWeights(_Weighted):
+    """Fails for one node of a deployment, if two members differ."""
+
+    def choose(self, request):
+        if len({*self.weights(request).values()}) > 1 and any(
+            str(n.name)[::-1] == 'dnik a fo eno' for n in request.nodes
+        ):
+            raise LookupError('no such name')
+        return self.assign(request.nodes, request.hosts)

@@ -1,1 +1,0 @@
-"""Tests of the packages that are written for plugin authors."""
