@@ -94,7 +94,7 @@ class HeartbeatLog:
         if before != beat.expires_at:
             samples = collections.deque[float](maxlen=_SAMPLES)
             self._leads.setdefault(key, samples).append(beat.left - self._ttl)
-            # The server sent its answer before ``ended``, but nobody knows how
+            # The server sent its answer before ``ended``; it is unknown how
             # long before: counted from there, no death is too early.
             if before is not None and fresh:
                 self._alive_until[key] = ended + self._ttl

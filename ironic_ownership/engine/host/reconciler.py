@@ -89,7 +89,7 @@ class Reconciler:
 
     @property
     def awaits_registration(self) -> bool:
-        """Whether a member of the last groups may register at any time."""
+        """True if a member of the last groups may register at any time."""
         return self._unregistered.awaited
 
     def _tolerate(

@@ -30,7 +30,7 @@ class UnregisteredMembers:
 
     @property
     def awaited(self) -> bool:
-        """Whether a member may have registered since the last call."""
+        """True if a member may have registered since the last call."""
         now = self._clock()
         return any(now - t < self._patience for t in self._since.values())
 

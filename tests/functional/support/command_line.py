@@ -99,7 +99,9 @@ class Deployment:
         """Register a service, and have it join; return its epoch."""
         if alive:
             member = backend_db.DatabaseBackend(
-                {'connection': self.url}, member_ttl=_MEMBER_TTL, call_timeout=30
+                {'connection': self.url},
+                member_ttl=_MEMBER_TTL,
+                call_timeout=30,
             )
             self._members[host] = member
             member.join(host, f'incarnation-of-{host}', settings)
