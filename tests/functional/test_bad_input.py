@@ -15,9 +15,15 @@ import sqlalchemy as sa
 
 from ironic_ownership.db import connection, schema, tables
 from tests.contract import newer_schema
-from tests.functional.support import databases, hosts
+from tests.functional.support import databases, hosts, programs
 
 START = 'ironic-ownership-host: error: '
+
+
+def run(*arguments: str) -> programs.Done:
+    """Run a host to its end."""
+    argv = ['ironic-ownership-host', *arguments]
+    return programs.run(argv, hosts.TIMEOUT, programs.HOST)
 
 
 class Answering:
@@ -95,11 +101,15 @@ class _Refused(unittest.TestCase):
         words: tuple[str, ...],
         prefix: tuple[str, ...] = (),
     ) -> None:
-        done = subprocess.run(
-            [*prefix, *hosts.COMMAND, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=hosts.TIMEOUT,
+        done = (
+            subprocess.run(
+                [*prefix, *hosts.COMMAND, *arguments],
+                capture_output=True,
+                text=True,
+                timeout=hosts.TIMEOUT,
+            )
+            if prefix
+            else run(*arguments)
         )
         self.assertEqual(1, done.returncode, done.stderr)
         (line,) = done.stderr.splitlines()
@@ -313,9 +323,7 @@ class TestIronic(_Refused):
 class TestUsage(unittest.TestCase):
     def test_wrong_arguments_exit_with_2(self) -> None:
         for argument in ('--nope', 'start'):
-            done = subprocess.run(
-                [*hosts.COMMAND, argument], capture_output=True, text=True
-            )
+            done = run(argument)
             self.assertEqual(2, done.returncode)
             last = done.stderr.splitlines()[-1]
             self.assertTrue(last.startswith(START), last)

@@ -152,7 +152,10 @@ class MoveTest(move_case.MoveTestCase):
         (row,) = self.move(uuid, to='other', code=3)
         self.assertEqual(['source_stopped'], self.failed(row))
         before = self.lab.records.service('new')
-        # A free node is handed over, and nothing stops for it.
+        # A free node is handed over, and nothing stops for it. That takes a
+        # third of the time to live.
+        short = '[membership]\nheartbeat_interval = 1\nmember_ttl = 3\n'
+        self.lab.config = self.lab.configure('short', more=short)
         self.move(free, to='other')
         self.assertEqual([free], self.owned_by('other'))
         after = self.lab.records.service('new')
