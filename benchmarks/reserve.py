@@ -36,7 +36,7 @@ import tenacity
 from benchmarks import table
 from ironic_ownership import conf, wiring
 from ironic_ownership.backends import db as backend_db
-from ironic_ownership.clients.ironic import allocation_factory as clients
+from ironic_ownership.clients.ironic import allocations as clients
 from ironic_ownership.contracts import allocations, events, exceptions, model
 from ironic_ownership.contracts.reservation_request import Request
 from ironic_ownership.db import connection, schema

@@ -141,7 +141,7 @@ def _open(endpoint: str) -> client.IronicInventory:
     conf.set_override('auth_type', 'none', 'ironic')
     conf.set_override('endpoint_override', endpoint, 'ironic')
     inventory = client.open_inventory(conf)
-    inventory.check(model.Scope())
+    inventory.check()
     return inventory
 
 

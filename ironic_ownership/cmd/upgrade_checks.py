@@ -10,7 +10,8 @@ from oslo_upgradecheck import upgradecheck
 from ironic_ownership import wiring
 from ironic_ownership.conf import database_url
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, moves, schema
+from ironic_ownership.contracts.reservations import METHOD
+from ironic_ownership.db import connection, moves, reservations, schema
 from ironic_ownership.wiring import unknown_options
 
 Result = upgradecheck.Result
@@ -50,6 +51,10 @@ class Checks(upgradecheck.UpgradeCommands):
         """Check that no move was interrupted."""
         return self._read(_check_moves)
 
+    def reservations(self) -> Result:
+        """Check that no reservation needs what earlier releases did."""
+        return self._read(_check_reservations)
+
     def _read(self, check: Callable[[connection.Database], Result]) -> Result:
         try:
             database = connection.open_database(
@@ -67,6 +72,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Configuration', configuration),
         ('Schema of the records', records),
         ('Unfinished moves', moves),
+        ('Reservations without an allocation', reservations),
     )
 
 
@@ -99,4 +105,24 @@ def _check_moves(database: connection.Database) -> Result:
         Code.WARNING,
         'Moves were interrupted. Finish them with the release that began '
         f'them: {commands}',
+    )
+
+
+def _check_reservations(database: connection.Database) -> Result:
+    if schema.version(database) != schema.HEAD:
+        return Result(Code.SUCCESS, 'Not read on this schema')
+    found = [
+        one.id
+        for one in reservations.SqlReservations(database).reservations()
+        # A confirmed one ends when Ironic undeploys its node.
+        if one.method != METHOD and not one.confirmed
+    ]
+    if not found:
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.FAILURE,
+        'Only the release that made these reservations can release their '
+        'nodes, which have no allocation in Ironic. With that release run '
+        '"ironic-ownership reservation confirm" for those in use, and '
+        f'"reservation delete" for the others: {", ".join(found[:5])}',
     )

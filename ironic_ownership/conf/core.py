@@ -144,10 +144,10 @@ _OWNERSHIP = (
         mutable=True,
         default=False,
         help='Delete records of nodes that are gone although Ironic does not '
-        'count all nodes for this user: before API 1.82, or where a policy '
-        'refuses /v1/shards. Set it to true only if the user of [ironic] sees '
-        'every node, by system scope or the role "service": to one that sees '
-        'the nodes of a project, a node of another project looks gone.',
+        'count all nodes for this user, because a policy refuses /v1/shards. '
+        'Set it to true only if the user of [ironic] sees every node, by '
+        'system scope or the role "service": to one that sees the nodes of a '
+        'project, a node of another project looks gone.',
     ),
     cfg.FloatOpt(
         'recheck_interval',

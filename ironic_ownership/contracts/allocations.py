@@ -15,16 +15,6 @@ MARKER = 'ironic_ownership'
 """Key of the service's name in Ironic's ``extra``."""
 
 
-class Method(enum.StrEnum):
-    """Means of reserving a node in Ironic."""
-
-    ALLOCATION = 'allocation'
-    """An allocation whose uuid is the instance's; API 1.52 or newer."""
-
-    INSTANCE_UUID = 'instance_uuid'
-    """The node's field of that name alone, for an older Ironic."""
-
-
 class AllocationState(enum.StrEnum):
     """State of an allocation in Ironic."""
 
@@ -62,20 +52,6 @@ class Allocations(abc.ABC):
     the request may have taken effect, and the same call again finds out.
     Otherwise :class:`IronicError`.
     """
-
-    @property
-    @abc.abstractmethod
-    def method(self) -> Method:
-        """The means by which it reserves."""
-
-    @abc.abstractmethod
-    def check(self) -> None:
-        """Refuse a server that cannot reserve by this method.
-
-        Source: multiple-compute-hosts, "Other deployer impact".
-
-        :raises IronicTooOldError: naming the microversion that is needed.
-        """
 
     @abc.abstractmethod
     def create(

@@ -11,7 +11,7 @@ import dataclasses
 import enum
 from collections.abc import Collection, Sequence
 
-from ironic_ownership.contracts import allocations, model, reservation_request
+from ironic_ownership.contracts import model, reservation_request
 from ironic_ownership.contracts.events import Origin
 
 
@@ -30,6 +30,10 @@ class ReservationState(enum.StrEnum):
     CLOSED = 'closed'
     """Finished; kept as history, and does not block another one."""
 
+
+METHOD = 'allocation'
+"""Means of reserving a node in Ironic: an allocation with the instance's uuid.
+Earlier releases also had ``instance_uuid``: only that field of the node."""
 
 OPEN = frozenset(ReservationState) - {ReservationState.CLOSED}
 """States of which an instance has one reservation at most."""
@@ -54,7 +58,7 @@ class Reservation:
     instance_uuid: str
     host: str
     request: reservation_request.Request
-    method: allocations.Method = allocations.Method.ALLOCATION
+    method: str = METHOD
     state: ReservationState = ReservationState.PENDING
     node_uuid: str | None = None
     created_at: float | None = None

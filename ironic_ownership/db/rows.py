@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import (
-    allocations,
     exceptions,
     model,
     moves,
@@ -134,7 +133,7 @@ def reservation(row: Any) -> Reservation:
         instance_uuid=row.instance_uuid,
         host=row.host,
         request=_request(row),
-        method=allocations.Method(row.method),
+        method=row.method,
         state=ReservationState(row.state),
         node_uuid=row.node_uuid,
         created_at=row.created_at,
@@ -166,7 +165,7 @@ def new_reservation(
         'host': reservation.host,
         'node_uuid': reservation.node_uuid,
         'state': reservation.state.value,
-        'method': reservation.method.value,
+        'method': reservation.method,
         'request': json.dumps(reservation.request.to_mapping()),
         'confirmed': reservation.confirmed,
         'creator': reservation.creator,

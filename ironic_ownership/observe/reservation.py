@@ -22,7 +22,7 @@ RESERVATION = (
 DETAILS = (
     *RESERVATION,
     _Column('updated_at', lambda r: columns.moment(r.updated_at)),
-    _Column('method', lambda r: r.method.value),
+    _Column('method', lambda r: r.method),
     _Column('detail', lambda r: r.detail),
     _Column('creator', lambda r: r.creator),
     _Column('request', lambda r: r.request.to_mapping()),

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts import model, policy
 from ironic_ownership.contracts.options import Option, OptionType
-
-FALLBACKS = ('', 'instance_uuid')
-"""Values of ``fallback``."""
 
 
 class ReservationPolicy(policy.AssignerPolicy):
@@ -26,18 +23,6 @@ class ReservationPolicy(policy.AssignerPolicy):
     releases_free = True
     options = (
         Option(
-            'fallback',
-            OptionType.STRING,
-            'How a node is reserved where Ironic has no allocations, which '
-            'came with API version 1.52. Empty: a service with the policy '
-            '"reservation" does not start there. "instance_uuid": the '
-            "instance is written into the node's instance_uuid, which "
-            'Ironic keeps unique as well. Not used where Ironic has '
-            'allocations.',
-            default='',
-            regex='|'.join(FALLBACKS),
-        ),
-        Option(
             'expiry',
             OptionType.INTEGER,
             'Seconds after which an unconfirmed reservation is deleted. It '
@@ -51,14 +36,10 @@ class ReservationPolicy(policy.AssignerPolicy):
 
     def __init__(self, settings: Mapping[str, model.Value]) -> None:
         super().__init__(settings)
-        fallback = settings.get('fallback') or ''
-        if fallback not in FALLBACKS:
-            raise exceptions.PolicySettingsError(
-                f'[policy_reservation] fallback = {fallback}: not known',
-                hint='Set it to instance_uuid, or remove the line',
-            )
         self._canonical = {
-            'fallback': fallback,
+            # Earlier releases advertise this option. Equal settings make
+            # peers, so without it an upgrade would divide their pool.
+            'fallback': settings.get('fallback') or '',
             'expiry': settings.get('expiry', 3600),
         }
 

@@ -22,7 +22,7 @@ class ShardKeyPolicy(policy.FilterPolicy):
             'Shard whose nodes this service owns, exactly as in Ironic. '
             'While it is set, nodes are never listed without it. Can be '
             'combined with conductor_group. Needs the policy "shard_key" in '
-            '[ownership] policies, and Ironic API 1.82.',
+            '[ownership] policies.',
             required=True,
             group='ironic',
             aliases=('shard',),

@@ -222,15 +222,7 @@ def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
         monitor=monitor,
         activity=operator_log.activity,
     )
-    reload = Reload(
-        host,
-        member,
-        refresher,
-        guard,
-        wired.inventory,
-        tuning,
-        functools.partial(reservations.check_method, wired),
-    )
+    reload = Reload(host, member, refresher, guard, wired.inventory, tuning)
     return host, reload
 
 
@@ -318,13 +310,12 @@ def _prepare(
 ) -> None:
     wired.ready_records(create=True)
     try:
-        wired.inventory.check(wired.scope)
+        wired.inventory.check()
         credential_probe.probe(
             wired.inventory,
             conditions,
             trusted=reload.current.limits.trusts_credential,
         )
-        reservations.check_method(wired, wired.policies)
         if sources is not None:
             reload.begin(sources.begin())
     except (exceptions.IronicUnavailableError, exceptions.SourceError):

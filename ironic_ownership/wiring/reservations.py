@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from ironic_ownership.contracts.allocations import Allocations, Method
+from ironic_ownership.contracts.allocations import Allocations
 from ironic_ownership.contracts.inventory import Inventory
-from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.wiring.container import Container
 
 if TYPE_CHECKING:
@@ -44,54 +43,36 @@ def reserver(wired: Container, request_id: str | None = None) -> Reserver:
 def allocations_of(
     wired: Container, request_id: str | None = None
 ) -> release.AllocationsOf:
-    """Return a function that gives each thread its own clients."""
-    from ironic_ownership.clients.ironic.allocation_factory import (
-        open_allocations,
-    )
+    """Return a function that gives each thread its own client."""
+    from ironic_ownership.clients.ironic.allocations import open_allocations
 
     mine = threading.local()
 
-    def opened_for(method: Method) -> Allocations:
-        opened: dict[str, Allocations] = mine.__dict__
-        if method.value not in opened:
+    def opened() -> Allocations:
+        if not hasattr(mine, 'client'):
             with wired.options_lock:
-                opened[method.value] = open_allocations(
-                    wired.conf, method, request_id=request_id
+                mine.client = open_allocations(
+                    wired.conf, request_id=request_id
                 )
-        return opened[method.value]
+        client: Allocations = mine.client
+        return client
 
-    return opened_for
+    return opened
 
 
 def recovery_of(
     wired: Container, context: ServiceContext
 ) -> recovery.Recovery:
     """Build the recovery of unfinished reservations of the service."""
-    from ironic_ownership.engine.reservations import (
-        allocation_method,
-        recovery,
-        release,
-    )
+    from ironic_ownership.engine.reservations import recovery, release
 
     clients = allocations_of(wired)
     return recovery.Recovery(
         context.host,
-        recovery.Ports(
-            wired.reservations,
-            clients,
-            wired.inventory_of(),
-            lambda policies: allocation_method.method_for(policies, clients),
-        ),
+        recovery.Ports(wired.reservations, clients, wired.inventory_of()),
         release.Releaser(
             wired.reservations, clients, may_act=context.fence.epoch
         ),
         context.fence,
         context.conditions,
     )
-
-
-def check_method(wired: Container, policies: policy_set.PolicySet) -> None:
-    """Refuse policies whose allocation method this Ironic lacks."""
-    from ironic_ownership.engine.reservations import allocation_method
-
-    allocation_method.method_for(policies, allocations_of(wired))

@@ -49,6 +49,15 @@ _PLUGIN_GROUPS = {
     'backend_': plugins.BACKENDS,
 }
 
+_REMOVED = {
+    ('policy_reservation', 'fallback'): (
+        'every Ironic that is supported has allocations, which reserve the '
+        'nodes. The policies "all", "conductor_group", "shard_key" and '
+        '"peer_list" work without'
+    ),
+}
+"""Removed options, by group and name, with what replaces them."""
+
 Known = Mapping[str, Collection[str]]
 """Names of options by group, in their canonical form."""
 
@@ -130,7 +139,10 @@ def find(
             )
             continue
         for name in map(_name, names):
-            if name not in known[place]:
+            if (place, name) in _REMOVED:
+                why = _REMOVED[place, name]
+                yield f'[{group}] {name} was removed: {why}', True
+            elif name not in known[place]:
                 near = _suggestion(place, name, known)
                 yield (
                     f'[{group}] {name} is no option, and has no effect{near}',

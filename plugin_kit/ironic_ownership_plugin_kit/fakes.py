@@ -75,8 +75,8 @@ class FakeInventory(Inventory):
                 self.changed_at[node.uuid] = self.clock()
         self.nodes.update((node.uuid, node) for node in nodes)
 
-    def check(self, scope: model.Scope) -> None:
-        self._called('check', scope)
+    def check(self) -> None:
+        self._called('check', None)
 
     def scan(
         self, scope: model.Scope, *, summary: bool = False

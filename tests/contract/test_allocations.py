@@ -7,11 +7,7 @@ import unittest
 import uuid as uuid_
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.allocations import (
-    Allocation,
-    AllocationState,
-    Method,
-)
+from ironic_ownership.contracts.allocations import Allocation, AllocationState
 from tests.contract.suites import allocations, fake_allocations
 
 
@@ -68,4 +64,3 @@ class FakeAllocationsTest(allocations.AllocationsContract, unittest.TestCase):
         self.assertIsNone(self.fake.get('a'))
         self.assertRaises(exceptions.IronicError, self.fake.mine, 'one')
         self.assertEqual([('get', 'a'), ('mine', 'one')], self.fake.calls)
-        self.assertIs(Method.ALLOCATION, self.fake.method)

@@ -50,5 +50,5 @@ class TestReservation(policy.AssignerPolicyContract):
     timed_nodes = TIMED
     settings = (
         {},
-        {'fallback': 'instance_uuid', 'expiry': 0},
+        {'expiry': 0},
     )

@@ -8,11 +8,7 @@ from unittest import mock
 
 from ironic_ownership.clients.ironic import pagination
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.allocations import (
-    MARKER,
-    AllocationState,
-    Method,
-)
+from ironic_ownership.contracts.allocations import MARKER, AllocationState
 from tests.contract.suites import allocations
 from tests.functional.support import allocation_case
 
@@ -20,9 +16,6 @@ ALLOCATIONS = '/v1/allocations'
 
 
 class AllocationsTest(allocation_case.AllocatingCase):
-    method = Method.ALLOCATION
-    writes_by = 'POST'
-
     def reserve_as_another_client(self, uuid: str, instance_uuid: str) -> None:
         self.server.request(
             'POST',
@@ -89,29 +82,6 @@ class AllocationsTest(allocation_case.AllocatingCase):
         self.assertIs(AllocationState.ACTIVE, made.state)
         self.assertEqual(2, self.proxy.asked.count(('POST', ALLOCATIONS)))
         self.assertEqual([made], list(self.client.mine('one')))
-
-    def test_ironic_before_1_52_is_refused_and_named(self) -> None:
-        self.proxy.newest = allocation_case.BEFORE_ALLOCATIONS
-        client = self.another()
-        for ask in (
-            client.check,
-            lambda: client.get(allocations.MISSING),
-            lambda: client.delete(allocations.MISSING),
-            lambda: client.mine('one'),
-            lambda: client.create(
-                allocations.MISSING,
-                resource_class=allocations.GOLD,
-                candidates=[allocations.MISSING],
-                owner='one',
-            ),
-        ):
-            error = self.assertRaises(exceptions.IronicTooOldError, ask)
-            self.assertIn('1.52', str(error))
-            self.assertIn(allocation_case.BEFORE_ALLOCATIONS, str(error))
-
-    def test_ironic_of_today_is_admitted(self) -> None:
-        self.client.check()
-        self.assertIs(Method.ALLOCATION, self.client.method)
 
     def test_node_that_is_undeployed_has_no_allocation_any_more(self) -> None:
         [uuid] = self.enrol()

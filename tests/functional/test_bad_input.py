@@ -304,10 +304,8 @@ class TestIronic(_Refused):
         ):
             self.refuse_server(server, 'endpoint_override')
 
-    def test_ironic_that_cannot_filter_by_shard(self) -> None:
-        self.refuse_server(
-            old_ironic('1.81'), '1.82', '1.81', 'shard', shard_key='s1'
-        )
+    def test_ironic_that_is_too_old(self) -> None:
+        self.refuse_server(old_ironic('1.81'), '1.82', '1.81', '2023.1')
 
     def test_endpoints_that_are_none(self) -> None:
         for option, value in (

@@ -115,30 +115,6 @@ class HostsTest(_HostsCase):
             lambda: set(self.allocated()) == {others}, 'return'
         )
 
-    def test_ironic_without_allocations_is_refused_or_used_by_fallback(
-        self,
-    ) -> None:
-        self.gate.newest = '1.51'
-        host = self.deployment.start('rack1', 'reservation')
-        self.assertEqual(1, host.process.wait(hosts.TIMEOUT))
-        self.assertIn('fallback = instance_uuid', host.troubles())
-        self.start('rack1', policy_reservation={'fallback': 'instance_uuid'})
-        one, another = reservation_case.instance(), reservation_case.instance()
-        made = reservation_case.result(self.create(one))
-        self.assertEqual('instance_uuid', made['method'])
-        reservation_case.result(self.create(another))
-        held = self.held_by_ironic()
-        self.assertEqual(2, len(held))
-        self.assertEqual(held, self.owned())
-        self.assertEqual(held, self.active())
-        self.assertEqual({}, self.allocated())
-        done = self.delete(one)
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.enrolment.set_instance(held[another], None)
-        self.deployment.wait_until(lambda: not self.active(), 'end')
-        self.assertEqual({}, self.held_by_ironic())
-        self.assertEqual({}, self.owned())
-
 
 class ClockTest(_HostsCase):
     """The clock of the database jumps, and no other one."""

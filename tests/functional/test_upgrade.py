@@ -10,9 +10,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import uuid
 from typing import ClassVar
 
-from ironic_ownership.db import connection, schema
+from ironic_ownership.contracts.reservation_request import Request
+from ironic_ownership.contracts.reservations import Reservation
+from ironic_ownership.db import connection, reservations, schema
 from tests.contract import newer_schema
 from tests.functional.support import databases, hosts, installations
 
@@ -181,6 +184,30 @@ class TestStatus(unittest.TestCase):
         schema.upgrade(database)
         code, found = self.results(text)
         self.assertEqual((0, {0}), (code, {r for r, _ in found.values()}))
+
+    def test_reservation_without_an_allocation_needs_its_own_release(
+        self,
+    ) -> None:
+        url = databases.Sqlite().fresh()
+        database = connection.open_database(url)
+        self.addCleanup(database.close)
+        schema.upgrade(database)
+        for number in range(3):
+            instance = str(uuid.UUID(int=number + 1))
+            reservations.SqlReservations(database).begin(
+                Reservation(
+                    f'r{number}',
+                    instance,
+                    'host1',
+                    Request(instance, 'host1'),
+                    method='allocation' if number else 'instance_uuid',
+                )
+            )
+        code, found = self.results(_configured(url))
+        self.assertEqual(2, code)
+        result, details = found['Reservations without an allocation']
+        self.assertEqual(2, result)
+        self.assertTrue(details.endswith('for the others: r0'), details)
 
     def test_table_names_what_a_service_would_refuse(self) -> None:
         url = databases.Sqlite().fresh()

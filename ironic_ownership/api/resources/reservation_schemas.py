@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.contracts import allocations, reservation_validation
+from ironic_ownership.contracts import reservation_validation
 from ironic_ownership.contracts.reservations import ReservationState
 from ironic_ownership.observe import reservation as columns
 
@@ -112,7 +112,7 @@ _TYPES: schemas.Types = {
         'When it expires unless confirmed; null for never.',
     ),
     'updated_at': schemas.TEXT_OR_NULL,
-    'method': schemas.codes(allocations.Method),
+    'method': schemas.TEXT,
     'detail': schemas.TEXT_OR_NULL,
     'creator': schemas.described(
         schemas.TEXT_OR_NULL, 'Actor of the request; null if not on record.'

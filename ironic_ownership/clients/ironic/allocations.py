@@ -10,18 +10,23 @@ import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership.clients.ironic import api, errors, nodes, pagination
+from ironic_ownership.clients import session
+from ironic_ownership.clients.ironic import (
+    api,
+    client,
+    errors,
+    nodes,
+    pagination,
+)
 from ironic_ownership.contracts import allocations, exceptions
 
 if TYPE_CHECKING:
     from keystoneauth1 import adapter as ksa_adapter
 
 LOG = log.getLogger(__name__)
-
-SINCE = 52
-"""Minor version that brought allocations."""
 
 SETTLING = 30.0
 """Seconds to wait for an allocation before the caller has to retry."""
@@ -54,14 +59,6 @@ class IronicAllocations(allocations.Allocations):
         self._api = api.IronicAPI(adapter, request_id)
         self._settling = settling
 
-    @property
-    def method(self) -> allocations.Method:
-        return allocations.Method.ALLOCATION
-
-    def check(self) -> None:
-        self._api.negotiate()
-        self._api.require(SINCE, 'allocate nodes')
-
     def create(
         self,
         instance_uuid: str,
@@ -83,7 +80,11 @@ class IronicAllocations(allocations.Allocations):
                 return _nothing(instance_uuid, owner, 'no such nodes')
             try:
                 made = _read(
-                    self._write('POST', '', {**body, 'candidate_nodes': known})
+                    self._api.write(
+                        'POST',
+                        '/allocations',
+                        {**body, 'candidate_nodes': known},
+                    )
                 )
             except errors.BadRequestError as exc:
                 known = _known(known, exc)
@@ -133,7 +134,6 @@ class IronicAllocations(allocations.Allocations):
         return made
 
     def get(self, instance_uuid: str) -> allocations.Allocation | None:
-        self._require()
         try:
             return _read(
                 self._api.get(
@@ -155,7 +155,9 @@ class IronicAllocations(allocations.Allocations):
                 hint='That client has to delete it',
             )
         try:
-            self._write('DELETE', f'/{instance_uuid}', about=instance_uuid)
+            self._api.write(
+                'DELETE', f'/allocations/{instance_uuid}', about=instance_uuid
+            )
         except errors.NotFoundError:
             LOG.debug('The allocation %s is gone already', instance_uuid)
         except errors.ConflictError as exc:
@@ -171,7 +173,6 @@ class IronicAllocations(allocations.Allocations):
         return True
 
     def mine(self, owner: str) -> Sequence[allocations.Allocation]:
-        self._require()
         walk = pagination.walk(self._api, 'allocations', [_FIELDS])
         ours = (
             _read(data)
@@ -179,22 +180,6 @@ class IronicAllocations(allocations.Allocations):
             if isinstance(data, dict) and _owner(data) == owner
         )
         return list({one.instance_uuid: one for one in ours}.values())
-
-    def _write(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        about: str | None = None,
-    ) -> dict[str, Any]:
-        self._require()
-        return self._api.write(
-            method, f'/allocations{path}', body, about=about
-        )
-
-    def _require(self) -> None:
-        _ = self._api.minor
-        self._api.require(SINCE, 'allocate nodes')
 
 
 def _read(data: object) -> allocations.Allocation:
@@ -254,3 +239,18 @@ def _known(
     if len(known) == len(candidates):
         raise refused
     return known
+
+
+def open_allocations(
+    conf: cfg.ConfigOpts, *, request_id: str | None = None
+) -> IronicAllocations:
+    """Build the client from ``[ironic]``; nothing is sent yet.
+
+    :raises ConfigurationError: if a value has not the type of its option.
+    :raises IronicError: naming the line that is missing or wrong.
+    """
+    client.register_opts(conf)
+    adapter = session.connect(
+        conf, client.GROUP, service_type=client.SERVICE_TYPE
+    )
+    return IronicAllocations(adapter, request_id=request_id)

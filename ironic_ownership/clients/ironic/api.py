@@ -23,8 +23,9 @@ Params = Sequence[tuple[str, str]]
 
 _DONE = (200, 201, 202, 204)
 
-FIELDS_FILTER = 8
-"""Minor version since which a request can select fields."""
+MINIMUM = 82
+"""Minor version that is required: it brought shards, after all else that is
+used of every Ironic."""
 
 NEWEST_NEEDED = 83
 """Minor version that knows every field and filter that is used here."""
@@ -43,16 +44,23 @@ class IronicAPI:
         self._adapter = adapter
         self._prefix: str | None = None
         self._minor = 0
-        self._server_maximum = 0
 
     def negotiate(self) -> None:
+        """Read the versions of the server, and choose one.
+
+        :raises IronicTooOldError: naming both versions.
+        """
         self._prefix = None
         answer = self._send('GET', '/', minor=None)
         document = self._json(answer)
         prefix, low, high = _read_versions(document, answer.headers)
-        self._server_maximum = high
+        if high < MINIMUM:
+            raise exceptions.IronicTooOldError(
+                f'Ironic has API version 1.{high} at most; 1.{MINIMUM} is '
+                'required',
+                hint='Upgrade Ironic to 21.4 (2023.1, Antelope) or later',
+            )
         self._minor = max(low, min(high, NEWEST_NEEDED))
-        self.require(FIELDS_FILTER, 'list only the fields that are needed')
         self._prefix = prefix
         LOG.debug(
             'Ironic speaks 1.%s to 1.%s, used is 1.%s', low, high, self._minor
@@ -62,20 +70,6 @@ class IronicAPI:
     def minor(self) -> int:
         self._ready()
         return self._minor
-
-    def require(self, minor: int, what: str) -> None:
-        """Refuse a server that is too old.
-
-        :param what: the purpose, as in "Ironic cannot ...".
-        :raises IronicTooOldError: naming both versions.
-        """
-        if self._server_maximum < minor:
-            self._prefix = None  # it may be upgraded until the next request
-            raise exceptions.IronicTooOldError(
-                f'Ironic cannot {what}: that needs API version 1.{minor}, '
-                f'the server has 1.{self._server_maximum} at most',
-                hint='Upgrade Ironic, or remove the option that needs it',
-            )
 
     def get(
         self,

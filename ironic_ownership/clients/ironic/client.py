@@ -26,7 +26,6 @@ from ironic_ownership.clients.ironic import (
 )
 from ironic_ownership.clients.ironic.conductors import read_all
 from ironic_ownership.clients.ironic.nodes import (
-    FIELDS,
     NodeReader,
     is_uuid,
     query,
@@ -65,9 +64,7 @@ OPTS = (
     ),
 )
 
-_SHARD = 82
 _CHILDREN = 83
-_CONDUCTOR_GROUP = 46
 
 
 class _Plain(dict[str, model.Node]):
@@ -118,14 +115,8 @@ class IronicInventory(inventory.Inventory):
         self._requested: tuple[str, ...] = ()
         self._scanned_with: tuple[str, ...] | None = None
 
-    def check(self, scope: model.Scope) -> None:
-        """Refuse a server that cannot filter by the scope.
-
-        Source: ironic-shards, "Config changes": shards need API 1.82;
-        conductor-groups: the filter needs 1.46.
-        """
+    def check(self) -> None:
         self._api.negotiate()
-        self._require(scope)
 
     def scan(
         self, scope: model.Scope, *, summary: bool = False
@@ -136,9 +127,8 @@ class IronicInventory(inventory.Inventory):
         comes twice.
         """
         if summary:
-            minor = self._api.minor
-            fields = [f for f in inventory.SUMMARY if FIELDS[f] <= minor]
-            return [*self._scan(_Plain, scope, (), fields).values()]
+            found = self._scan(_Plain, scope, (), inventory.SUMMARY)
+            return [*found.values()]
         found = self._scan(_Plain, scope)
         self._scanned_with = self._requested
         return [*found.values()]
@@ -151,7 +141,7 @@ class IronicInventory(inventory.Inventory):
     def latest_changes(
         self, scope: model.Scope, limit: int
     ) -> inventory.LatestChanges | None:
-        if self._api.minor < _SHARD or scope.nothing:
+        if scope.nothing:
             return None
         return changes.read(self._api, scope, limit, self._same_fields())
 
@@ -191,7 +181,7 @@ class IronicInventory(inventory.Inventory):
         resource_class: str | None = None,
         enough: int | None = None,
     ) -> Sequence[model.Node]:
-        more = filters.free(self._api.minor, resource_class)
+        more = filters.free(resource_class)
         return [*self._scan(_Plain, scope, more, enough=enough).values()]
 
     def count(self, scope: model.Scope) -> int:
@@ -214,7 +204,6 @@ class IronicInventory(inventory.Inventory):
             scope = dataclasses.replace(
                 scope, conductor_group=scope.conductor_group.lower()
             )
-        self._require(scope)
         request_id = self._request_id or f'req-{uuid4()}'
         params = [
             ('fields', ','.join(fields)) if fields else self._all_fields(),
@@ -284,7 +273,6 @@ class IronicInventory(inventory.Inventory):
         return found if isinstance(found, str) else None
 
     def shard_counts(self) -> Mapping[str | None, int]:
-        self._require(model.Scope(shard=''))
         counts: dict[str | None, int] = {}
         try:
             for row in self._api.get('/shards')['shards']:
@@ -298,13 +286,6 @@ class IronicInventory(inventory.Inventory):
 
     def conductors(self) -> Sequence[model.Conductor]:
         return read_all(self._api, self._page_size)
-
-    def _require(self, scope: model.Scope) -> None:
-        _ = self._api.minor
-        if scope.shard is not None:
-            self._api.require(_SHARD, 'filter by shard')
-        if scope.conductor_group is not None:
-            self._api.require(_CONDUCTOR_GROUP, 'filter by conductor group')
 
     def _walk(
         self,

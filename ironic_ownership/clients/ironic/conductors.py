@@ -17,9 +17,6 @@ from ironic_ownership.contracts import model
 
 LOG = log.getLogger(__name__)
 
-SINCE = 49
-"""Minor version that brought the list of conductors."""
-
 _FIELDS = ('fields', 'hostname,conductor_group,alive,drivers')
 
 
@@ -28,8 +25,6 @@ def read_all(api: IronicAPI, page_size: int) -> Sequence[model.Conductor]:
 
     :raises IronicError: if the server does not list them in full.
     """
-    _ = api.minor
-    api.require(SINCE, 'list its conductors')
     found: dict[str, model.Conductor] = {}
     for page in pagination.pages(
         api,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from ironic_ownership.contracts import model
 
 _FREE = (
-    (0, 'associated', 'false'),
-    (0, 'maintenance', 'false'),
-    (9, 'provision_state', 'available'),
-    (61, 'retired', 'false'),
+    ('associated', 'false'),
+    ('maintenance', 'false'),
+    ('provision_state', 'available'),
+    ('retired', 'false'),
 )
-_RESOURCE_CLASS = 21
 
 
 def in_scope(scope: model.Scope) -> list[tuple[str, str]]:
@@ -27,9 +26,8 @@ def in_scope(scope: model.Scope) -> list[tuple[str, str]]:
     return filters
 
 
-def free(minor: int, resource_class: str | None) -> list[tuple[str, str]]:
-    """Return the query for free nodes, as far as the server can filter."""
-    filters = [(name, value) for since, name, value in _FREE if since <= minor]
-    if resource_class is not None and minor >= _RESOURCE_CLASS:
-        filters.append(('resource_class', resource_class))
-    return filters
+def free(resource_class: str | None) -> list[tuple[str, str]]:
+    """Return the query for free nodes."""
+    if resource_class is None:
+        return [*_FREE]
+    return [*_FREE, ('resource_class', resource_class)]

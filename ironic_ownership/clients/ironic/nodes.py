@@ -20,25 +20,25 @@ from ironic_ownership.contracts import exceptions, model, node_fields
 
 LOG = log.getLogger(__name__)
 
-FIELDS: Mapping[str, int] = {
-    'uuid': 1,
-    'name': 5,
-    'driver': 1,
-    'power_state': 1,
-    'target_power_state': 1,
-    'provision_state': 1,
-    'target_provision_state': 1,
-    'maintenance': 1,
-    'instance_uuid': 1,
-    'resource_class': 21,
-    'properties': 1,
-    'traits': 37,
-    'shard': 82,
-    'conductor_group': 46,
-    'reservation': 1,
-    'retired': 61,
-}
-"""Fields that a scan reads, and the minor version that brought each.
+FIELDS = (
+    'uuid',
+    'name',
+    'driver',
+    'power_state',
+    'target_power_state',
+    'provision_state',
+    'target_provision_state',
+    'maintenance',
+    'instance_uuid',
+    'resource_class',
+    'properties',
+    'traits',
+    'shard',
+    'conductor_group',
+    'reservation',
+    'retired',
+)
+"""Fields that a scan reads.
 
 More would cost the server two to five times the work, or a 500.
 """
@@ -67,8 +67,8 @@ def names(minor: int, on_request: Collection[str] = ()) -> list[str]:
     :param on_request: further fields, as in a policy's ``node_fields``.
     """
     wanted = sorted({name.partition('.')[0] for name in on_request})
-    known = {**FIELDS, **{name: node_fields.since(name) for name in wanted}}
-    return [field for field, since in known.items() if since <= minor]
+    known = [name for name in wanted if node_fields.since(name) <= minor]
+    return [*dict.fromkeys((*FIELDS, *known))]
 
 
 def query(minor: int, on_request: Collection[str] = ()) -> tuple[str, str]:

@@ -132,9 +132,8 @@ HINTS: Mapping[Gate, str] = {
 """The action for every gate that failed."""
 
 _NOT_COUNTED = (
-    'Repeat this when Ironic answers. Where it cannot count (API before 1.82, '
-    'or /v1/shards is refused): if the user of [ironic] sees all nodes, set '
-    '[ownership] trust_credential = true'
+    'Repeat this when Ironic answers. Where it refuses /v1/shards: if the '
+    'user of [ironic] sees all nodes, set [ownership] trust_credential = true'
 )
 
 _DETAILS = {

@@ -36,8 +36,6 @@ def probe(
 ) -> None:
     """Report what the credential may not read, in one condition.
 
-    A release of Ironic that lacks a request is no fault of the credential.
-
     :param trusted: whether the operator states that it sees all nodes.
     :raises IronicUnavailableError: if Ironic does not answer.
     """
@@ -69,8 +67,6 @@ def _refused(source: Inventory, trusted: bool) -> dict[str, str]:
     for path, request in requests.items():
         try:
             request()
-        except exceptions.IronicTooOldError:
-            continue
         except exceptions.IronicUnavailableError:
             raise
         except exceptions.IronicError as exc:

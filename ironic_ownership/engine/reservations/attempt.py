@@ -55,10 +55,9 @@ Request = reservation_request.Request
 
 @dataclasses.dataclass(frozen=True)
 class Ports:
-    """Ports of an attempt; for ``method_of`` see ``allocation_method``."""
+    """Ports of an attempt."""
 
     services: eligibility.ServiceReader
-    method_of: Callable[[str], allocations.Method]
     reservations: Reservations
     candidates: CandidateFinder
     nodes: free_node_cache.FreeNodeCache
@@ -185,7 +184,6 @@ class Attempt:
             instance_uuid=request.instance_uuid,
             host=request.service,
             request=request,
-            method=self.ports.method_of(service.fallback),
             creator=origin.actor,
         )
         held = self.ports.reservations.begin(wanted, lifetime=service.lifetime)
@@ -219,7 +217,7 @@ class Attempt:
     ) -> T:
         try:
             return self.retry.call(
-                lambda: request(self.ports.allocations_of(held.method))
+                lambda: request(self.ports.allocations_of())
             )
         except exceptions.IronicUnavailableError as exc:
             gone = self.ports.nodes.without_conductors()
@@ -297,7 +295,7 @@ class Attempt:
             return None
         # Another process released it and may have missed our allocation. A
         # reservation for the release alone protects the allocation from use.
-        begun = self.releaser.begin(held.request, held.host, held.method)
+        begun = self.releaser.begin(held.request, held.host)
         if begun is not None:
             self.releaser.release(begun, 'leftover allocation', origin=origin)
         return None

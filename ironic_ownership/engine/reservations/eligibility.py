@@ -35,11 +35,6 @@ class EligibleService:
         """Seconds until a reservation expires; ``None`` for never."""
         return float(self.settings.get('expiry') or 0) or None
 
-    @property
-    def fallback(self) -> str:
-        """Method for an Ironic without allocations; empty for none."""
-        return str(self.settings.get('fallback') or '')
-
 
 LONGEST_AGE = 1.0
 """Seconds for which concurrent requests share one read of the services. A

@@ -8,7 +8,7 @@ Reservations on which a process may still be working are left alone.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from oslo_log import log
 
@@ -26,7 +26,6 @@ from ironic_ownership.contracts.reservations import (
     ReservationState,
 )
 from ironic_ownership.engine.conditions import Conditions
-from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.reservations import release
@@ -45,7 +44,7 @@ _UNUSED = (None, 'available')
 
 @dataclasses.dataclass(frozen=True)
 class Ports:
-    """Ports of the recovery; for ``method`` see ``allocation_method``.
+    """Ports of the recovery.
 
     :param allocations_of: used by no other thread.
     """
@@ -53,7 +52,6 @@ class Ports:
     reservations: Reservations
     allocations_of: release.AllocationsOf
     source: inventory.Inventory
-    method: Callable[[policy_set.PolicySet], allocations.Method | None]
 
 
 @dataclasses.dataclass
@@ -99,9 +97,8 @@ class Recovery:
             self.conditions.succeeded(Loop.RESERVATIONS)
 
     def _settle(self, seen: refresh_result.RefreshResult) -> list[str]:
-        method = self.ports.method(seen.policies)
         # Read before the records: an allocation is recorded before it exists.
-        held = {} if method is None else self._held(method)
+        held = self._held() if seen.policies.releases_free else {}
         mine = self.ports.reservations.reservations(host=self.host)
         if not mine and not held:
             return []
@@ -120,14 +117,12 @@ class Recovery:
             except exceptions.OwnershipError as exc:
                 errors.append(f'reservation {one.id}: {exc}')
         for orphan in held.values():
-            if settled < MAX_PER_REFRESH and method is not None:
-                settled += self._release_orphan(orphan, method)
+            if settled < MAX_PER_REFRESH:
+                settled += self._release_orphan(orphan)
         return errors
 
-    def _held(
-        self, method: allocations.Method
-    ) -> dict[str, allocations.Allocation]:
-        found = self.ports.allocations_of(method).mine(self.host)
+    def _held(self) -> dict[str, allocations.Allocation]:
+        found = self.ports.allocations_of().mine(self.host)
         return {one.instance_uuid: one for one in found}
 
     def _settle_one(
@@ -225,19 +220,16 @@ class Recovery:
         return True
 
     def _get(self, one: Reservation) -> allocations.Allocation | None:
-        source = self.ports.allocations_of(one.method)
-        return source.get(one.instance_uuid)
+        return self.ports.allocations_of().get(one.instance_uuid)
 
     def _release(self, one: Reservation, detail: str) -> None:
         LOG.info('releasing reservation %s: %s', one.id, detail)
         self.releaser.release(one, detail, epoch=self.fence.epoch())
 
-    def _release_orphan(
-        self, orphan: allocations.Allocation, method: allocations.Method
-    ) -> bool:
+    def _release_orphan(self, orphan: allocations.Allocation) -> bool:
         request = reservation_request.Request(orphan.instance_uuid, self.host)
         self.fence.epoch()
-        begun = self.releaser.begin(request, self.host, method)
+        begun = self.releaser.begin(request, self.host)
         if begun is None:
             # Belongs to another service now, or was just begun.
             return False

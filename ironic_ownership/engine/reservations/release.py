@@ -30,7 +30,7 @@ LOG = log.getLogger(__name__)
 
 T = TypeVar('T')
 
-AllocationsOf = Callable[[allocations.Method], allocations.Allocations]
+AllocationsOf = Callable[[], allocations.Allocations]
 
 TAKE_OVER_AFTER = 60.0
 """Seconds without a change after which another process takes a reservation
@@ -113,7 +113,6 @@ class Releaser:
         self,
         request: reservation_request.Request,
         host: str,
-        method: allocations.Method,
     ) -> Reservation | None:
         """Record the release of an allocation that has no open reservation.
 
@@ -124,7 +123,6 @@ class Releaser:
             instance_uuid=request.instance_uuid,
             host=host,
             request=request,
-            method=method,
             state=DELETING,
         )
         begun = self.reservations.begin(wanted)
@@ -198,8 +196,7 @@ class Releaser:
     def _free(self, begun: Reservation) -> None:
         def delete() -> bool:
             self.may_act()
-            held = self.allocations_of(begun.method)
-            return held.delete(begun.instance_uuid)
+            return self.allocations_of().delete(begun.instance_uuid)
 
         try:
             self.retry.call(delete)

@@ -20,13 +20,13 @@ from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.reservations import (
+    METHOD,
     Reservation,
     Reservations,
     ReservationState,
 )
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.reservations import (
-    allocation_method,
     attempt,
     candidates,
     eligibility,
@@ -52,13 +52,12 @@ def build(
     """Build the reserver of one process.
 
     :param source_of: returns the own source of each thread.
-    :param allocations_of: returns the thread's own client of a method.
+    :param allocations_of: returns the thread's own client.
     """
     nodes = free_node_cache.FreeNodeCache(source_of)
     return Reserver(
         attempt.Ports(
             eligibility.ServiceReader(records, backend, interpret),
-            allocation_method.MethodCache(allocations_of).of,
             reservations,
             candidates.CandidateFinder(records, nodes),
             nodes,
@@ -94,7 +93,6 @@ class Reserver:
         :raises ServiceRefusedError: if its service is not eligible.
         """
         service = self._ports.services.find(request.service)
-        self._ports.method_of(service.fallback)
         return self._ports.candidates.choose(request, service)
 
     def create(
@@ -149,6 +147,12 @@ class Reserver:
         :raises ReservationUnfinishedError: if Ironic does not answer.
         """
         held = self.find(key)
+        if held.method != METHOD and held.state is not CLOSED:
+            raise exceptions.AllocationInUseError(
+                f'reservation {held.id} was made by an earlier release, '
+                f'without an allocation of the node {held.node_uuid}',
+                hint='Undeploy the node: the reservation ends with that',
+            )
         for _ in range(MAX_ATTEMPTS):
             if held.state is CLOSED:
                 return held

@@ -1,7 +1,7 @@
 """Ironic's reservations in memory, for tests of what uses them.
 
 The fake must not know more than the contract: all that it can do, the real
-clients are proven to do by the same suite, ``testing.allocations``.
+client is proven to do by the same suite, ``testing.allocations``.
 """
 
 from __future__ import annotations
@@ -36,23 +36,12 @@ class FakeAllocations(allocations.Allocations):
         self,
         nodes: MutableMapping[str, model.Node] | None = None,
         made: MutableMapping[str, allocations.Allocation] | None = None,
-        method: allocations.Method = allocations.Method.ALLOCATION,
     ) -> None:
         self.nodes = {} if nodes is None else nodes
         self.made = {} if made is None else made
         self.fail_with: Exception | None = None
         self.failures: dict[str, Exception] = {}
         self.calls: list[tuple[str, str]] = []
-        self._method = method
-
-    @property
-    def method(self) -> allocations.Method:
-        """By what it reserves."""
-        return self._method
-
-    def check(self) -> None:
-        """Refuse a server that cannot reserve by this method."""
-        self._called('check', '')
 
     def create(
         self,

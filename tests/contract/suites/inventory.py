@@ -284,9 +284,8 @@ class InventoryContract(_Case):
         names = [one.hostname for one in conductors]
         self.assertEqual(len(names), len(set(names)))
 
-    def test_every_scope_is_accepted(self) -> None:
-        self.inventory.check(model.Scope())
-        self.inventory.check(model.Scope(shard='a', conductor_group='g'))
+    def test_server_is_accepted(self) -> None:
+        self.inventory.check()
 
     def test_outage_is_an_error_and_never_an_answer(self) -> None:
         (uuid,) = self.enrol(1, shard='a')
@@ -304,6 +303,6 @@ class InventoryContract(_Case):
             lambda: self.inventory.get(MISSING),
             self.inventory.shard_counts,
             self.inventory.conductors,
-            lambda: self.inventory.check(model.Scope()),
+            self.inventory.check,
         ):
             self.assertRaises(exceptions.IronicUnavailableError, ask)

@@ -8,30 +8,27 @@ from typing import Any
 
 from oslo_config import cfg
 
-from ironic_ownership.clients.ironic import allocation_factory, client
+from ironic_ownership.clients.ironic import allocations as ironic_allocations
+from ironic_ownership.clients.ironic import client
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.allocations import Allocations, Method
+from ironic_ownership.contracts.allocations import Allocations
 from tests.contract.suites import allocations
 from tests.functional.support import ironics
 
 Answer = tuple[int, list[tuple[str, str]], bytes]
 
-BEFORE_ALLOCATIONS = '1.51'
-NEWEST = 'x-openstack-ironic-api-maximum-version'
 BROKEN: Answer = (0, [], b'')
 UNAVAILABLE: Answer = (503, [('Content-Type', 'text/html')], b'<html>')
 
 
 class FaultyProxy(ironics.RecordingProxy):
-    """An Ironic of the age that a test needs, with failures on request.
+    """An Ironic with failures on request.
 
-    :ivar newest: the newest API version that it admits to have.
     :ivar answers: by method: what to answer instead, in turn; ``None`` hands
         the request on. After it was done, if ``late`` is set.
     """
 
     def __init__(self, target: str) -> None:
-        self.newest: str | None = None
         self.answers: dict[str, list[Answer | None]] = {}
         self.late = False
         self.asked: list[tuple[str, str]] = []
@@ -47,36 +44,21 @@ class FaultyProxy(ironics.RecordingProxy):
         answer = super()._ask(handler)
         if instead is BROKEN:
             raise http.client.RemoteDisconnected
-        return instead or self._aged(answer)
-
-    def _aged(self, answer: Answer) -> Answer:
-        if self.newest is None:
-            return answer
-        status, headers, body = answer
-        aged = [
-            (k, self.newest if k.lower() == NEWEST else v) for k, v in headers
-        ]
-        return status, aged, body
+        return instead or answer
 
 
-def open_allocations(url: str, method: Method) -> Allocations:
+def open_allocations(url: str) -> Allocations:
     """Open what reserves nodes as the programs do."""
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     client.register_opts(conf)
     conf.set_override('auth_type', 'none', 'ironic')
     conf.set_override('endpoint_override', url, 'ironic')
-    return allocation_factory.open_allocations(conf, method)
+    return ironic_allocations.open_allocations(conf)
 
 
 class AllocatingCase(allocations.AllocationsContract, ironics.IronicTestCase):
-    """A real Ironic; its nodes are changed through its API or its database.
-
-    :cvar writes_by: the method of the request that reserves a node.
-    """
-
-    method: Method
-    writes_by: str
+    """A real Ironic; its nodes are changed through its API or its database."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -85,7 +67,7 @@ class AllocatingCase(allocations.AllocationsContract, ironics.IronicTestCase):
         self.client = self.another()
 
     def another(self) -> Allocations:
-        return open_allocations(self.proxy.url, self.method)
+        return open_allocations(self.proxy.url)
 
     def enrol(self, count=1, *, resource_class=allocations.GOLD, traits=()):
         uuids = self.enrolment.enrol(count)
@@ -139,7 +121,7 @@ class AllocatingCase(allocations.AllocationsContract, ironics.IronicTestCase):
         one = allocations.instance()
         for late in (False, True):
             self.proxy.late = late
-            self.fail(self.writes_by, UNAVAILABLE)
+            self.fail('POST', UNAVAILABLE)
             self.assertRaises(
                 exceptions.IronicUnavailableError,
                 self.client.create,

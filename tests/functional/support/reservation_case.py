@@ -36,7 +36,6 @@ CLASS = 'baremetal'
 UNAVAILABLE: Answer = (503, [('Content-Type', 'text/html')], b'<html>')
 _TRIES = 10
 LONG = release.TAKE_OVER_AFTER + 1
-_VERSION = 'x-openstack-ironic-api-maximum-version'
 
 
 class Gate(ironics.RecordingProxy):
@@ -44,12 +43,10 @@ class Gate(ironics.RecordingProxy):
 
     :ivar stop_at: called with method and path of each request; what it
         returns is the answer, and ``None`` hands the request on.
-    :ivar newest: the newest API version that it announces.
     """
 
     def __init__(self, target: str) -> None:
         self.stop_at: Callable[[str, str], Answer | None] = lambda m, p: None
-        self.newest: str | None = None
         super().__init__(target)
 
     def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Answer:
@@ -59,13 +56,7 @@ class Gate(ironics.RecordingProxy):
             length = int(handler.headers.get('Content-Length') or 0)
             handler.rfile.read(length)
             return instead
-        status, headers, body = super()._ask(handler)
-        if self.newest is not None:
-            headers = [
-                (k, self.newest if k.lower() == _VERSION else v)
-                for k, v in headers
-            ]
-        return status, headers, body
+        return super()._ask(handler)
 
 
 class Service:

@@ -70,7 +70,7 @@ class OpenTest(testtools.TestCase):
     def test_server_that_is_down_is_unavailable_and_not_wrong(self):
         inventory = recorded_http.open_inventory('http://127.0.0.1:1')
         for ask in (
-            lambda: inventory.check(model.Scope()),
+            inventory.check,
             lambda: inventory.scan(model.Scope()),
             lambda: inventory.get(recorded_http.uuid(1)),
             inventory.shard_counts,

@@ -8,7 +8,6 @@ from typing import Any
 from unittest import mock
 
 from ironic_ownership.contracts import (
-    allocations,
     exceptions,
     model,
     reservation_request,
@@ -524,7 +523,6 @@ def _reservation_left(s: TestFindings) -> Story:
             s.instance(1),
             'host1',
             reservation_request.Request(s.instance(1), 'host1'),
-            allocations.Method.ALLOCATION,
         )
     )
     s.kill('host1')

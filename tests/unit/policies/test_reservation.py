@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import model
 from ironic_ownership.policies import reservation
 
 NOWHERE = model.Scope()
@@ -25,12 +25,10 @@ class TestReservation(unittest.TestCase):
         hosts = ('host1', 'host2')
         self.assertEqual(set(hosts), policy().peers('host1', hosts, NOWHERE))
 
-    def test_unset_and_empty_fallback_are_the_same(self) -> None:
-        expected = {'fallback': '', 'expiry': 3600}
-        for settings in ({}, {'fallback': None}, {'fallback': ''}):
-            self.assertEqual(expected, policy(**settings).settings())
-
-    def test_unknown_fallback_is_refused(self) -> None:
-        with self.assertRaises(exceptions.PolicySettingsError) as caught:
-            policy(fallback='luck')
-        self.assertIn('instance_uuid', str(caught.exception))
+    def test_peers_of_earlier_releases_stay_peers(self) -> None:
+        for fallback in ('', 'instance_uuid'):
+            self.assertEqual(
+                {'fallback': fallback, 'expiry': 3600},
+                policy(fallback=fallback).settings(),
+            )
+        self.assertEqual({'fallback': '', 'expiry': 3600}, policy().settings())

@@ -71,7 +71,7 @@ class Wired:
             self.backend,
             world.interpret,
             lambda: self.source,
-            lambda method: self.allocations,
+            lambda: self.allocations,
         )
 
     def inventory_of(self, request_id=None):

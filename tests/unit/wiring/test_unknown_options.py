@@ -177,6 +177,11 @@ class TestUnknownOptions(configurations.ConfiguredCase):
         ):
             self.assertEqual(1, len(self.faults(text)), text)
 
+    def test_removed_option_names_what_replaces_it(self) -> None:
+        for value in ('', 'instance_uuid'):
+            (fault,) = self.faults(f'[policy_reservation]\nfallback = {value}')
+            self.assertIn('fallback was removed: every Ironic', fault)
+
     def test_all_faults_come_at_once(self) -> None:
         found = self.faults(
             '[owership]\npolicies = all\n[xyz]\na = 1\n'

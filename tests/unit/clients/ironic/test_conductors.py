@@ -72,14 +72,6 @@ class ConductorsTest(test_client.PlayedTestCase):
             list(found),
         )
 
-    def test_older_server_is_refused_by_name_of_the_version(self):
-        inventory = self.open(row(1), maximum='1.48')
-        error = self.refused(
-            exceptions.IronicTooOldError, inventory.conductors
-        )
-        self.assertIn('1.49', str(error))
-        self.assertEqual(1, len(self.ironic.requests))
-
     def test_anything_else_is_an_error_and_never_an_empty_list(self):
         for answer, kind in (
             (recorded_http.page('{}'), exceptions.IronicError),
@@ -92,13 +84,13 @@ class ConductorsTest(test_client.PlayedTestCase):
             ),
         ):
             inventory = self.open(row(1))
-            inventory.check(model.Scope())
+            inventory.check()
             self.ironic.everything = lambda answer=answer: answer
             self.refused(kind, inventory.conductors)
 
     def test_page_that_leads_nowhere_is_an_error(self):
         inventory = self.open(row(1))
-        inventory.check(model.Scope())
+        inventory.check()
         self.ironic.everything = lambda: recorded_http.page(
             '{"conductors": [{"hostname": "c1"}], "next": "x"}'
         )

@@ -55,10 +55,6 @@ class TestProbe(unittest.TestCase):
     def test_credential_that_the_operator_trusts_need_not_count(self) -> None:
         self.assertIsNone(self.probe(trusted=True, shard_counts=REFUSED))
 
-    def test_old_ironic_is_no_fault_of_the_credential(self) -> None:
-        old = exceptions.IronicTooOldError('1.82')
-        self.assertIsNone(self.probe(shard_counts=old, conductors=old))
-
     def test_ironic_that_does_not_answer_is_asked_again(self) -> None:
         with self.assertRaises(exceptions.IronicUnavailableError):
             self.probe(shard_counts=exceptions.IronicUnavailableError('down'))

@@ -4,14 +4,13 @@ import dataclasses
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.host import reload, tuning
 from tests.unit.engine import service, world
 
 A, B, C = (world.runs(shard_key=shard) for shard in 'abc')
 LIMITS = missing_nodes.Limits(600.0, 0.25, 3)
-TOO_OLD = exceptions.IronicTooOldError('Ironic cannot filter by shard')
+TOO_OLD = exceptions.IronicTooOldError('Ironic is too old')
 DOWN = exceptions.IronicUnavailableError('Ironic is down')
 
 
@@ -56,13 +55,7 @@ class ReloadCase(service.ServiceCase):
             self.guard,
             self.ironic,
             current,
-            self.check_policies,
         )
-
-    def check_policies(self, policies: policy_set.PolicySet) -> None:
-        """Be an Ironic without allocations."""
-        if policies.releases_free:
-            raise TOO_OLD
 
     def row(self) -> model.Service:
         (row,) = (s for s in self.records.services() if s.host == 'host1')
@@ -184,7 +177,7 @@ class TestApplied(ReloadCase):
     def test_request_during_an_application_is_not_lost(self) -> None:
         check = self.ironic.check
 
-        def meanwhile(scope: model.Scope) -> None:
+        def meanwhile() -> None:
             self.ironic.check = check
             self.reload.request(service.tuning_of(C))
 
@@ -259,13 +252,6 @@ class TestRefused(ReloadCase):
         self.assertEqual((A, 'a'), (self.member().settings, self.listed()))
         self.assertEqual(str(TOO_OLD), self.row().config_error)
 
-    def test_ironic_too_old_for_a_policy_is_a_refusal(self) -> None:
-        self.reload.request(service.tuning_of(world.RESERVING))
-        with self.assertLogs(service.LOGGER, 'ERROR'):
-            self.settle()
-        self.assertEqual(A, self.member().settings)
-        self.assertEqual(str(TOO_OLD), self.row().config_error)
-
     def test_ironic_too_old_for_any_list_does_not_hide_it(self) -> None:
         self.ironic.failures = {'check': TOO_OLD, 'scan': TOO_OLD}
         self.reload.request(service.tuning_of(B))
@@ -286,7 +272,7 @@ class TestRefused(ReloadCase):
     def test_refusal_during_an_application_is_not_lost(self) -> None:
         check = self.ironic.check
 
-        def meanwhile(scope: model.Scope) -> None:
+        def meanwhile() -> None:
             self.ironic.check = check
             self.refuse('no such shard')
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ironic_ownership.contracts import events, model, reservation_request
-from ironic_ownership.contracts.allocations import (
-    Allocation,
-    Allocations,
-    Method,
-)
+from ironic_ownership.contracts.allocations import Allocation, Allocations
 from ironic_ownership.contracts.reservations import (
     Reservation,
     Reservations,
@@ -19,7 +15,6 @@ from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.reservations import (
-    allocation_method,
     attempt,
     candidates,
     eligibility,
@@ -97,9 +92,6 @@ class ReservingCase(service.ServiceCase):
             lambda: self.ironic, clock=self.shared.clock
         )
 
-        def allocations_of(method: Method) -> Any:
-            return asked
-
         ports = attempt.Ports(
             eligibility.ServiceReader(
                 self.records,
@@ -107,11 +99,10 @@ class ReservingCase(service.ServiceCase):
                 world.interpret,
                 clock=self.shared.clock,
             ),
-            allocation_method.MethodCache(allocations_of).of,
             reservations or self.reservations,
             candidates.CandidateFinder(self.records, nodes),
             nodes,
-            allocations_of,
+            lambda: asked,
         )
         return reserver.Reserver(ports, self.retry())
 
@@ -137,16 +128,11 @@ class ReservingCase(service.ServiceCase):
 
     def recovery(self, host: service.Service) -> recovery.Recovery:
         ports = recovery.Ports(
-            self.reservations,
-            lambda _: self.allocations,
-            self.ironic,
-            lambda policies: allocation_method.method_for(
-                policies, lambda _: self.allocations
-            ),
+            self.reservations, lambda: self.allocations, self.ironic
         )
         releaser = release.Releaser(
             self.reservations,
-            lambda _: self.allocations,
+            lambda: self.allocations,
             self.retry(),
             may_act=host.fence.epoch,
         )

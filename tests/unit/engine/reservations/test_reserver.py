@@ -5,8 +5,6 @@ import threading
 import unittest.mock
 
 from ironic_ownership.contracts import allocations, exceptions, model
-from ironic_ownership.engine.reservations import allocation_method
-from tests.contract.suites import fake_allocations
 from tests.unit.engine import world
 from tests.unit.engine.reservations import reserver_case
 from tests.unit.engine.reservations.reserver_case import (
@@ -221,7 +219,7 @@ class TestConductors(reserver_case.ReservingCase):
     def test_nodes_are_reserved_where_conductors_are_not_shown(self) -> None:
         for error in (
             exceptions.IronicError('403 for /v1/conductors'),
-            exceptions.IronicTooOldError('no /v1/conductors'),
+            exceptions.IronicError('404 for /v1/conductors'),
         ):
             self.ironic.failures['conductors'] = error
             self.create(len(self.made) + 1)
@@ -258,36 +256,14 @@ class TestConductors(reserver_case.ReservingCase):
         self.assert_sound()
 
 
-class TestMethods(reserver_case.ReservingCase):
-    def test_ironic_without_allocations_is_refused_with_the_way_out(
-        self,
-    ) -> None:
-        self.allocations.failures['check'] = exceptions.IronicTooOldError('x')
-        with self.assertRaises(exceptions.IronicTooOldError) as caught:
-            self.create()
-        self.assertIn('fallback = instance_uuid', str(caught.exception))
-        self.assertEqual([], self.everything())
-
-    def test_ironic_that_has_allocations_is_asked_once(self) -> None:
-        for number in (1, 2):
-            self.create(number)
-        asked = [name for name, _ in self.allocations.calls]
-        self.assertEqual(1, asked.count('check'))
-
-    def test_fallback_is_used_until_ironic_is_upgraded(self) -> None:
-        old = exceptions.IronicTooOldError('x')
-        newer = fake_allocations.FakeAllocations()
-        older = fake_allocations.FakeAllocations(
-            method=allocations.Method.INSTANCE_UUID
-        )
-        clients = {one.method: one for one in (newer, older)}
-        methods = allocation_method.MethodCache(clients.__getitem__)
-        newer.failures['check'] = old
-        for _ in range(2):
-            self.assertIs(older.method, methods.of('instance_uuid'))
-        newer.failures.clear()
-        for _ in range(2):
-            self.assertIs(newer.method, methods.of('instance_uuid'))
+class TestEarlierReleases(reserver_case.ReservingCase):
+    def test_node_without_an_allocation_is_not_released(self) -> None:
+        made = self.create()
+        self.operator("UPDATE reservations SET method = 'instance_uuid'")
+        with self.assertRaises(exceptions.AllocationInUseError) as caught:
+            self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
+        self.assertIn('Undeploy the node', caught.exception.hint)
+        self.assert_reserved(self.reserver.find(made.id))
 
 
 class TestOutages(reserver_case.ReservingCase):

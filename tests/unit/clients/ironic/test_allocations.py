@@ -9,8 +9,10 @@ import json
 import unittest
 from typing import Any
 
-from ironic_ownership.clients.ironic import allocation_factory
-from ironic_ownership.clients.ironic.allocations import IronicAllocations
+from ironic_ownership.clients.ironic.allocations import (
+    IronicAllocations,
+    open_allocations,
+)
 from ironic_ownership.contracts import allocations, exceptions
 from tests.unit.clients import recorded_http
 
@@ -34,22 +36,21 @@ def signed(status: int, body: object) -> recorded_http.Answer:
     return status, headers, json.dumps(body).encode()
 
 
-class ReservingCase(unittest.TestCase):
-    method: allocations.Method
-
+class AllocationsTest(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.ironic = recorded_http.PlayedIronic()
         self.addCleanup(self.ironic.stop)
         self.written: list[tuple[str, str]] = []
         self.client = self.open()
-        self.client.check()
+        with self.assertRaises(exceptions.IronicError):
+            self.client.get(INSTANCE)
 
-    def open(self) -> allocations.Allocations:
+    def open(self) -> IronicAllocations:
         conf = recorded_http.configuration(
             auth_type='none', endpoint_override=self.ironic.url
         )
-        return allocation_factory.open_allocations(conf, self.method)
+        return open_allocations(conf)
 
     def answer(self, answer: recorded_http.Answer) -> None:
         self.ironic.everything = lambda: answer
@@ -94,10 +95,6 @@ class ReservingCase(unittest.TestCase):
             with self.assertRaises(exceptions.IronicError):
                 self.client.mine('one')
 
-
-class AllocationsTest(ReservingCase):
-    method = allocations.Method.ALLOCATION
-
     def test_odd_answers_are_errors(self) -> None:
         for body in (
             {},
@@ -131,7 +128,6 @@ class AllocationsTest(ReservingCase):
         started = allocation(state='allocating', node_uuid=None)
         self.write(signed(201, started))
         self.answer(signed(200, started))
-        assert isinstance(self.client, IronicAllocations)
         self.client._settling = 0.0
         self.assertIs(
             allocations.AllocationState.ALLOCATING, self.create().state
@@ -177,54 +173,3 @@ class AllocationsTest(ReservingCase):
         self.write(recorded_http.fault(409, f'Node {NODE} is locked'))
         with self.assertRaises(exceptions.AllocationInUseError):
             self.client.delete(INSTANCE)
-
-
-class InstanceUUIDsTest(ReservingCase):
-    method = allocations.Method.INSTANCE_UUID
-
-    def node(self, **values: Any) -> dict[str, Any]:
-        mark = {'service': 'one', 'instance_uuid': INSTANCE}
-        return {
-            'uuid': NODE,
-            'instance_uuid': INSTANCE,
-            'provision_state': 'available',
-            'maintenance': False,
-            'extra': {allocations.MARKER: mark},
-            **values,
-        }
-
-    def test_list_that_was_not_filtered_names_no_other_instance(self) -> None:
-        self.answer(
-            signed(
-                200,
-                {'nodes': [self.node(instance_uuid=recorded_http.uuid(9))]},
-            )
-        )
-        self.assertIsNone(self.client.get(INSTANCE))
-        self.assertIs(False, self.client.delete(INSTANCE))
-
-    def test_mark_that_is_no_mark_is_not_ours(self) -> None:
-        for mark in (None, 'one', {'service': 'one'}, {'service': ['one']}):
-            node = self.node(extra={allocations.MARKER: mark})
-            self.answer(signed(200, {'nodes': [node]}))
-            found = self.client.get(INSTANCE)
-            assert found is not None
-            self.assertIsNone(found.owner)
-
-    def test_node_that_left_available_is_kept(self) -> None:
-        for state in ('active', 'deploying', 'wait call-back', 'cleaning'):
-            node = self.node(provision_state=state)
-            self.answer(signed(200, {'nodes': [node]}))
-            with self.assertRaises(exceptions.AllocationInUseError):
-                self.client.delete(INSTANCE)
-        self.assertEqual([], self.written)
-
-    def test_maintenance_lets_go_of_a_node(self) -> None:
-        node = self.node(provision_state='active', maintenance=True)
-        self.answer(signed(200, {'nodes': [node]}))
-        self.write(signed(200, node))
-        self.assertIs(True, self.client.delete(INSTANCE))
-        self.assertEqual([('PATCH', f'/v1/nodes/{NODE}')], self.written)
-
-
-del ReservingCase
