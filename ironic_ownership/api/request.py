@@ -9,6 +9,7 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine.operations.caller import (
     Progress,
     Stopping,
@@ -154,6 +155,11 @@ class Request:
                 'warnings': list(warnings),
             }
         )
+
+    @property
+    def origin(self) -> Origin:
+        """The caller and its request, for events."""
+        return Origin(self.actor, self.request_id)
 
     @property
     def limit(self) -> int:

@@ -38,14 +38,10 @@ class MoveComputeNode(operation_command.OperationCommand):
     )
 
     def get_epilog(self) -> str:
-        from ironic_ownership.engine.moves import gates
+        from ironic_ownership.engine import gates
+        from ironic_ownership.engine.moves.gates import MOVE
 
-        lines = [
-            f'  {gate:<24}  {gate.help}'
-            f'{" (*)" if gate in gates.OVERRIDABLE else ""}'
-            for gate in gates.Gate
-        ]
-        notes = '\n'.join([*lines, '', _GATE_NOTE])
+        notes = f'{gates.table(MOVE, marked=True)}\n\n{_GATE_NOTE}'
         return f'{_GATE_HEADING}\n{notes}\n\n{super().get_epilog()}'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

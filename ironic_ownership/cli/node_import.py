@@ -12,7 +12,8 @@ from ironic_ownership.api.errors import details_of
 from ironic_ownership.api.resources.node_imports import LARGEST
 from ironic_ownership.cli import base, confirmation, errors, owner_file
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.operations.import_nodes import ImportState
+from ironic_ownership.engine.gates import Result
+from ironic_ownership.engine.operations.import_nodes import RESULTS
 from ironic_ownership.observe import node_import as shown
 
 _Row = Mapping[str, Any]
@@ -68,8 +69,8 @@ resumed by running it again: nodes that are imported are unchanged."""
         entries = self._entries(parsed_args)
         if not (parsed_args.yes and parsed_args.skip_invalid):
             rows = list(self._send(parsed_args, entries, dry_run=True))
-            planned = [r for r in rows if r['state'] == ImportState.PLANNED]
-            refused = [r for r in rows if r['state'] == ImportState.REFUSED]
+            planned = [r for r in rows if r['state'] == Result.PLANNED]
+            refused = [r for r in rows if r['state'] == Result.REFUSED]
             stopped = bool(refused) and not parsed_args.skip_invalid
             if parsed_args.dry_run or stopped or not planned:
                 if stopped and not parsed_args.dry_run:
@@ -143,17 +144,15 @@ resumed by running it again: nodes that are imported are unchanged."""
         self, parsed_args: argparse.Namespace, rows: Sequence[_Row]
     ) -> base.Table:
         counts = collections.Counter(row['state'] for row in rows)
-        if counts[ImportState.REFUSED]:
+        if counts[Result.REFUSED]:
             self.exit_code = errors.ExitCode.REFUSED
-        self._say(
-            ', '.join(f'{counts[s]} {s}' for s in ImportState if counts[s])
-        )
+        self._say(', '.join(f'{counts[s]} {s}' for s in RESULTS if counts[s]))
         return self.rows(
             shown.RESULTS,
             [
                 row
                 for row in rows
-                if parsed_args.all or row['state'] != ImportState.UNCHANGED
+                if parsed_args.all or row['state'] != Result.UNCHANGED
             ],
         )
 

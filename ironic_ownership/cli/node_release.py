@@ -28,11 +28,12 @@ class ReleaseComputeNode(gated_change.GatedChange):
     )
 
     def get_epilog(self) -> str:
-        from ironic_ownership.engine.moves.release_gates import Gate
+        from ironic_ownership.engine import gates
+        from ironic_ownership.engine.moves.gates import RELEASE
 
-        gates = '\n'.join(f'  {gate:<24}  {gate.help}' for gate in Gate)
         return (
-            f'gates, none of which can be overridden:\n{gates}\n\n'
+            f'gates, none of which can be overridden:\n{gates.table(RELEASE)}'
+            '\n\n'
             f'{super().get_epilog()}'
         )
 

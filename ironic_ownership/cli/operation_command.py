@@ -203,7 +203,7 @@ def add_override(parser: argparse.ArgumentParser) -> None:
         '--override',
         action='append',
         default=[],
-        choices=[gate.value for gate in gates.OVERRIDABLE],
+        choices=gates.OVERRIDABLE,
         metavar='GATE',
         help='move although this gate fails; needs --reason, may be repeated',
     )

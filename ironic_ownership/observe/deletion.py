@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import model
+from ironic_ownership.engine.deletion.remover import NodeDeletion
 from ironic_ownership.engine.gates import GateResult
-from ironic_ownership.engine.operations.delete_nodes import NodeDeletion
 from ironic_ownership.observe import columns
 
 OUTCOME = 'verdict'
@@ -18,7 +18,7 @@ GATES = (
     _Gate('uuid', lambda g: g[0].uuid),
     _Gate('name', lambda g: g[0].name),
     _Gate('service', lambda g: g[0].host),
-    _Gate('gate', lambda g: g[1].gate.value),
+    _Gate('gate', lambda g: g[1].gate),
     _Gate(OUTCOME, lambda g: g[1].outcome.value),
     _Gate('evidence', lambda g: g[1].detail),
     _Gate('hint', lambda g: g[1].hint or None),
@@ -30,7 +30,7 @@ RESULTS = (
     _Result('service', lambda n: n.record.host),
     _Result('result', lambda n: n.result.value),
     _Result('provider_deleted', lambda n: n.provider_deleted),
-    _Result('failed_gates', lambda n: [g.gate.value for g in n.refused]),
+    _Result('failed_gates', lambda n: [g.gate for g in n.refused]),
     _Result(
         'evidence', lambda n: '; '.join(g.detail for g in n.refused) or None
     ),

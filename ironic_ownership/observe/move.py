@@ -57,7 +57,7 @@ def gate_cells(
         if outcome is Outcome.UNKNOWN:
             outcome = Outcome.FAILED
         cell: dict[str, columns.Cell] = {
-            'gate': result.gate.value,
+            'gate': result.gate,
             'result': outcome.value,
         }
         if outcome is not Outcome.PASSED:

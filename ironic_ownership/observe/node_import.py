@@ -12,8 +12,8 @@ RESULTS = (
     _Column('name', lambda n: n.node and n.node.name),
     _Column('service', lambda n: n.entry.service),
     _Column('instance_uuid', lambda n: n.node and n.node.instance_uuid),
-    _Column('state', lambda n: n.state.value),
-    _Column('failed_gates', lambda n: [g.gate.value for g in n.refused]),
+    _Column('state', lambda n: n.result.value),
+    _Column('failed_gates', lambda n: [g.gate for g in n.refused]),
     _Column(
         'evidence', lambda n: '; '.join(g.detail for g in n.refused) or None
     ),

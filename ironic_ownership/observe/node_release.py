@@ -13,7 +13,7 @@ RESULTS = (
     _Result('service', lambda n: n.node.source),
     _Result('next_service', lambda n: n.next_owner),
     _Result('result', lambda n: n.result.value),
-    _Result('failed_gates', lambda n: [g.gate.value for g in n.refused]),
+    _Result('failed_gates', lambda n: [g.gate for g in n.refused]),
     _Result(
         'evidence', lambda n: '; '.join(g.detail for g in n.refused) or None
     ),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ironic_ownership.engine.gates import GateResult
-from ironic_ownership.engine.operations.fail_over_service import Failover
-from ironic_ownership.engine.operations.set_service import Change
+from ironic_ownership.engine.operations.change_services import (
+    Change,
+    Failover,
+)
 from ironic_ownership.observe import columns
 
 EXAMPLES = 5
@@ -27,7 +29,7 @@ CHANGE = (
 CHANGE_KEYS = (*columns.keys(CHANGE), 'dry_run', 'request_id')
 
 GATES = (
-    _Gate('gate', lambda g: g.gate.value),
+    _Gate('gate', lambda g: g.gate),
     _Gate('passed', lambda g: g.passed),
     _Gate('left', lambda g: len(g.remaining)),
     _Gate('examples', lambda g: list(g.remaining[:EXAMPLES])),
@@ -45,7 +47,7 @@ FAILOVER = (
 FAILOVER_KEYS = (*columns.keys(FAILOVER), 'dry_run', 'request_id')
 
 FAILOVER_GATES = (
-    _Gate('gate', lambda g: g.gate.value),
+    _Gate('gate', lambda g: g.gate),
     _Gate('passed', lambda g: g.passed),
     _Gate('detail', lambda g: g.detail),
     _Gate('hint', lambda g: g.hint or None),

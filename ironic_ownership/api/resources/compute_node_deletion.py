@@ -8,13 +8,11 @@ from typing import Any
 from ironic_ownership.api import errors, schemas
 from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.engine.deletion.gates import Gate
-from ironic_ownership.engine.gates import Outcome
-from ironic_ownership.engine.operations.delete_nodes import (
-    DeleteNodes,
-    NodeDeletion,
-    Result,
-)
+from ironic_ownership.engine import gates
+from ironic_ownership.engine.deletion.gates import GATES
+from ironic_ownership.engine.deletion.remover import NodeDeletion
+from ironic_ownership.engine.gates import Outcome, Result
+from ironic_ownership.engine.operations.delete_nodes import DeleteNodes
 from ironic_ownership.observe import deletion as shown
 from ironic_ownership.observe.columns import cells
 
@@ -26,11 +24,13 @@ _TYPES: schemas.Types = {
     'uuid': schemas.TEXT,
     'name': schemas.TEXT_OR_NULL,
     'service': schemas.TEXT_OR_NULL,
-    'gate': schemas.codes(Gate),
+    'gate': {'type': 'string', 'enum': gates.codes(GATES)},
     shown.OUTCOME: schemas.codes(Outcome),
     'evidence': schemas.TEXT_OR_NULL,
     'hint': schemas.HINT,
-    'result': schemas.codes(Result),
+    'result': schemas.codes(
+        (Result.WOULD_DELETE, Result.DELETED, Result.REFUSED)
+    ),
     'provider_deleted': schemas.FLAG,
     'failed_gates': schemas.TEXTS,
 }
@@ -81,8 +81,7 @@ def _delete(request: Request) -> Answer:
         deletion = operation.execute(
             deletion,
             request.context.removals,
-            actor=request.actor,
-            request_id=request.request_id,
+            request.origin,
             progress=request.progress,
             stopping=request.stopping,
         )

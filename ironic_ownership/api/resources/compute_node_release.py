@@ -5,10 +5,11 @@ from __future__ import annotations
 from ironic_ownership.api import errors, schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.engine.gates import Result
 from ironic_ownership.engine.moves.handover import Releaser
 from ironic_ownership.engine.operations.release_nodes import (
+    RESULTS,
     ReleaseNodes,
-    Result,
 )
 from ironic_ownership.observe import node_release as shown
 from ironic_ownership.observe.columns import cells
@@ -22,7 +23,7 @@ _TYPES: schemas.Types = {
         schemas.TEXT_OR_NULL,
         'The service that claims it, as far as that is known.',
     ),
-    'result': schemas.codes(Result),
+    'result': schemas.codes(RESULTS),
     'failed_gates': schemas.TEXTS,
     'evidence': schemas.TEXT_OR_NULL,
     'hint': schemas.HINT,

@@ -8,8 +8,6 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import move_answers, move_schemas, moves
-from ironic_ownership.engine.moves import gates
-from ironic_ownership.engine.operations.caller import Caller
 from ironic_ownership.engine.operations.drain_service import (
     DrainProposal,
     DrainService,
@@ -22,9 +20,9 @@ def _drain(request: Request) -> Answer:
     operation = DrainService(move_nodes)
     proposal = operation.propose(
         request.path['host'],
-        Caller(request.actor, request.request_id),
+        request.origin,
         reason=body.get('reason'),
-        overrides=gates.from_codes(body.get('override', ())),
+        overrides=body.get('override', ()),
     )
     if body.get('dry_run', False):
         return Answer(_proposed(proposal))

@@ -6,10 +6,7 @@ from ironic_ownership.api import errors, schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.compute_node_deletion import operation_of
-from ironic_ownership.engine.operations.forget_instances import (
-    ForgetInstances,
-    Result,
-)
+from ironic_ownership.engine.gates import Result
 from ironic_ownership.observe import instance_removal as shown
 from ironic_ownership.observe.columns import cells
 
@@ -19,7 +16,9 @@ _TYPES: schemas.Types = {
     'node': schemas.TEXT,
     'name': schemas.TEXT_OR_NULL,
     'service': schemas.TEXT_OR_NULL,
-    'result': schemas.codes(Result),
+    'result': schemas.codes(
+        (Result.WOULD_FORGET, Result.FORGOTTEN, Result.REFUSED)
+    ),
     'failed_gates': schemas.TEXTS,
     'evidence': schemas.TEXT_OR_NULL,
     'hint': schemas.HINT,
@@ -29,20 +28,19 @@ _TYPES: schemas.Types = {
 def _forget(request: Request) -> Answer:
     body = request.body
     dry_run = body.get('dry_run', False)
-    operation = ForgetInstances(operation_of(request))
-    proposal = operation.propose(body['uuids'])
+    operation = operation_of(request)
+    proposal = operation.propose_instances(body['uuids'])
     if not dry_run:
         proposal = operation.execute(
             proposal,
             request.context.removals,
-            actor=request.actor,
+            request.origin,
             reason=body['reason'],
-            request_id=request.request_id,
         )
-    rows = [cells(shown.RESULTS, one) for one in proposal.instances]
+    rows = [cells(shown.RESULTS, one) for one in proposal.nodes]
     if not dry_run:
         errors.raise_if_all_refused(
-            'instances', proposal.instances, proposal.refused, rows
+            'instances', proposal.nodes, proposal.refused, rows
         )
     return request.changed({'instances': rows}, dry_run=dry_run)
 

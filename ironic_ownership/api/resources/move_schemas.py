@@ -48,7 +48,7 @@ _HOW = {
 
 _WHY = {
     'override': schemas.array(
-        schemas.codes(gates.OVERRIDABLE),
+        {'type': 'string', 'enum': list(gates.OVERRIDABLE)},
         uniqueItems=True,
         description='Gates that may fail; needs a reason.',
     ),

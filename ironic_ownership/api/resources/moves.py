@@ -11,7 +11,7 @@ from ironic_ownership.api.resources import move_answers, move_schemas
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.moves import gates, selection
+from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.proposal import Order, Proposal
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
@@ -84,7 +84,7 @@ def _create(request: Request) -> Answer:
         model.canonical_host(body['service']),
         request.actor,
         body.get('reason'),
-        gates.from_codes(body.get('override', ())),
+        frozenset(body.get('override', ())),
     )
     proposal = operation.propose(order, _selection(request))
     skips = body.get('skip_invalid', False) and proposal.planned
@@ -94,7 +94,7 @@ def _create(request: Request) -> Answer:
 def _resume(request: Request) -> Answer:
     move = _find(request)
     operation = operation_of(request, move.request_id)
-    more = gates.from_codes(request.body.get('override', ()))
+    more = request.body.get('override', ())
     proposal = operation.propose_rest(
         move, request.actor, more, request.body.get('reason')
     )

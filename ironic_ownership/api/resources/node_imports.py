@@ -6,9 +6,8 @@ from ironic_ownership.api import errors, schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.contracts import model
+from ironic_ownership.engine.gates import Result
 from ironic_ownership.engine.operations import import_nodes
-from ironic_ownership.engine.operations.caller import Caller
-from ironic_ownership.engine.operations.import_nodes import ImportState
 from ironic_ownership.observe import node_import as shown
 from ironic_ownership.observe.columns import cells
 
@@ -20,7 +19,7 @@ _TYPES: schemas.Types = {
     'name': schemas.TEXT_OR_NULL,
     'service': schemas.TEXT,
     'instance_uuid': schemas.TEXT_OR_NULL,
-    'state': schemas.codes(ImportState),
+    'state': schemas.codes(import_nodes.RESULTS),
     'failed_gates': schemas.TEXTS,
     'evidence': schemas.TEXT_OR_NULL,
     'hint': schemas.HINT,
@@ -48,7 +47,7 @@ def _import(request: Request) -> Answer:
         sharded=context.sharded,
     )
     found = operation.propose(entries)
-    refused = [one for one in found if one.state is ImportState.REFUSED]
+    refused = [one for one in found if one.result is Result.REFUSED]
     dry_run = body.get('dry_run', False)
     if not dry_run and refused and not body.get('skip_invalid', False):
         gates = sorted({g.gate for one in refused for g in one.refused})
@@ -59,9 +58,7 @@ def _import(request: Request) -> Answer:
             hint='Correct the causes, or skip these nodes',
         )
     if not dry_run:
-        found = operation.execute(
-            found, Caller(request.actor, request.request_id)
-        )
+        found = operation.execute(found, request.origin)
     return request.changed(
         {'nodes': [cells(shown.RESULTS, one) for one in found]},
         dry_run=dry_run,

@@ -11,11 +11,13 @@ from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.services import HOST
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.gates import GateResult
-from ironic_ownership.engine.operations.fail_over_service import (
+from ironic_ownership.engine.operations.change_services import (
+    DeleteService,
     Failover,
     FailOverService,
+    SetService,
+    Settings,
 )
-from ironic_ownership.engine.operations.set_service import SetService, Settings
 from ironic_ownership.observe import columns
 from ironic_ownership.observe import service_change as shown
 from ironic_ownership.observe.columns import cells
@@ -90,18 +92,11 @@ def _set(request: Request) -> Answer:
         ),
     )
     if not dry_run:
-        change = operation.execute(
-            change,
-            actor=request.actor,
-            reason=body.get('reason'),
-            request_id=request.request_id,
-        )
+        change = operation.execute(change, request.origin, body.get('reason'))
     return request.changed(cells(shown.CHANGE, change), dry_run=dry_run)
 
 
 def _delete(request: Request) -> Answer:
-    from ironic_ownership.engine.operations.delete_service import DeleteService
-
     context = request.context
 
     def open_placement() -> Placement | None:
@@ -117,9 +112,7 @@ def _delete(request: Request) -> Answer:
         _check(
             f'service {proposal.host} is not deleted', proposal.refused, gates
         )
-        operation.execute(
-            proposal, actor=request.actor, request_id=request.request_id
-        )
+        operation.execute(proposal, request.origin)
     return request.changed(
         {'host': proposal.host, 'gates': gates},
         dry_run=dry_run,
@@ -138,9 +131,7 @@ def _fail_over(request: Request) -> Answer:
     if not dry_run:
         host = failover.before.host
         _check(f'service {host} is not failed over', failover.refused, gates)
-        failover = operation.execute(
-            failover, actor=request.actor, request_id=request.request_id
-        )
+        failover = operation.execute(failover, request.origin)
         if not failover.done:
             warnings.append(_not_done(failover))
     return request.changed(

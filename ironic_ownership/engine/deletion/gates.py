@@ -6,33 +6,15 @@ Shared by the refresh loop and the operator's commands.
 from __future__ import annotations
 
 import dataclasses
-import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.gates import UNKNOWN_HINT, GateResult, Outcome
+from ironic_ownership.engine import gates
+from ironic_ownership.engine.gates import Found, Gate, GateResult, Outcome
 
-
-class Gate(enum.StrEnum):
-    """One named check; the codes are stable."""
-
-    NODE_IS_GONE = 'node_is_gone'
-    """Ironic answered 404 for the uuid, asked without any filter."""
-
-    NO_INSTANCE = 'no_instance'
-    """No instance is on record for the node."""
-
-    NO_ALLOCATION = 'no_allocation'
-    """Placement has no allocation of the node's provider."""
-
-    STILL_OWNER = 'still_owner'
-    """The record names the owner for which the gates are evaluated."""
-
-    NO_MASS_LOSS = 'no_mass_loss'
-    """It is not one of many nodes that went missing together."""
-
-    SEES_ALL_NODES = 'sees_all_nodes'
-    """The credential lists as many nodes as Ironic counts."""
+NODE_IS_GONE, NO_INSTANCE = 'node_is_gone', 'no_instance'
+NO_ALLOCATION, STILL_OWNER = 'no_allocation', 'still_owner'
+NO_MASS_LOSS, SEES_ALL_NODES = 'no_mass_loss', 'sees_all_nodes'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +23,8 @@ class Evidence:
 
     :param uuid: of the node, for the hints.
     :param consumers: holders of allocations; empty without a provider.
-    :param details: texts for the operator that replace the standard ones.
+    :param details: texts for the operator that replace the standard ones, by
+        the codes of the gates.
     """
 
     uuid: str = 'UUID'
@@ -52,7 +35,12 @@ class Evidence:
     still_owner: bool | None = None
     mass_loss: bool | None = None
     sees_all_nodes: bool | None = None
-    details: Mapping[Gate, str] = dataclasses.field(default_factory=dict)
+    details: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def holders(self) -> str:
+        """The holders of allocations, in one line."""
+        return ', '.join(sorted(self.consumers or ()))
 
 
 def evaluate(evidence: Evidence) -> tuple[GateResult, ...]:
@@ -61,112 +49,124 @@ def evaluate(evidence: Evidence) -> tuple[GateResult, ...]:
     Source: ironic-shards, "Config changes": deletion has to be confirmed
     across all conductor groups and shards.
     """
-    no_loss = None if evidence.mass_loss is None else not evidence.mass_loss
-    outcomes = {
-        Gate.NODE_IS_GONE: _outcome(evidence.node_is_gone),
-        Gate.NO_INSTANCE: _outcome(evidence.instance_uuid is None),
-        Gate.NO_ALLOCATION: _no_allocation(evidence),
-        Gate.STILL_OWNER: _outcome(evidence.still_owner),
-        Gate.NO_MASS_LOSS: _outcome(no_loss),
-        Gate.SEES_ALL_NODES: _outcome(evidence.sees_all_nodes),
-    }
-    return tuple(
-        GateResult(
-            gate,
-            outcome,
-            _detail(gate, outcome, evidence),
-            hint=_hint(gate, outcome, evidence),
-        )
-        for gate, outcome in outcomes.items()
+    return gates.evaluate(GATES, evidence)
+
+
+def late(evidence: Evidence, code: str, found: Found | str) -> GateResult:
+    """Return the result of a gate for what was found after all others."""
+    (gate,) = (gate for gate in GATES if gate.code == code)
+    return gate.result(evidence, found)
+
+
+def _fact(
+    gate: str,
+    fact: Callable[[Evidence], bool | None],
+    passed: str,
+    failed: str,
+) -> Callable[[Evidence], Found]:
+    """Return the check of one fact, with its texts for both outcomes."""
+
+    def check(evidence: Evidence) -> Found:
+        outcome, detail = Outcome.UNKNOWN, 'not known'
+        if (true := fact(evidence)) is not None:
+            outcome = Outcome.PASSED if true else Outcome.FAILED
+            detail = passed if true else failed.format(evidence=evidence)
+        return Found(outcome, evidence.details.get(gate, detail))
+
+    return check
+
+
+_no_allocation = _fact(
+    NO_ALLOCATION,
+    lambda e: None if e.consumers is None else not e.consumers,
+    'it has no allocation',
+    'allocated to {evidence.holders}',
+)
+
+
+def _checked_allocation(evidence: Evidence) -> Found:
+    if evidence.uses_placement:
+        return _no_allocation(evidence)
+    detail = '[placement] is not configured: allocations are not checked'
+    return Found(
+        Outcome.NOT_CONFIGURED, evidence.details.get(NO_ALLOCATION, detail)
     )
 
 
-def _hint(gate: Gate, outcome: Outcome, evidence: Evidence) -> str:
-    if outcome.passed:
-        return ''
-    if outcome is Outcome.UNKNOWN:
-        return _NOT_COUNTED if gate is Gate.SEES_ALL_NODES else UNKNOWN_HINT
-    return HINTS[gate].format(uuid=evidence.uuid)
-
-
-def _outcome(passed: bool | None) -> Outcome:
-    if passed is None:
-        return Outcome.UNKNOWN
-    return Outcome.PASSED if passed else Outcome.FAILED
-
-
-def _no_allocation(evidence: Evidence) -> Outcome:
-    if not evidence.uses_placement:
-        return Outcome.NOT_CONFIGURED
-    if evidence.consumers is None:
-        return Outcome.UNKNOWN
-    return _outcome(not evidence.consumers)
-
-
-HINTS: Mapping[Gate, str] = {
-    Gate.NODE_IS_GONE: (
+GATES = (
+    Gate(
+        NODE_IS_GONE,
+        'Ironic answers 404 for its uuid, asked without any filter',
         'Keep the record: it is deleted after the node, with "openstack '
-        'baremetal node delete {uuid}"'
+        'baremetal node delete {case.uuid}"',
+        _fact(
+            NODE_IS_GONE,
+            lambda e: e.node_is_gone,
+            'Ironic answers 404 for its uuid',
+            'Ironic has the node',
+        ),
     ),
-    Gate.NO_INSTANCE: (
+    Gate(
+        NO_INSTANCE,
+        'no instance is on record for it',
         'If the instance no longer exists: ironic-ownership instance forget '
-        '{uuid} --reason TEXT'
+        '{case.uuid} --reason TEXT',
+        _fact(
+            NO_INSTANCE,
+            lambda e: e.instance_uuid is None,
+            'no instance is on record',
+            'instance {evidence.instance_uuid} is on record',
+        ),
     ),
-    Gate.NO_ALLOCATION: (
+    Gate(
+        NO_ALLOCATION,
+        'its provider in Placement has no allocation',
         'Delete the servers that hold the allocations; if they no longer '
-        'exist: openstack resource provider allocation delete CONSUMER'
+        'exist: openstack resource provider allocation delete CONSUMER',
+        _checked_allocation,
     ),
-    Gate.STILL_OWNER: (
-        'See "ironic-ownership compute node show {uuid}", and repeat this '
-        'if there is still a record'
+    Gate(
+        STILL_OWNER,
+        'the record still has the owner seen',
+        'See "ironic-ownership compute node show {case.uuid}", and repeat '
+        'this if there is still a record',
+        _fact(
+            STILL_OWNER,
+            lambda e: e.still_owner,
+            'the owner on record is the same',
+            'the owner on record is another',
+        ),
     ),
-    Gate.NO_MASS_LOSS: (
+    Gate(
+        NO_MASS_LOSS,
+        'not too many nodes of its owner are missing together',
         'If the nodes were deleted on purpose, set [ownership] '
         'mass_loss_share = 1 in a copy of the configuration, and repeat this '
-        'with --config-file; over HTTP, for the HTTP service'
+        'with --config-file; over HTTP, for the HTTP service',
+        _fact(
+            NO_MASS_LOSS,
+            lambda e: None if e.mass_loss is None else not e.mass_loss,
+            'few nodes of its owner are missing',
+            'too many nodes of its owner are missing from Ironic',
+        ),
     ),
-    Gate.SEES_ALL_NODES: (
-        'Give the user of [ironic] a role that sees all nodes, and repeat this'
+    Gate(
+        SEES_ALL_NODES,
+        'the credential lists as many nodes as Ironic counts',
+        'Give the user of [ironic] a role that sees all nodes, and repeat '
+        'this',
+        _fact(
+            SEES_ALL_NODES,
+            lambda e: e.sees_all_nodes,
+            'every node is listed',
+            'the credential lists fewer nodes than Ironic counts',
+        ),
+        unknown_hint='Repeat this when Ironic answers. Where it refuses '
+        '/v1/shards: if the user of [ironic] sees all nodes, set [ownership] '
+        'trust_credential = true',
     ),
-}
-"""The action for every gate that failed."""
-
-_NOT_COUNTED = (
-    'Repeat this when Ironic answers. Where it refuses /v1/shards: if the '
-    'user of [ironic] sees all nodes, set [ownership] trust_credential = true'
 )
-
-_DETAILS = {
-    (Gate.NODE_IS_GONE, Outcome.PASSED): 'Ironic answers 404 for its uuid',
-    (Gate.NODE_IS_GONE, Outcome.FAILED): 'Ironic has the node',
-    (Gate.NO_INSTANCE, Outcome.PASSED): 'no instance is on record',
-    (Gate.NO_ALLOCATION, Outcome.PASSED): 'it has no allocation',
-    (
-        Gate.NO_ALLOCATION,
-        Outcome.NOT_CONFIGURED,
-    ): '[placement] is not configured: allocations are not checked',
-    (Gate.STILL_OWNER, Outcome.PASSED): 'the owner on record is the same',
-    (Gate.STILL_OWNER, Outcome.FAILED): 'the owner on record is another',
-    (Gate.NO_MASS_LOSS, Outcome.PASSED): 'few nodes of its owner are missing',
-    (Gate.NO_MASS_LOSS, Outcome.FAILED): (
-        'too many nodes of its owner are missing from Ironic'
-    ),
-    (Gate.SEES_ALL_NODES, Outcome.PASSED): 'every node is listed',
-    (Gate.SEES_ALL_NODES, Outcome.FAILED): (
-        'the credential lists fewer nodes than Ironic counts'
-    ),
-}
-
-
-def _detail(gate: Gate, outcome: Outcome, evidence: Evidence) -> str:
-    if gate in evidence.details:
-        return evidence.details[gate]
-    if gate is Gate.NO_INSTANCE and outcome is Outcome.FAILED:
-        return f'instance {evidence.instance_uuid} is on record'
-    if gate is Gate.NO_ALLOCATION and outcome is Outcome.FAILED:
-        holders = ', '.join(sorted(evidence.consumers or ()))
-        return f'allocated to {holders}'
-    return _DETAILS.get((gate, outcome), 'not known')
+"""None of them can be overridden."""
 
 
 def is_mass_loss(missing: int, owned: int, share: float, floor: int) -> bool:

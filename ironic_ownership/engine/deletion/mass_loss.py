@@ -11,7 +11,12 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership.engine.deletion.gates import Gate, expected, sees_all
+from ironic_ownership.engine.deletion.gates import (
+    NO_MASS_LOSS,
+    SEES_ALL_NODES,
+    expected,
+    sees_all,
+)
 
 TRUST_OPTION = '[ownership] trust_credential'
 
@@ -29,7 +34,7 @@ class Batch:
 
     mass_loss: bool | None = None
     sees_all_nodes: bool | None = None
-    details: dict[Gate, str] = dataclasses.field(default_factory=dict)
+    details: dict[str, str] = dataclasses.field(default_factory=dict)
     silent: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -55,19 +60,19 @@ def evaluate(
         missing = {record.uuid for record in owned} - listed
         gone, batch.mass_loss = _look_up(source, limits, missing, len(owned))
     except exceptions.IronicError as exc:
-        for gate in (Gate.NO_MASS_LOSS, Gate.SEES_ALL_NODES):
+        for gate in (NO_MASS_LOSS, SEES_ALL_NODES):
             batch.details.setdefault(gate, str(exc))
         if isinstance(exc, exceptions.IronicUnavailableError):
             batch.silent['ironic'] = str(exc)
         return batch
     host = owned[0].host if owned else None
     more = ' at least' if batch.mass_loss else ''
-    batch.details[Gate.NO_MASS_LOSS] = (
+    batch.details[NO_MASS_LOSS] = (
         f'{gone} of {len(owned)} nodes of {host or "no service"} are{more} '
         'missing from Ironic'
     )
     if batch.mass_loss:
-        batch.details[Gate.NO_MASS_LOSS] += '; see [ownership] mass_loss_share'
+        batch.details[NO_MASS_LOSS] += '; see [ownership] mass_loss_share'
     return batch
 
 
@@ -93,7 +98,7 @@ def compare_counts(
     except exceptions.IronicError as exc:
         outage = isinstance(exc, exceptions.IronicUnavailableError)
         batch.sees_all_nodes = True if trusted and not outage else None
-        batch.details[Gate.SEES_ALL_NODES] = (
+        batch.details[SEES_ALL_NODES] = (
             f'not counted: {exc}; {TRUST_OPTION} is set'
             if batch.sees_all_nodes
             else str(exc)
@@ -101,7 +106,7 @@ def compare_counts(
         return
     where = 'in all' if shard is None else f'in shard {shard}'
     batch.sees_all_nodes = sees_all(counts, shard, listed)
-    batch.details[Gate.SEES_ALL_NODES] = (
+    batch.details[SEES_ALL_NODES] = (
         f'{listed} nodes listed, {expected(counts, shard)} counted {where}'
     )
 

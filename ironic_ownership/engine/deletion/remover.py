@@ -12,34 +12,39 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.deletion.mass_loss import Batch
-from ironic_ownership.engine.gates import GateResult, refusals
+from ironic_ownership.engine.gates import (
+    Found,
+    GateResult,
+    Item,
+    Outcome,
+    Result,
+    proposed,
+)
 
 CHANGED = 'the record changed in the last moment'
 """Objection to a deletion: the record is not as it was seen."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Removal:
-    """The result for one record.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NodeDeletion(Item):
+    """One compute node to delete, or whose instance is to be forgotten.
 
-    :param gates: every gate, as last evaluated.
+    :param record: as it was seen.
     """
 
-    gates: tuple[GateResult, ...]
-    deleted: bool = False
+    record: model.ComputeNode
     provider_deleted: bool = False
 
     @property
-    def refused(self) -> list[GateResult]:
-        """The gates that stopped the deletion."""
-        return refusals(self.gates)
+    def deleted(self) -> bool:
+        """True if the record is deleted."""
+        return self.result is Result.DELETED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,9 +71,9 @@ class Remover:
         now = self.records.compute_nodes_by_uuid([seen.uuid])
         owner = now[0].host if now else None
         if not now:
-            details[gates.Gate.STILL_OWNER] = 'the record is gone'
+            details[gates.STILL_OWNER] = 'the record is gone'
         elif owner != seen.host:
-            details[gates.Gate.STILL_OWNER] = (
+            details[gates.STILL_OWNER] = (
                 f'the owner on record is now {owner or "no service"}'
             )
         return gates.Evidence(
@@ -90,7 +95,7 @@ class Remover:
         *,
         begin: Callable[[], str | None],
         forget: Callable[[], bool],
-    ) -> Removal:
+    ) -> NodeDeletion:
         """Delete one record and its provider, if every gate is passed.
 
         :param begin: marks the record, before anything is deleted; returns
@@ -103,26 +108,32 @@ class Remover:
         """
         evidence = self.examine(seen, batch)
         results = gates.evaluate(evidence)
-        if refusals(results):
-            return Removal(results)
+        item = NodeDeletion(
+            record=seen,
+            result=proposed(results, Result.DELETED),
+            gates=results,
+        )
+        if item.refused:
+            return item
         if objection := begin():
-            return _changed(evidence, objection)
+            return item.refused_by(_late(evidence, objection))
         try:
-            provider_deleted = (
+            deleted = (
                 self.placement is not None
                 and self.placement.delete_provider(seen.uuid)
             )
         except exceptions.PlacementError as exc:
             if isinstance(exc, exceptions.PlacementUnavailableError):
                 batch.silent['placement'] = str(exc)
-            detail = {gates.Gate.NO_ALLOCATION: str(exc)}
-            return Removal(_evaluate_again(evidence, detail, consumers=None))
-        if forget():
-            return Removal(results, True, provider_deleted)
-        return _changed(evidence, CHANGED, provider_deleted)
+            unknown = Found(Outcome.UNKNOWN, str(exc))
+            return item.refused_by(
+                gates.late(evidence, gates.NO_ALLOCATION, unknown)
+            )
+        item = dataclasses.replace(item, provider_deleted=deleted)
+        return item if forget() else item.refused_by(_late(evidence, CHANGED))
 
     def _consumers(
-        self, uuid: str, batch: Batch, details: dict[gates.Gate, str]
+        self, uuid: str, batch: Batch, details: dict[str, str]
     ) -> frozenset[str] | None:
         if self.placement is None:
             return None
@@ -136,15 +147,15 @@ class Remover:
                 silent = str(exc)
             else:
                 if found is None:
-                    details[gates.Gate.NO_ALLOCATION] = (
+                    details[gates.NO_ALLOCATION] = (
                         'Placement has no provider for it'
                     )
                 return found or frozenset()
-        details[gates.Gate.NO_ALLOCATION] = silent
+        details[gates.NO_ALLOCATION] = silent
         return None
 
     def _is_gone(
-        self, uuid: str, batch: Batch, details: dict[gates.Gate, str]
+        self, uuid: str, batch: Batch, details: dict[str, str]
     ) -> bool | None:
         silent = batch.silent.get('ironic')
         if silent is None:
@@ -154,22 +165,9 @@ class Remover:
                 silent = batch.silent['ironic'] = str(exc)
             except exceptions.IronicError as exc:
                 silent = str(exc)
-        details[gates.Gate.NODE_IS_GONE] = silent
+        details[gates.NODE_IS_GONE] = silent
         return None
 
 
-def _changed(
-    evidence: gates.Evidence, objection: str, provider_deleted: bool = False
-) -> Removal:
-    detail = {gates.Gate.STILL_OWNER: objection}
-    results = _evaluate_again(evidence, detail, still_owner=False)
-    return Removal(results, False, provider_deleted)
-
-
-def _evaluate_again(
-    evidence: gates.Evidence, detail: dict[gates.Gate, str], **changed: Any
-) -> tuple[GateResult, ...]:
-    details = {**evidence.details, **detail}
-    return gates.evaluate(
-        dataclasses.replace(evidence, details=details, **changed)
-    )
+def _late(evidence: gates.Evidence, objection: str) -> GateResult:
+    return gates.late(evidence, gates.STILL_OWNER, objection)

@@ -28,7 +28,7 @@ from ironic_ownership.engine.deletion.missing_nodes import (
 )
 from ironic_ownership.engine.deletion.remover import (
     CHANGED,
-    Removal,
+    NodeDeletion,
     Remover,
 )
 from ironic_ownership.engine.gates import GateResult, Outcome
@@ -148,7 +148,7 @@ class RecordCleanup:
                 deleted += 1
                 continue
             refused = {r.gate: r.outcome for r in removal.refused}
-            if gates.Gate.STILL_OWNER in refused:
+            if gates.STILL_OWNER in refused:
                 continue  # another process was first
             self._kept[uuid] = removal.refused
             if Outcome.UNKNOWN in refused.values():
@@ -165,7 +165,7 @@ class RecordCleanup:
             if uuid in back or uuid in seen.nodes or uuid not in seen.records:
                 del self._kept[uuid]
 
-    def _remove(self, record: model.ComputeNode, batch: Batch) -> Removal:
+    def _remove(self, record: model.ComputeNode, batch: Batch) -> NodeDeletion:
         return self._remover.remove(
             record,
             batch,
@@ -203,7 +203,7 @@ class RecordCleanup:
             try:
                 listed = len(self.context.ports.source.scan(counted))
             except exceptions.IronicError as exc:
-                batch.details[gates.Gate.SEES_ALL_NODES] = str(exc)
+                batch.details[gates.SEES_ALL_NODES] = str(exc)
                 return batch
         compare_counts(
             self.context.ports.source,

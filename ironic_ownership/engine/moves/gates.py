@@ -1,379 +1,129 @@
-"""The gates of a move: named checks, all evaluated for every node.
+"""The gates of a move and of a release, all evaluated for every node. Pure.
 
-Pure: evaluates a snapshot. The codes are public interface: operators override
-gates by their codes, and scripts read them.
+A code means the same in both. See :mod:`ironic_ownership.engine.gates`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.described import DescribedEnum
-from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.gates import UNKNOWN_HINT, GateResult, Outcome
+from ironic_ownership.engine import gates
+from ironic_ownership.engine.decision import decide
+from ironic_ownership.engine.gates import Found, Gate, GateResult, unknown
+from ironic_ownership.engine.moves.case import Case
+
+_Check = Callable[[Case], Found | str | None]
 
 
-class Gate(DescribedEnum):
-    """One named check."""
-
-    RECORD_EXISTS = 'record_exists', 'the node has a compute node on record'
-    IS_IRONIC = 'is_ironic', 'its row in the cell is of the type ironic'
-    SOURCE_STOPPED = (
-        'source_stopped',
-        'its owner has stopped, or is none, or can release the node',
-    )
-    NOT_SAME_SERVICE = 'not_same_service', 'its owner is not the destination'
-    DESTINATION_EXISTS = (
-        'destination_exists',
-        'the destination is a registered service',
-    )
-    DESTINATION_ALIVE = 'destination_alive', 'the destination is a member'
-    DESTINATION_ENABLED = (
-        'destination_enabled',
-        'it is neither disabled nor forced down',
-    )
-    DESTINATION_ADMITS = 'destination_admits', 'its policies admit the node'
-    NODE_EXISTS = 'node_exists', 'Ironic has the node'
-    AT_MOST_ONE_INSTANCE = (
-        'at_most_one_instance',
-        'at most one instance is on record',
-    )
-    INSTANCE_AGREES = 'instance_agrees', 'it is the instance in Ironic'
-    NO_OPERATION_IN_PROGRESS = (
-        'no_operation_in_progress',
-        'no conductor has reserved the node',
-    )
+def evaluate(case: Case) -> tuple[GateResult, ...]:
+    """Return the result of every gate for one node."""
+    table = RELEASE if case.destination is None else MOVE
+    return gates.evaluate(table, case, case.change.overrides)
 
 
-NEVER_OVERRIDDEN = frozenset(
-    (
-        Gate.RECORD_EXISTS,
-        Gate.IS_IRONIC,
-        Gate.SOURCE_STOPPED,
-        Gate.NOT_SAME_SERVICE,
-        Gate.DESTINATION_EXISTS,
-        Gate.AT_MOST_ONE_INSTANCE,
-    )
-)
-OVERRIDABLE = tuple(gate for gate in Gate if gate not in NEVER_OVERRIDDEN)
-_BY_CODE = {gate.value: gate for gate in Gate}
+def _with_node(
+    check: Callable[[Case, model.Node], Found | str | None],
+) -> _Check:
+    """Leave a gate unknown if the node in Ironic is."""
+
+    def of_case(case: Case) -> Found | str | None:
+        node = case.node
+        return node if isinstance(node, Found) else check(case, node)
+
+    return of_case
 
 
-def from_codes(codes: Iterable[str]) -> frozenset[Gate]:
-    """Return gates by their codes.
-
-    :raises KeyError: if a code is unknown.
-    """
-    return frozenset(_BY_CODE[code] for code in codes)
+def _record_exists(case: Case) -> str | None:
+    return None if case.record else 'no compute node is on record for it'
 
 
-HINTS: Mapping[Gate, str] = {
-    Gate.RECORD_EXISTS: (
-        'See which service claims it: ironic-ownership compute node explain '
-        '{uuid}'
-    ),
-    Gate.IS_IRONIC: (
-        'If it is a node of Ironic, correct its row in the cell: UPDATE '
-        "compute_nodes SET hypervisor_type = 'ironic' WHERE uuid = '{uuid}'"
-    ),
-    Gate.SOURCE_STOPPED: (
-        'Make sure that it has stopped, then: ironic-ownership service set '
-        '{source} --down'
-    ),
-    Gate.NOT_SAME_SERVICE: 'Nothing to do',
-    Gate.DESTINATION_EXISTS: (
-        'Start ironic-ownership-host with [DEFAULT] host = {destination}, or '
-        'name a service of "ironic-ownership service list"'
-    ),
-    Gate.DESTINATION_ALIVE: (
-        'Start ironic-ownership-host with [DEFAULT] host = {destination}'
-    ),
-    Gate.DESTINATION_ENABLED: (
-        'ironic-ownership service set {destination} --enable --up'
-    ),
-    Gate.DESTINATION_ADMITS: (
-        'Name a service that admits it, see "ironic-ownership compute node '
-        'explain {uuid}"; or change shard and conductor group of the node in '
-        'Ironic'
-    ),
-    Gate.NODE_EXISTS: (
-        'Do not move its record, delete it: ironic-ownership compute node '
-        'delete {uuid}'
-    ),
-    Gate.AT_MOST_ONE_INSTANCE: (
-        'Delete those that do not run on it, in the service that made them'
-    ),
-    Gate.INSTANCE_AGREES: (
-        'A running owner records the instance of Ironic at its next refresh. '
-        'Otherwise --override instance_agrees --reason TEXT: the destination '
-        'records it'
-    ),
-    Gate.NO_OPERATION_IN_PROGRESS: 'Repeat the move after the operation',
-}
-"""The action for every gate that failed."""
+def _is_ironic(case: Case) -> str | None:
+    other = case.snapshot.other_types.get(case.uuid)
+    return other and f'its hypervisor type in the cell is {other}'
 
 
-@dataclasses.dataclass(frozen=True)
-class Snapshot:
-    """Everything from which the gates are evaluated.
-
-    :param services: by host.
-    :param view: the members, or why they are unknown.
-    :param records: compute nodes by uuid.
-    :param instances: running instances on record, by the node's uuid.
-    :param nodes: Ironic's nodes by uuid, ``None`` for those that Ironic does
-        not have; or why they are unknown.
-    :param other_types: of nodes that are not Ironic's in the cell, by uuid.
-    """
-
-    services: Mapping[str, model.Service]
-    view: model.View | str
-    records: Mapping[str, model.ComputeNode]
-    instances: Mapping[str, Sequence[str]]
-    nodes: Mapping[str, model.Node | None] | str
-    other_types: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-
-class _Unknown(str):
-    __slots__ = ()
-
-
-def _unknown(reason: object) -> _Unknown:
-    return _Unknown(f'cannot be evaluated: {reason}')
-
-
-_PASSED = {gate: GateResult(gate, Outcome.PASSED) for gate in Gate}
-
-
-class Gates:
-    """The gates of one move, on one snapshot.
-
-    :param destination: canonical name of the service that gets the nodes.
-    :param overrides: gates that the operator overrides.
-    """
-
-    def __init__(
-        self,
-        destination: str,
-        snapshot: Snapshot,
-        interpret: policy_set.Interpreter,
-        overrides: frozenset[Gate] = frozenset(),
-    ) -> None:
-        self._destination = destination
-        self._snapshot = snapshot
-        self._interpret = interpret
-        self._overrides = overrides - NEVER_OVERRIDDEN
-        self._stopped: dict[str, str | None] = {}
-        # Results that are the same for every node are computed once.
-        self._checks: tuple[tuple[Gate, Callable[[str], str | None]], ...] = (
-            (Gate.RECORD_EXISTS, self._record_exists),
-            (Gate.IS_IRONIC, self._is_ironic),
-            (Gate.SOURCE_STOPPED, self._source_stopped),
-            (Gate.NOT_SAME_SERVICE, self._not_same_service),
-            (Gate.DESTINATION_EXISTS, _once(self._destination_exists())),
-            (Gate.DESTINATION_ALIVE, _once(self._destination_alive())),
-            (Gate.DESTINATION_ENABLED, _once(self._destination_enabled())),
-            (Gate.DESTINATION_ADMITS, self._destination_admits),
-            (Gate.NODE_EXISTS, self._node_exists),
-            (Gate.AT_MOST_ONE_INSTANCE, self._at_most_one_instance),
-            (Gate.INSTANCE_AGREES, self._instance_agrees),
-            (Gate.NO_OPERATION_IN_PROGRESS, self._no_operation),
-        )
-
-    def evaluate(self, uuid: str) -> tuple[GateResult, ...]:
-        """Return the result of every gate for one node."""
-        return tuple(
-            self._result(uuid, gate, check(uuid))
-            for gate, check in self._checks
-        )
-
-    def _result(self, uuid: str, gate: Gate, detail: str | None) -> GateResult:
-        if detail is None:
-            return _PASSED[gate]
-        if gate in self._overrides:
-            return GateResult(gate, Outcome.OVERRIDDEN, detail)
-        if isinstance(detail, _Unknown):
-            return GateResult(gate, Outcome.UNKNOWN, detail, hint=UNKNOWN_HINT)
-        hint = HINTS[gate].format(
-            uuid=uuid,
-            source=self._source(uuid),
-            destination=self._destination,
-        )
-        return GateResult(gate, Outcome.FAILED, detail, hint=hint)
-
-    def _record_exists(self, uuid: str) -> str | None:
-        if uuid in self._snapshot.records:
-            return None
-        return 'no compute node is on record for it'
-
-    def _is_ironic(self, uuid: str) -> str | None:
-        other = self._snapshot.other_types.get(uuid)
-        return other and f'its hypervisor type in the cell is {other}'
-
-    def _source(self, uuid: str) -> str | None:
-        record = self._snapshot.records.get(uuid)
-        return record.host if record else None
-
-    def _source_stopped(self, uuid: str) -> str | None:
-        if uuid not in self._snapshot.records:
-            return _unknown('no compute node is on record')
-        source = self._source(uuid)
-        if source is None:
-            # An unowned node has no source to stop.
-            return None
-        if source not in self._stopped:
-            self._stopped[source] = self._is_stopped(source)
-        if self._stopped[source] and self._is_released_by(source, uuid):
-            return None
-        return self._stopped[source]
-
-    def hands_over(self, uuid: str) -> bool:
-        """Tell whether a live source has to release the node first."""
-        source = self._source(uuid)
-        return (
-            source is not None
-            and self._source_stopped(uuid) is None
-            and self._stopped[source] is not None
-        )
-
-    def _is_released_by(self, source: str, uuid: str) -> bool:
-        """Tell whether a node is free, and both services are alive."""
-        view, node = self._snapshot.view, self._node(uuid)
-        return (
-            not isinstance(view, str)
-            and source in self._snapshot.services
-            and view.get(source) is not None
-            and view.get(self._destination) is not None
-            and not isinstance(node, str)
-            and node.instance_uuid is None
-            and not self._snapshot.instances.get(uuid)
-        )
-
-    def _is_stopped(self, source: str) -> str | None:
-        service = self._snapshot.services.get(source)
-        if service is not None and service.forced_down:
-            return None
-        view = self._snapshot.view
-        if isinstance(view, str):
-            return _unknown(f'{source} is not forced down: {view}')
-        alive = view.get(source) is not None
-        if service is None:
-            # Without a row no process of it may act or write.
-            what = f'{source} is not registered, and alive: it will register'
-            return what if alive else None
-        alive = alive or service.is_stock
-        if not alive and service.disabled:
-            return None
-        return (
-            f'{source} is {"alive" if alive else "not alive"}, '
-            f'{"disabled" if service.disabled else "enabled"} and not '
-            'forced down'
-        )
-
-    def _not_same_service(self, uuid: str) -> str | None:
-        same = self._source(uuid) == self._destination
-        return f'{self._destination} owns it already' if same else None
-
-    def _destination_exists(self) -> str | None:
-        known = self._destination in self._snapshot.services
-        return None if known else f'{self._destination} is not registered'
-
-    def _destination_alive(self) -> str | None:
-        view, host = self._snapshot.view, self._destination
-        if isinstance(view, str):
-            return _unknown(view)
-        return None if view.get(host) else f'{host} is not a member'
-
-    def _destination_enabled(self) -> str | None:
-        service = self._snapshot.services.get(self._destination)
-        if service is None:
-            return _unknown(f'{self._destination} is not registered')
-        if service.forced_down:
-            return f'{self._destination} is forced down'
-        if service.disabled:
-            return f'{self._destination} is disabled'
+def _source_stopped(case: Case) -> Found | str | None:
+    if case.record is None:
+        return unknown('no compute node is on record')
+    if case.source is None:
+        # An unowned node has no source to stop.
         return None
+    running = case.source_runs
+    return None if running and case.can_be_released else running
 
-    @functools.cached_property
-    def _policies(self) -> policy_set.PolicySet | None:
-        view, host = self._snapshot.view, self._destination
-        member = None if isinstance(view, str) else view.get(host)
-        known = member or self._snapshot.services.get(host)
-        return self._interpret(known.settings) if known else None
 
-    def _destination_admits(self, uuid: str) -> str | None:
-        node = self._node(uuid)
-        if isinstance(node, str):
-            return node
-        if self._policies is None:
-            return _unknown(f'the policies of {self._destination} are unknown')
-        try:
-            admitted = self._policies.admits(node)
-        except exceptions.PluginFaultError as exc:
-            return _unknown(exc)
-        if admitted:
+def _not_same_service(case: Case) -> str | None:
+    same = case.source == case.destination
+    return f'{case.destination} owns it already' if same else None
+
+
+def _destination_exists(case: Case) -> str | None:
+    known = case.destination in case.snapshot.services
+    return None if known else f'{case.destination} is not registered'
+
+
+def _destination_alive(case: Case) -> Found | str | None:
+    view, host = case.snapshot.view, case.destination
+    if isinstance(view, str):
+        return unknown(view)
+    return None if view.get(str(host)) else f'{host} is not a member'
+
+
+def _destination_enabled(case: Case) -> Found | str | None:
+    service = case.snapshot.services.get(str(case.destination))
+    if service is None:
+        return unknown(f'{case.destination} is not registered')
+    if service.forced_down:
+        return f'{case.destination} is forced down'
+    return f'{case.destination} is disabled' if service.disabled else None
+
+
+@_with_node
+def _destination_admits(case: Case, node: model.Node) -> Found | str | None:
+    policies, host = case.change.policies, case.destination
+    if policies is None:
+        return unknown(f'the policies of {host} are unknown')
+    try:
+        if policies.admits(node):
             return None
-        return (
-            f'{self._destination} does not admit it: shard '
-            f'{node.shard or "none"}, conductor group '
-            f'{node.conductor_group or "default"}'
-        )
+    except exceptions.PluginFaultError as exc:
+        return unknown(exc)
+    return (
+        f'{host} does not admit it: shard {node.shard or "none"}, conductor '
+        f'group {node.conductor_group or "default"}'
+    )
 
-    def _node(self, uuid: str) -> model.Node | _Unknown:
-        nodes = self._snapshot.nodes
-        if isinstance(nodes, str):
-            return _unknown(nodes)
-        node = nodes.get(uuid)
-        return node or _unknown('Ironic does not have the node')
 
-    def _node_exists(self, uuid: str) -> str | None:
-        nodes = self._snapshot.nodes
-        if isinstance(nodes, str):
-            return _unknown(nodes)
-        found = nodes.get(uuid)
-        return None if found else 'Ironic answers 404 for its uuid'
+def _node_exists(case: Case) -> Found | str | None:
+    nodes = case.snapshot.nodes
+    if isinstance(nodes, str):
+        return unknown(nodes)
+    return None if nodes.get(case.uuid) else 'Ironic answers 404 for its uuid'
 
-    def _at_most_one_instance(self, uuid: str) -> str | None:
-        running = self._snapshot.instances.get(uuid, ())
-        if {*running} <= {self.instance(uuid), self._recorded(uuid)}:
-            return None
-        return f'{len(running)} instances are on record: {", ".join(running)}'
 
-    def _instance_agrees(self, uuid: str) -> str | None:
-        node = self._node(uuid)
-        if isinstance(node, str):
-            return node
-        if uuid not in self._snapshot.records:
-            return _unknown('no compute node is on record')
-        instance, found = self.instance(uuid), node.instance_uuid
-        if instance == found:
-            return None
-        where = 'record' if instance == self._recorded(uuid) else 'cell'
-        return (
-            f'the {where} has {instance or "none"}, Ironic {found or "none"}'
-        )
+def _at_most_one_instance(case: Case) -> str | None:
+    running = case.running
+    if {*running} <= {case.instance_uuid, case.recorded}:
+        return None
+    return f'{len(running)} instances are on record: {", ".join(running)}'
 
-    def instance(self, uuid: str) -> str | None:
-        """Return the instance that moves with a node.
 
-        Ironic's if the cell has it: its owner may have stopped too early.
-        """
-        running = self._snapshot.instances.get(uuid, ())
-        node = self._node(uuid)
-        if not isinstance(node, str) and node.instance_uuid in running:
-            return node.instance_uuid
-        return self._recorded(uuid) or next(iter(running), None)
+@_with_node
+def _instance_agrees(case: Case, node: model.Node) -> Found | str | None:
+    if case.record is None:
+        return unknown('no compute node is on record')
+    instance, found = case.instance_uuid, node.instance_uuid
+    if instance == found:
+        return None
+    where = 'record' if instance == case.recorded else 'cell'
+    return f'the {where} has {instance or "none"}, Ironic {found or "none"}'
 
-    def _recorded(self, uuid: str) -> str | None:
-        record = self._snapshot.records.get(uuid)
-        return record.instance_uuid if record else None
 
-    def _no_operation(self, uuid: str) -> str | None:
-        node = self._node(uuid)
-        return node if isinstance(node, str) else operation_on(node)
+@_with_node
+def _no_operation(case: Case, node: model.Node) -> str | None:
+    return operation_on(node)
 
 
 def operation_on(node: model.Node) -> str | None:
@@ -382,7 +132,10 @@ def operation_on(node: model.Node) -> str | None:
         return f'conductor {node.reservation} has reserved it'
     if node.target_power_state:
         return f'its power state changes to {node.target_power_state}'
-    if node.target_provision_state and not _has_failed(node):
+    state = node.provision_state or ''
+    # Ironic keeps the target of an operation that has failed.
+    has_failed = state == 'error' or state.endswith('failed')
+    if node.target_provision_state and not has_failed:
         return (
             f'its provision state changes from {node.provision_state} to '
             f'{node.target_provision_state}'
@@ -390,11 +143,194 @@ def operation_on(node: model.Node) -> str | None:
     return None
 
 
-def _once(detail: str | None) -> Callable[[str], str | None]:
-    return lambda uuid: detail
+def _owner_registered(case: Case) -> str | None:
+    row = case.snapshot.services.get(case.source or '')
+    if row is None or not row.never_registered:
+        return None
+    return f'{case.source} has never registered: it may not use a guard'
 
 
-def _has_failed(node: model.Node) -> bool:
-    """Tell whether the operation has failed; Ironic keeps its target."""
-    state = node.provision_state or ''
-    return state == 'error' or state.endswith('failed')
+def _no_instance(case: Case) -> Found | str | None:
+    if case.running:
+        return f'the record has {", ".join(case.running)}'
+    return _none_in_ironic(case)
+
+
+@_with_node
+def _none_in_ironic(case: Case, node: model.Node) -> str | None:
+    found = node.instance_uuid
+    return found and f'Ironic has the instance {found} on it'
+
+
+@_with_node
+def _not_given_back(case: Case, node: model.Node) -> Found | str | None:
+    try:
+        taker = next_owner(case)
+    except exceptions.OwnershipError as exc:
+        return unknown(exc)
+    if taker is None or taker != case.source:
+        return None
+    return f'its policies give it back to {taker}'
+
+
+def next_owner(case: Case) -> str | None:
+    """Return the service that claims a node when it is released.
+
+    :raises OwnershipError: if that can't be computed here.
+    """
+    node, groups = case.node, case.change.peer_groups
+    if isinstance(node, Found):
+        raise exceptions.OwnershipError(node.detail)
+    if isinstance(groups, str):
+        raise exceptions.OwnershipError(groups)
+    admitting = [g for g in groups.groups if g.policies.admits(node)]
+    assigners = [group.policies.assigner for group in admitting]
+    if any(one is not None and not one.node_by_node for one in assigners):
+        raise exceptions.OwnershipError(
+            'its policies decide about all nodes together'
+        )
+    records = {}
+    if case.record is not None:
+        records[case.uuid] = dataclasses.replace(
+            case.record, host=None, instance_uuid=None
+        )
+    return decide.decide([node], records, groups)[case.uuid].owner
+
+
+RECORD_EXISTS = Gate(
+    'record_exists',
+    'the node has a compute node on record',
+    'See which service claims it: ironic-ownership compute node explain '
+    '{case.uuid}',
+    _record_exists,
+)
+NODE_EXISTS = Gate(
+    'node_exists',
+    'Ironic has the node',
+    'Do not {case.verb} its record, delete it: ironic-ownership compute node '
+    'delete {case.uuid}',
+    _node_exists,
+    overridable=True,
+)
+DESTINATION_ADMITS = Gate(
+    'destination_admits',
+    'its policies admit the node',
+    'Name a service that admits it, see "ironic-ownership compute node '
+    'explain {case.uuid}"; or change shard and conductor group of the node in '
+    'Ironic',
+    _destination_admits,
+    overridable=True,
+)
+NO_OPERATION = Gate(
+    'no_operation_in_progress',
+    'no conductor has reserved the node',
+    'Repeat the {case.verb} after the operation',
+    _no_operation,
+    overridable=True,
+)
+NO_INSTANCE = Gate(
+    'no_instance',
+    'neither Ironic nor the record has one on it',
+    'A node with an instance is moved together with it: stop {case.source}, '
+    'then: ironic-ownership service set {case.source} --down, and '
+    'ironic-ownership compute node move {case.uuid} --service HOST; then '
+    'start {case.source} again: ironic-ownership service set {case.source} '
+    '--up',
+    _no_instance,
+)
+_NEW_OWNER = (
+    'Name its new service: ironic-ownership compute node move {case.uuid} '
+    '--service HOST'
+)
+
+MOVE = (
+    RECORD_EXISTS,
+    Gate(
+        'is_ironic',
+        'its row in the cell is of the type ironic',
+        'If it is a node of Ironic, correct its row in the cell: UPDATE '
+        "compute_nodes SET hypervisor_type = 'ironic' WHERE uuid = "
+        "'{case.uuid}'",
+        _is_ironic,
+    ),
+    Gate(
+        'source_stopped',
+        'its owner has stopped, or is none, or can release the node',
+        'Make sure that it has stopped, then: ironic-ownership service set '
+        '{case.source} --down',
+        _source_stopped,
+    ),
+    Gate(
+        'not_same_service',
+        'its owner is not the destination',
+        'Nothing to do',
+        _not_same_service,
+    ),
+    Gate(
+        'destination_exists',
+        'the destination is a registered service',
+        'Start ironic-ownership-host with [DEFAULT] host = '
+        '{case.destination}, or name a service of "ironic-ownership service '
+        'list"',
+        _destination_exists,
+    ),
+    Gate(
+        'destination_alive',
+        'the destination is a member',
+        'Start ironic-ownership-host with [DEFAULT] host = {case.destination}',
+        _destination_alive,
+        overridable=True,
+    ),
+    Gate(
+        'destination_enabled',
+        'it is neither disabled nor forced down',
+        'ironic-ownership service set {case.destination} --enable --up',
+        _destination_enabled,
+        overridable=True,
+    ),
+    DESTINATION_ADMITS,
+    NODE_EXISTS,
+    Gate(
+        'at_most_one_instance',
+        'at most one instance is on record',
+        'Delete those that do not run on it, in the service that made them',
+        _at_most_one_instance,
+    ),
+    Gate(
+        'instance_agrees',
+        'it is the instance in Ironic',
+        'A running owner records the instance of Ironic at its next refresh. '
+        'Otherwise --override instance_agrees --reason TEXT: the destination '
+        'records it',
+        _instance_agrees,
+        overridable=True,
+    ),
+    NO_OPERATION,
+)
+"""The gates of a move."""
+
+OVERRIDABLE = tuple(gate.code for gate in MOVE if gate.overridable)
+
+RELEASE = (
+    RECORD_EXISTS,
+    Gate(
+        'owner_registered',
+        'its owner confirms its permissions with the records',
+        'Start ironic-ownership-host with [DEFAULT] host = {case.source}. Or, '
+        'if it has stopped: ironic-ownership service set {case.source} '
+        '--down, and ironic-ownership compute node move {case.uuid} --service '
+        'HOST',
+        _owner_registered,
+    ),
+    NODE_EXISTS,
+    NO_INSTANCE,
+    NO_OPERATION,
+    Gate(
+        'not_given_back',
+        'its policies give it to another service, or to none',
+        _NEW_OWNER,
+        _not_given_back,
+        unknown_hint=_NEW_OWNER,
+    ),
+)
+"""The gates of a release, none of which can be overridden."""

@@ -92,8 +92,9 @@ class Releaser:
     def _occupied(self, uuids: Collection[str]) -> dict[str, str]:
         """Return why nodes are no longer free in Ironic."""
         records = self.ports.records.compute_nodes_by_uuid(uuids)
+        shards = {record.shard for record in records}
         nodes = read_nodes(
-            self.ports.source, uuids, records, self.sharded, summary=True
+            self.ports.source, uuids, shards, self.sharded, summary=True
         )
         found = {}
         for uuid, node in nodes.items():

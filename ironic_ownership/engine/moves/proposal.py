@@ -1,6 +1,6 @@
 """The proposal of a move: the intended result of each node, with its gates.
 
-Pure: everything that was read is in a :class:`gates.Snapshot`.
+Pure: everything that was read is in a :class:`case.Snapshot`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts.moves import NodeMove, NodeState
 from ironic_ownership.engine.gates import GateResult, Outcome, refusals
-from ironic_ownership.engine.moves.gates import Gate, Gates, Snapshot
+from ironic_ownership.engine.moves.case import Case, Change
+from ironic_ownership.engine.moves.gates import evaluate
 
 PLANNED = NodeState.PLANNED
 UNCHANGED, REFUSED = NodeState.UNCHANGED, NodeState.REFUSED
@@ -21,20 +22,21 @@ class Order:
     """A move as an operator requests it.
 
     :param destination: canonical name of the service that gets the nodes.
+    :param overrides: codes of the gates that the operator overrides.
     """
 
     request_id: str
     destination: str
     actor: str
     reason: str | None = None
-    overrides: frozenset[Gate] = frozenset()
+    overrides: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlannedNode:
     """One node of a proposal.
 
-    :param gates: in the order of :class:`Gate`; empty for a node that the
+    :param gates: in the order of :data:`gates.MOVE`; empty for a node that the
         destination owns already.
     :param hands_over: whether its source has to release it first.
     """
@@ -76,32 +78,26 @@ class Proposal:
         return frozenset(n.node.uuid for n in self.nodes if n.hands_over)
 
 
-def plan_node(
-    uuid: str, destination: str, snapshot: Snapshot, gates: Gates
-) -> PlannedNode:
+def plan_node(uuid: str, change: Change) -> PlannedNode:
     """Evaluate the gates of one node, unless the destination owns it."""
-    record = snapshot.records.get(uuid)
-    if record is None:
-        node, name = NodeMove(uuid, None), None
-    else:
-        owner = snapshot.services.get(record.host or '')
-        epoch = owner.epoch if owner else None
-        node = NodeMove(uuid, record.host, epoch, record.instance_uuid)
-        name = record.name
-        if record.host == destination:
-            node = dataclasses.replace(node, state=UNCHANGED)
-            return PlannedNode(node, name)
-    node = dataclasses.replace(node, instance_uuid=gates.instance(uuid))
-    results = gates.evaluate(uuid)
+    case = Case(change, uuid)
+    name = case.record.name if case.record else None
+    owner = case.snapshot.services.get(case.source or '')
+    epoch = owner.epoch if owner else None
+    if case.record is not None and case.source == case.destination:
+        node = NodeMove(uuid, case.source, epoch, case.recorded, UNCHANGED)
+        return PlannedNode(node, name)
+    node = NodeMove(uuid, case.source, epoch, case.instance_uuid)
+    results = evaluate(case)
     if blocking := refusals(results):
         node = dataclasses.replace(
             node, state=REFUSED, detail=_details(blocking)
         )
-    elif overridden := [r for r in results if r.outcome is not Outcome.PASSED]:
+        return PlannedNode(node, name, results)
+    if overridden := [r for r in results if r.outcome is not Outcome.PASSED]:
         detail = f'overridden: {_details(overridden)}'
         node = dataclasses.replace(node, detail=detail)
-    hands_over = node.state is PLANNED and gates.hands_over(uuid)
-    return PlannedNode(node, name, results, hands_over)
+    return PlannedNode(node, name, results, case.hands_over)
 
 
 def _details(results: Sequence[GateResult]) -> str:

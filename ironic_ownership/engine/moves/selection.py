@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.contracts.moves import Moves
-from ironic_ownership.engine.moves import gates
+from ironic_ownership.engine.moves.case import Snapshot
 from ironic_ownership.engine.ports import Ports
 
 FEW = 20
@@ -42,7 +42,7 @@ class Selected:
     """The selected nodes, in order, and the snapshot for their gates."""
 
     uuids: Sequence[str]
-    snapshot: gates.Snapshot
+    snapshot: Snapshot
 
 
 def scope_of(
@@ -104,7 +104,7 @@ def read(
         uuids = [uuid for uuid in uuids if uuid in found]
     return Selected(
         uuids,
-        gates.Snapshot(
+        Snapshot(
             *(services, view, records, moves.open_instances(uuids), found),
             moves.other_types(uuids),
         ),
@@ -147,9 +147,8 @@ def _read_nodes(
         return _in_scope(source, records, selection.scope, sharded, summary)
     uuids = list(records) if selection.uuids is None else selection.uuids
     try:
-        return read_nodes(
-            source, uuids, records.values(), sharded, summary=summary
-        )
+        shards = {record.shard for record in records.values()}
+        return read_nodes(source, uuids, shards, sharded, summary=summary)
     except exceptions.IronicError as exc:
         return str(exc)
 
@@ -157,13 +156,14 @@ def _read_nodes(
 def read_nodes(
     source: inventory.Inventory,
     uuids: Collection[str],
-    records: Iterable[model.ComputeNode],
+    shards: Collection[str | None],
     sharded: bool,
     *,
     summary: bool = False,
 ) -> dict[str, model.Node | None]:
     """Read nodes from Ironic; many of them by lists of their shards.
 
+    :param shards: in which the nodes are expected.
     :param summary: of a list read the fields of a summary only.
     :returns: each node by uuid, ``None`` if Ironic does not have it.
     :raises IronicError: if Ironic fails.
@@ -171,7 +171,7 @@ def read_nodes(
     found: dict[str, model.Node | None] = {}
     scopes: list[model.Scope] = []
     if len(uuids) > FEW:
-        scopes = _lists({record.shard for record in records}, sharded)
+        scopes = _lists(shards, sharded)
     wanted = set(uuids)
     for scope in scopes:
         found.update(_listed(source, scope, wanted, summary))

@@ -76,10 +76,11 @@ class Verification:
         """Read moved nodes, for :meth:`compare`."""
         uuids = [node.uuid for node in moved]
         known = self.ports.records.compute_nodes_by_uuid(uuids)
+        shards = {record.shard for record in known}
         nodes: Mapping[str, model.Node | None] | str
         try:
             nodes = selection.read_nodes(
-                self.ports.source, uuids, known, self.sharded, summary=True
+                self.ports.source, uuids, shards, self.sharded, summary=True
             )
         except exceptions.IronicError as exc:
             nodes = str(exc)

@@ -1,8 +1,7 @@
-"""The caller of an operation: its name, progress, and request to stop."""
+"""The caller of an operation: its progress, and request to stop."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 Progress = Callable[[int, int], None]
@@ -10,18 +9,6 @@ Progress = Callable[[int, int], None]
 
 Stopping = Callable[[], bool]
 """Tells whether the caller wants the operation to stop early."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Caller:
-    """The one for whom an operation runs.
-
-    :param actor: user and place, for the records.
-    :param request_id: for the log, Ironic and Placement.
-    """
-
-    actor: str
-    request_id: str
 
 
 def no_progress(done: int, total: int) -> None:

@@ -1,26 +1,30 @@
-"""Delete the records and providers of nodes that Ironic does not have.
+"""Delete what is on record for nodes that Ironic does not have.
 
 A service does this for its own nodes. An operator acts in its place, whether
 it is alive or not, behind the same gates.
+
+The record of a node with an instance is never deleted. Behind the other gates
+an operator confirms that the instance does not exist, which forgets it; then
+the record is deleted as any other.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.removals import Removals
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.deletion import gates, mass_loss
 from ironic_ownership.engine.deletion.missing_nodes import Limits
-from ironic_ownership.engine.deletion.remover import Remover
-from ironic_ownership.engine.gates import GateResult, refusals
+from ironic_ownership.engine.deletion.remover import NodeDeletion, Remover
+from ironic_ownership.engine.gates import Result, proposed
 from ironic_ownership.engine.operations.caller import (
     Progress,
     Stopping,
@@ -29,34 +33,12 @@ from ironic_ownership.engine.operations.caller import (
 )
 
 LOG = log.getLogger(__name__)
-
-
-class Result(enum.StrEnum):
-    """The result for one compute node; the codes are stable."""
-
-    WOULD_DELETE = 'would_delete'
-    DELETED = 'deleted'
-    REFUSED = 'refused'
-
-
-@dataclasses.dataclass(frozen=True)
-class NodeDeletion:
-    """One compute node to delete, with the result of every gate."""
-
-    record: model.ComputeNode
-    result: Result
-    gates: tuple[GateResult, ...]
-    provider_deleted: bool = False
-
-    @property
-    def refused(self) -> list[GateResult]:
-        """The gates that forbid the deletion."""
-        return refusals(self.gates)
+_Records = Sequence[model.ComputeNode]
 
 
 @dataclasses.dataclass(frozen=True)
 class Deletion:
-    """Compute nodes to delete.
+    """Compute nodes to delete, or whose instances are to be forgotten.
 
     :param batches: the gates that the nodes of one owner share, by owner.
     :param epochs: the epoch of each service when the gates were evaluated.
@@ -68,13 +50,13 @@ class Deletion:
 
     @property
     def refused(self) -> list[NodeDeletion]:
-        """The nodes that are not deleted."""
+        """Those that a gate refuses."""
         return [n for n in self.nodes if n.result is Result.REFUSED]
 
 
 @dataclasses.dataclass(frozen=True)
 class DeleteNodes:
-    """Delete compute nodes.
+    """Delete compute nodes, or forget the instances on them.
 
     Threading: one thread.
 
@@ -88,33 +70,31 @@ class DeleteNodes:
     limits: Limits
     scope: model.Scope
 
-    @property
-    def remover(self) -> Remover:
-        """The evidence of one record, and its deletion."""
-        return Remover(self.records, self.source, self.placement)
-
     def propose(self, uuids: Iterable[str]) -> Deletion:
         """Evaluate every gate of every node.
 
         :raises NotFoundError: listing all that are unknown.
         """
+        return self._propose(uuids, _find, Result.WOULD_DELETE)
+
+    def propose_instances(self, uuids: Iterable[str]) -> Deletion:
+        """Evaluate every gate of every instance to forget.
+
+        :param uuids: of instances, or of the nodes on which they are.
+        :raises NotFoundError: listing all for which none is on record.
+        """
+        return self._propose(uuids, _with_instances, Result.WOULD_FORGET)
+
+    def _propose(
+        self,
+        uuids: Iterable[str],
+        find: Callable[[Iterable[str], _Records], _Records],
+        passed: Result,
+    ) -> Deletion:
         epochs = {row.host: row.epoch for row in self.records.services()}
         everything = self.records.compute_nodes()
-        chosen = _find(uuids, everything)
-        batches = self.batches(chosen, everything)
-        nodes = [self._evaluate(r, batches[r.host]) for r in chosen]
-        return Deletion(nodes, batches, epochs)
-
-    def batches(
-        self,
-        chosen: Iterable[model.ComputeNode],
-        everything: Sequence[model.ComputeNode],
-    ) -> Mapping[str | None, mass_loss.Batch]:
-        """Evaluate the gates that the nodes of one owner share, by owner.
-
-        :param everything: all compute nodes on record.
-        """
-        return {
+        chosen = find(dict.fromkeys(uuids), everything)
+        batches = {
             host: mass_loss.evaluate(
                 self.source,
                 self.limits,
@@ -123,19 +103,22 @@ class DeleteNodes:
             )
             for host in {record.host for record in chosen}
         }
+        nodes = [self._evaluate(r, batches[r.host], passed) for r in chosen]
+        return Deletion(nodes, batches, epochs)
 
     def execute(
         self,
         proposed: Deletion,
         removals: Removals,
+        origin: Origin,
         *,
-        actor: str,
-        request_id: str | None = None,
+        reason: str = '',
         progress: Progress = no_progress,
         stopping: Stopping = never_stopping,
     ) -> Deletion:
-        """Delete the nodes that no gate refuses, each evaluated again.
+        """Delete or forget those that no gate refuses, each evaluated again.
 
+        :param reason: why instances are forgotten, for the event.
         :param stopping: asked before each node; the remaining nodes keep the
             result that was proposed.
         """
@@ -143,34 +126,41 @@ class DeleteNodes:
         for place, node in enumerate(proposed.nodes):
             if stopping():
                 break
-            if node.result is Result.WOULD_DELETE:
-                results[place] = self._delete(
-                    node.record, proposed, removals, actor, request_id
+            if node.result is not Result.REFUSED:
+                forgets = node.result is Result.WOULD_FORGET
+                results[place] = (
+                    self._forget(node, proposed, removals, origin, reason)
+                    if forgets
+                    else self._delete(node, proposed, removals, origin)
                 )
             progress(place + 1, len(results))
         return dataclasses.replace(proposed, nodes=results)
 
+    @property
+    def _remover(self) -> Remover:
+        return Remover(self.records, self.source, self.placement)
+
     def _evaluate(
-        self, record: model.ComputeNode, batch: mass_loss.Batch
+        self, record: model.ComputeNode, batch: mass_loss.Batch, passed: Result
     ) -> NodeDeletion:
-        results = gates.evaluate(self.remover.examine(record, batch))
-        refused = bool(refusals(results))
+        results = gates.evaluate(self._remover.examine(record, batch))
+        if passed is Result.WOULD_FORGET:
+            # The operator confirms this one.
+            results = tuple(r for r in results if r.gate != gates.NO_INSTANCE)
         return NodeDeletion(
-            record,
-            Result.REFUSED if refused else Result.WOULD_DELETE,
-            results,
+            result=proposed(results, passed), gates=results, record=record
         )
 
     def _delete(
         self,
-        record: model.ComputeNode,
+        node: NodeDeletion,
         proposed: Deletion,
         removals: Removals,
-        actor: str,
-        request_id: str | None,
+        origin: Origin,
     ) -> NodeDeletion:
+        record = node.record
         epoch = proposed.epochs.get(record.host or '')
-        removal = self.remover.remove(
+        done = self._remover.remove(
             record,
             proposed.batches[record.host],
             begin=lambda: removals.begin_deletion(
@@ -180,31 +170,69 @@ class DeleteNodes:
                 record.uuid,
                 seen_host=record.host,
                 seen_epoch=epoch,
-                actor=actor,
-                request_id=request_id,
+                actor=origin.actor,
+                request_id=origin.request_id,
             ),
         )
-        if removal.deleted:
+        if done.deleted:
             LOG.info('deleted compute node %s', record.uuid)
-        return NodeDeletion(
-            record,
-            Result.DELETED if removal.deleted else Result.REFUSED,
-            removal.gates,
-            removal.provider_deleted,
+        return done
+
+    def _forget(
+        self,
+        node: NodeDeletion,
+        proposed: Deletion,
+        removals: Removals,
+        origin: Origin,
+        reason: str,
+    ) -> NodeDeletion:
+        record = node.record
+        again = self._evaluate(
+            record, proposed.batches[record.host], node.result
         )
+        if again.refused:
+            return again
+        objection = removals.forget_instance(
+            record.uuid,
+            record.instance_uuid or '',
+            seen_host=record.host,
+            seen_epoch=proposed.epochs.get(record.host or ''),
+            actor=origin.actor,
+            reason=reason,
+            request_id=origin.request_id,
+        )
+        if objection is not None:
+            evidence = gates.Evidence(uuid=record.uuid)
+            return again.refused_by(
+                gates.late(evidence, gates.STILL_OWNER, objection)
+            )
+        LOG.info(
+            'forgot instance %s of node %s', record.instance_uuid, record.uuid
+        )
+        return dataclasses.replace(again, result=Result.FORGOTTEN)
 
 
-def _find(
-    uuids: Iterable[str], records: Iterable[model.ComputeNode]
-) -> list[model.ComputeNode]:
-    """Return the records of these nodes, each of them once."""
+def _find(uuids: Iterable[str], records: _Records) -> _Records:
     by_uuid = {record.uuid: record for record in records}
-    chosen = list(dict.fromkeys(uuids))
     unknown = [
         str(suggestions.unknown('compute node', uuid, by_uuid.keys()))
-        for uuid in chosen
+        for uuid in uuids
         if uuid not in by_uuid
     ]
     if unknown:
         raise exceptions.NotFoundError('; '.join(unknown))
-    return [by_uuid[uuid] for uuid in chosen]
+    return [by_uuid[uuid] for uuid in uuids]
+
+
+def _with_instances(uuids: Iterable[str], records: _Records) -> _Records:
+    """Return the records with these instances, each of them once."""
+    with_instance = [r for r in records if r.instance_uuid is not None]
+    known = {r.uuid: r for r in with_instance}
+    known |= {str(r.instance_uuid): r for r in with_instance}
+    unknown = [uuid for uuid in uuids if uuid not in known]
+    if unknown:
+        raise exceptions.NotFoundError(
+            'no open instance is on record with, or on the node with, the '
+            f'uuid {suggestions.listed(unknown)}'
+        )
+    return list({known[uuid].uuid: known[uuid] for uuid in uuids}.values())

@@ -11,15 +11,16 @@ from collections.abc import Collection, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import NodeMove, NodeState
 from ironic_ownership.engine import request_id, suggestions
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.moves import drain, selection
-from ironic_ownership.engine.moves.gates import HINTS, Gate, Snapshot
+from ironic_ownership.engine.moves.case import Case, Change, Snapshot
+from ironic_ownership.engine.moves.gates import DESTINATION_ADMITS, NODE_EXISTS
 from ironic_ownership.engine.moves.proposal import Order, PlannedNode, Proposal
 from ironic_ownership.engine.operations.caller import (
-    Caller,
     Progress,
     Stopping,
     never_stopping,
@@ -37,14 +38,11 @@ from ironic_ownership.engine.operations.move_nodes import (
 LOG = log.getLogger(__name__)
 
 _NO_SERVICE = GateResult(
-    Gate.DESTINATION_ADMITS,
+    DESTINATION_ADMITS.code,
     Outcome.FAILED,
     'no other live and enabled service admits it',
     hint='Start a service that admits it; or change shard and conductor group '
     'of the node in Ironic',
-)
-_NO_NODE = GateResult(
-    Gate.NODE_EXISTS, Outcome.FAILED, 'Ironic answers 404 for its uuid'
 )
 
 
@@ -80,10 +78,10 @@ class DrainService:
     def propose(
         self,
         host: str,
-        caller: Caller,
+        caller: Origin,
         *,
         reason: str | None = None,
-        overrides: Collection[Gate] = (),
+        overrides: Collection[str] = (),
     ) -> DrainProposal:
         """Find a new owner for every node, and evaluate every gate.
 
@@ -114,16 +112,23 @@ class DrainService:
             caller.actor,
             ', '.join(p.order.request_id for p in proposals) or 'none',
         )
+        change = Change('', snapshot, self._ports.interpret)
+        gone = [Case(change, uuid) for uuid in found.gone]
         return DrainProposal(
             host,
             proposals,
             [
-                _unplaceable(snapshot.records[uuid], result)
-                for uuids, result in (
-                    (found.unplaceable, _NO_SERVICE),
-                    (found.gone, _NO_NODE),
-                )
-                for uuid in uuids
+                *(
+                    _unplaceable(snapshot.records[uuid], _NO_SERVICE)
+                    for uuid in found.unplaceable
+                ),
+                *(
+                    _unplaceable(
+                        snapshot.records[case.uuid],
+                        NODE_EXISTS.result(case, NODE_EXISTS.check(case)),
+                    )
+                    for case in gone
+                ),
             ],
         )
 
@@ -138,7 +143,7 @@ class DrainService:
         nodes = selection.read_nodes(
             self._ports.source,
             list(owned),
-            owned.values(),
+            {record.shard for record in owned.values()},
             self._move_nodes.sharded,
         )
         view = self._ports.backend.view().serving(services)
@@ -222,7 +227,4 @@ def _unplaceable(record: model.ComputeNode, result: GateResult) -> PlannedNode:
         state=NodeState.REFUSED,
         detail=f'{result.gate}: {result.detail}',
     )
-    hint = result.hint or HINTS[Gate.NODE_EXISTS].format(uuid=record.uuid)
-    return PlannedNode(
-        node, record.name, (dataclasses.replace(result, hint=hint),)
-    )
+    return PlannedNode(node, record.name, (result,))

@@ -17,7 +17,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import Move, Moves, NodeMove, NodeState
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.gates import Gate, Gates, from_codes
+from ironic_ownership.engine.moves.case import Change
 from ironic_ownership.engine.moves.handover import Releaser
 from ironic_ownership.engine.moves.proposal import (
     Order,
@@ -146,7 +146,7 @@ class MoveNodes:
         self,
         move: Move,
         actor: str,
-        more: Collection[Gate] = (),
+        more: Collection[str] = (),
         reason: str | None = None,
     ) -> Proposal:
         """Evaluate the gates again for the rest of a stored move.
@@ -154,8 +154,8 @@ class MoveNodes:
         A node whose owner has changed since does not stop the others: it is
         refused in the transaction of its batch.
 
-        :param more: gates that are overridden in addition to those of the
-            move.
+        :param more: codes of gates that are overridden in addition to those
+            of the move.
         :param reason: of that, in addition to that of the move.
         """
         request_id = move.request_id
@@ -164,7 +164,7 @@ class MoveNodes:
             move.destination,
             actor,
             '; '.join(filter(None, (move.reason, reason))) or None,
-            from_codes(move.overrides).union(more),
+            frozenset(move.overrides).union(more),
         )
         rest = self.moves.nodes(request_id, state=PLANNED)
         now = self._evaluate(
@@ -190,14 +190,13 @@ class MoveNodes:
         )
 
     def _evaluate(self, order: Order, read: Selected) -> list[PlannedNode]:
-        destination, snapshot = order.destination, read.snapshot
-        gates = Gates(
-            destination, snapshot, self.ports.interpret, order.overrides
+        change = Change(
+            order.destination,
+            read.snapshot,
+            self.ports.interpret,
+            order.overrides,
         )
-        return [
-            plan_node(uuid, destination, snapshot, gates)
-            for uuid in read.uuids
-        ]
+        return [plan_node(uuid, change) for uuid in read.uuids]
 
     def execute(
         self,

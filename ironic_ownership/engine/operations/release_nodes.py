@@ -7,35 +7,29 @@ keeps its owner. The service continues to serve its other nodes.
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Sequence
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import NodeMove
-from ironic_ownership.engine.gates import GateResult, Outcome, refusals
-from ironic_ownership.engine.moves import release_gates, selection
+from ironic_ownership.engine.gates import Item, Result, proposed
+from ironic_ownership.engine.moves import gates, selection
+from ironic_ownership.engine.moves.case import Case, Change
 from ironic_ownership.engine.moves.handover import Releaser
-from ironic_ownership.engine.moves.release_gates import Gate, Gates
 from ironic_ownership.engine.moves.selection import Selection
 
 LOG = log.getLogger(__name__)
 
 
-class Result(enum.StrEnum):
-    """The result for one node; the codes are stable."""
-
-    WOULD_RELEASE = 'would_release'
-    RELEASED = 'released'
-    UNCHANGED = 'unchanged'
-    """No service owned it."""
-
-    REFUSED = 'refused'
+RESULTS = (
+    *(Result.WOULD_RELEASE, Result.RELEASED, Result.UNCHANGED, Result.REFUSED),
+)
+"""The results for one node."""
 
 
-@dataclasses.dataclass(frozen=True)
-class NodeRelease:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NodeRelease(Item):
     """One node to release, with the result of every gate.
 
     :param node: as it was seen; its source is the owner.
@@ -43,15 +37,9 @@ class NodeRelease:
     """
 
     node: NodeMove
-    name: str | None
-    next_owner: str | None
-    result: Result
-    gates: tuple[GateResult, ...] = ()
-
-    @property
-    def refused(self) -> list[GateResult]:
-        """The gates that forbid it."""
-        return refusals(self.gates)
+    name: str | None = None
+    next_owner: str | None = None
+    case: Case
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,8 +61,8 @@ class ReleaseNodes:
             None,
             sharded=releaser.sharded,
         )
-        gates = Gates(read.snapshot, releaser.ports.interpret)
-        return [_proposed(uuid, read, gates) for uuid in read.uuids]
+        change = Change(None, read.snapshot, releaser.ports.interpret)
+        return [_proposed(Case(change, uuid)) for uuid in read.uuids]
 
     def execute(
         self,
@@ -115,36 +103,38 @@ class ReleaseNodes:
         ]
 
 
-def _proposed(
-    uuid: str, read: selection.Selected, gates: Gates
-) -> NodeRelease:
-    record = read.snapshot.records.get(uuid)
-    if record is None:
+def _proposed(case: Case) -> NodeRelease:
+    if case.record is None:
+        missing = gates.RECORD_EXISTS
         return NodeRelease(
-            NodeMove(uuid, None),
-            None,
-            None,
-            Result.REFUSED,
-            release_gates.missing(uuid),
+            result=Result.REFUSED,
+            gates=(missing.result(case, missing.check(case)),),
+            node=NodeMove(case.uuid, None),
+            case=case,
         )
-    row = read.snapshot.services.get(record.host or '')
-    node = NodeMove(uuid, record.host, row.epoch if row else None)
+    row = case.snapshot.services.get(case.source or '')
+    node = NodeMove(case.uuid, case.source, row.epoch if row else None)
     try:
-        taker = gates.next_owner(record)
+        taker = gates.next_owner(case)
     except exceptions.OwnershipError:
         taker = None
-    if record.host is None:
-        return NodeRelease(node, record.name, taker, Result.UNCHANGED)
-    results = gates.evaluate(record)
-    result = Result.REFUSED if refusals(results) else Result.WOULD_RELEASE
-    return NodeRelease(node, record.name, taker, result, results)
+    results = gates.evaluate(case) if case.source else ()
+    result = proposed(results, Result.WOULD_RELEASE)
+    return NodeRelease(
+        result=result if case.source else Result.UNCHANGED,
+        gates=results,
+        node=node,
+        name=case.record.name,
+        next_owner=taker,
+        case=case,
+    )
 
 
-_LATE = {gate.value: gate for gate in Gate} | {
-    'owner_changed': Gate.RECORD_EXISTS,
-    'instance_changed': Gate.NO_INSTANCE,
-    'cell_instance': Gate.NO_INSTANCE,
-    'released': Gate.NO_OPERATION_IN_PROGRESS,
+_LATE = {gate.code: gate for gate in gates.RELEASE} | {
+    'owner_changed': gates.RECORD_EXISTS,
+    'instance_changed': gates.NO_INSTANCE,
+    'cell_instance': gates.NO_INSTANCE,
+    'released': gates.NO_OPERATION,
 }
 """Gates by the codes of what was found after they were evaluated."""
 
@@ -153,12 +143,4 @@ def _done(one: NodeRelease, objection: str | None) -> NodeRelease:
     if objection is None:
         return dataclasses.replace(one, result=Result.RELEASED)
     gate = _LATE[objection.partition(':')[0]]
-    hint = release_gates.HINTS[gate].format(
-        uuid=one.node.uuid, owner=one.node.source
-    )
-    late = GateResult(gate, Outcome.FAILED, objection, hint=hint)
-    return dataclasses.replace(
-        one,
-        result=Result.REFUSED,
-        gates=tuple(late if g.gate is gate else g for g in one.gates),
-    )
+    return one.refused_by(gate.result(one.case, objection))

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.deletion import gates as deletion_gates
-from ironic_ownership.engine.deletion import service_gates
+from ironic_ownership.engine.gates import Gate
 from ironic_ownership.engine.moves import gates as move_gates
-from ironic_ownership.engine.moves import release_gates
-from ironic_ownership.engine.operations import fail_over_service
+from ironic_ownership.engine.moves.case import Case, Change, Snapshot
+from ironic_ownership.engine.operations import change_services
 from tests.unit.engine import service, world
 from tests.unit.hints import site
 
 A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
 NODE = world.uuid(1)
 Story = Generator[None, str, None]
-KINDS: dict[str, type] = {
-    'move': move_gates.Gate,
-    'release': release_gates.Gate,
-    'delete': deletion_gates.Gate,
-    'service': service_gates.Gate,
-    'failover': fail_over_service.Gate,
+KINDS: dict[str, Sequence[Gate[Any]]] = {
+    'move': move_gates.MOVE,
+    'release': move_gates.RELEASE,
+    'delete': deletion_gates.GATES,
+    'service': change_services.DELETE,
+    'failover': change_services.FAIL_OVER,
 }
 CASES: dict[tuple[str, str], Callable[[TestGates], Story]] = {}
 
@@ -46,7 +46,7 @@ class TestGates(site.Site):
     """``host1`` and ``host2`` share nothing; node 1 is of ``host1``."""
 
     def test_every_gate_has_a_case(self) -> None:
-        every = {(k, g.value) for k, gates in KINDS.items() for g in gates}
+        every = {(k, g.code) for k, gates in KINDS.items() for g in gates}
         self.assertEqual(every, CASES.keys())
 
     def setUp(self) -> None:
@@ -68,7 +68,7 @@ class TestGates(site.Site):
             }
         if kind == 'release':
             (row,) = self.rows(f'compute node release {NODE} --dry-run')
-            gates = [release_gates.Gate(code) for code in row['failed_gates']]
+            gates = row['failed_gates']
             hints = (row['hint'] or '').split('; ')
             if len(gates) != len(hints):  # one that has a semicolon itself
                 hints = [row['hint']] * len(gates)
@@ -85,7 +85,7 @@ class TestGates(site.Site):
                 for row in self.rows('service delete host1 --dry-run')
                 if not row['passed']
             }
-        operation = fail_over_service.FailOverService(
+        operation = change_services.FailOverService(
             self.records, self.wired.backend
         )
         return {
@@ -174,20 +174,17 @@ def _source_stopped(s: TestGates) -> Story:
 @case('move', 'not_same_service')
 def _not_same_service(s: TestGates) -> Story:
     # A node that the destination owns is unchanged, and never refused.
-    gates = move_gates.Gates(
-        'host1',
-        move_gates.Snapshot(
-            {},
-            model.View.of(()),
-            {NODE: model.ComputeNode(NODE, 'host1')},
-            {},
-            s.ironic.nodes,
-        ),
-        world.interpret,
+    snapshot = Snapshot(
+        {},
+        model.View.of(()),
+        {NODE: model.ComputeNode(NODE, 'host1')},
+        {},
+        s.ironic.nodes,
     )
-    found = {g.gate: g for g in gates.evaluate(NODE)}
+    case = Case(Change('host1', snapshot, world.interpret), NODE)
+    found = {g.gate: g for g in move_gates.evaluate(case)}
     s.failing = lambda kind: {  # type: ignore[method-assign]
-        'not_same_service': found[move_gates.Gate.NOT_SAME_SERVICE].hint
+        'not_same_service': found['not_same_service'].hint
     }
     yield
     del s.failing
@@ -350,9 +347,7 @@ def _no_allocation(s: TestGates) -> Story:
 def _still_owner(s: TestGates) -> Story:
     evidence = deletion_gates.Evidence(uuid=NODE, still_owner=False)
     (result,) = (
-        r
-        for r in deletion_gates.evaluate(evidence)
-        if r.gate is deletion_gates.Gate.STILL_OWNER
+        r for r in deletion_gates.evaluate(evidence) if r.gate == 'still_owner'
     )
     real = s.failing
     s.failing = lambda kind: {  # type: ignore[method-assign]

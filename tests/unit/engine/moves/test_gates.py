@@ -6,13 +6,15 @@ import dataclasses
 import unittest
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.gates import Outcome, refusals
-from ironic_ownership.engine.moves import gates as moves_gates
+from ironic_ownership.engine import gates
+from ironic_ownership.engine.gates import GateResult, Outcome, refusals
+from ironic_ownership.engine.moves.case import Case, Change, Snapshot
+from ironic_ownership.engine.moves.gates import MOVE, evaluate
 from tests.unit.engine import world
 
-Gate = moves_gates.Gate
+GATES = gates.codes(MOVE)
 UUID = world.uuid(1)
-GOOD = moves_gates.Snapshot(
+GOOD = Snapshot(
     services={
         'old': model.Service('old', 1, disabled=True, settings=world.ALL),
         'new': model.Service('new', 1, settings=world.ALL),
@@ -24,21 +26,21 @@ GOOD = moves_gates.Snapshot(
 )
 
 
-def failed(
-    snapshot: moves_gates.Snapshot, *overrides: Gate, to: str = 'new'
-) -> set[str]:
-    gates = moves_gates.Gates(
-        to, snapshot, world.interpret, frozenset(overrides)
-    )
-    return {result.gate for result in refusals(gates.evaluate(UUID))}
+def failed(snapshot: Snapshot, *overrides: str, to: str = 'new') -> set[str]:
+    change = Change(to, snapshot, world.interpret, frozenset(overrides))
+    return {r.gate for r in refusals(evaluate(Case(change, UUID)))}
 
 
-def with_service(host: str, **values) -> moves_gates.Snapshot:
+def results(snapshot: Snapshot, to: str = 'new') -> tuple[GateResult, ...]:
+    return evaluate(Case(Change(to, snapshot, world.interpret), UUID))
+
+
+def with_service(host: str, **values) -> Snapshot:
     changed = dataclasses.replace(GOOD.services[host], **values)
     return dataclasses.replace(GOOD, services={**GOOD.services, host: changed})
 
 
-def with_node(**values) -> moves_gates.Snapshot:
+def with_node(**values) -> Snapshot:
     return dataclasses.replace(
         GOOD,
         nodes={
@@ -47,7 +49,7 @@ def with_node(**values) -> moves_gates.Snapshot:
     )
 
 
-def with_members(*members: model.Member) -> moves_gates.Snapshot:
+def with_members(*members: model.Member) -> Snapshot:
     return dataclasses.replace(GOOD, view=model.View.of(members))
 
 
@@ -74,7 +76,7 @@ class MoveGatesTest(unittest.TestCase):
             if is_alive:
                 snapshot = dataclasses.replace(snapshot, view=alive)
             self.assertEqual(
-                set() if passes else {Gate.SOURCE_STOPPED},
+                set() if passes else {'source_stopped'},
                 failed(snapshot),
                 (disabled, forced_down, is_alive),
             )
@@ -84,17 +86,17 @@ class MoveGatesTest(unittest.TestCase):
         snapshot = with_service(
             'old', disabled=True, settings=stock, up_in_nova=True
         )
-        self.assertEqual({Gate.SOURCE_STOPPED}, failed(snapshot))
+        self.assertEqual({'source_stopped'}, failed(snapshot))
 
     def test_liveness_that_is_not_known_is_no_proof_of_death(self) -> None:
         snapshot = dataclasses.replace(GOOD, view='etcd is down')
         self.assertEqual(
-            {Gate.SOURCE_STOPPED, Gate.DESTINATION_ALIVE}, failed(snapshot)
+            {'source_stopped', 'destination_alive'}, failed(snapshot)
         )
         forced = dataclasses.replace(
             with_service('old', forced_down=True), view='etcd is down'
         )
-        self.assertEqual({Gate.DESTINATION_ALIVE}, failed(forced))
+        self.assertEqual({'destination_alive'}, failed(forced))
 
     def test_source_without_a_row_is_stopped_unless_it_is_alive(self) -> None:
         # The row is lost after the restore of a backup.
@@ -104,9 +106,9 @@ class MoveGatesTest(unittest.TestCase):
         self.assertEqual(set(), failed(gone))
         members = model.View.of([world.member('new'), world.member('old')])
         alive = dataclasses.replace(gone, view=members)
-        self.assertEqual({Gate.SOURCE_STOPPED}, failed(alive))
+        self.assertEqual({'source_stopped'}, failed(alive))
         unknown = dataclasses.replace(gone, view='etcd is down')
-        self.assertIn(Gate.SOURCE_STOPPED, failed(unknown))
+        self.assertIn('source_stopped', failed(unknown))
 
     def test_unowned_node_has_no_source_to_stop(self) -> None:
         snapshot = dataclasses.replace(
@@ -117,15 +119,15 @@ class MoveGatesTest(unittest.TestCase):
     def test_destination_has_to_exist_live_and_be_enabled(self) -> None:
         self.assertEqual(
             {
-                *(Gate.DESTINATION_EXISTS, Gate.DESTINATION_ALIVE),
-                *(Gate.DESTINATION_ENABLED, Gate.DESTINATION_ADMITS),
+                *('destination_exists', 'destination_alive'),
+                *('destination_enabled', 'destination_admits'),
             },
             failed(GOOD, to='unknown'),
         )
-        self.assertEqual({Gate.DESTINATION_ALIVE}, failed(with_members()))
+        self.assertEqual({'destination_alive'}, failed(with_members()))
         for values in ({'disabled': True}, {'forced_down': True}):
             self.assertEqual(
-                {Gate.DESTINATION_ENABLED},
+                {'destination_enabled'},
                 failed(with_service('new', **values)),
             )
 
@@ -140,7 +142,7 @@ class MoveGatesTest(unittest.TestCase):
         ):
             snapshot = with_members(world.member('new', settings))
             self.assertEqual(
-                set() if passes else {Gate.DESTINATION_ADMITS},
+                set() if passes else {'destination_admits'},
                 failed(snapshot),
                 settings,
             )
@@ -153,20 +155,20 @@ class MoveGatesTest(unittest.TestCase):
             view=model.View(),
         )
         self.assertEqual(
-            {Gate.DESTINATION_ALIVE, Gate.DESTINATION_ADMITS}, failed(snapshot)
+            {'destination_alive', 'destination_admits'}, failed(snapshot)
         )
 
     def test_source_is_not_the_destination(self) -> None:
-        self.assertIn(Gate.NOT_SAME_SERVICE, failed(GOOD, to='old'))
+        self.assertIn('not_same_service', failed(GOOD, to='old'))
 
     def test_instances_on_record_and_in_ironic_have_to_agree(self) -> None:
         for instance in (None, 'i2'):
             self.assertEqual(
-                {Gate.INSTANCE_AGREES},
+                {'instance_agrees'},
                 failed(with_node(instance_uuid=instance)),
             )
         two = dataclasses.replace(GOOD, instances={UUID: ['i1', 'i2']})
-        self.assertEqual({Gate.AT_MOST_ONE_INSTANCE}, failed(two))
+        self.assertEqual({'at_most_one_instance'}, failed(two))
 
     def test_instance_moves_that_ironic_and_the_cell_have(self) -> None:
         none = {UUID: world.record(1, 'old')}
@@ -175,15 +177,15 @@ class MoveGatesTest(unittest.TestCase):
             (none, 'i2', ['i2'], 'i2', set()),
             (GOOD.records, 'i2', ['i1', 'i2'], 'i2', set()),
             # Nova is building it, or is about to delete it.
-            (none, None, ['i2'], 'i2', {Gate.INSTANCE_AGREES}),
-            (GOOD.records, None, ['i1'], 'i1', {Gate.INSTANCE_AGREES}),
+            (none, None, ['i2'], 'i2', {'instance_agrees'}),
+            (GOOD.records, None, ['i1'], 'i1', {'instance_agrees'}),
             # Something else than Nova has deployed the node.
-            (none, 'i2', [], None, {Gate.INSTANCE_AGREES}),
-            (none, 'i2', ['i2', 'i3'], 'i2', {Gate.AT_MOST_ONE_INSTANCE}),
+            (none, 'i2', [], None, {'instance_agrees'}),
+            (none, 'i2', ['i2', 'i3'], 'i2', {'at_most_one_instance'}),
             (
                 GOOD.records,
                 *('i3', ['i1', 'i2'], 'i1'),
-                {Gate.INSTANCE_AGREES, Gate.AT_MOST_ONE_INSTANCE},
+                {'instance_agrees', 'at_most_one_instance'},
             ),
         ):
             snapshot = dataclasses.replace(
@@ -191,15 +193,14 @@ class MoveGatesTest(unittest.TestCase):
                 records=records,
                 instances={UUID: running},
             )
-            gates = moves_gates.Gates('new', snapshot, world.interpret)
+            case = Case(Change('new', snapshot, world.interpret), UUID)
             self.assertEqual(fails, failed(snapshot), (in_ironic, running))
-            self.assertEqual(moves, gates.instance(UUID))
+            self.assertEqual(moves, case.instance_uuid)
 
     def test_node_that_the_cell_does_not_call_ironics_is_refused(self) -> None:
         snapshot = dataclasses.replace(GOOD, other_types={UUID: 'QEMU'})
-        self.assertEqual({Gate.IS_IRONIC}, failed(snapshot, *Gate))
-        gates = moves_gates.Gates('new', snapshot, world.interpret)
-        (refusal,) = refusals(gates.evaluate(UUID))
+        self.assertEqual({'is_ironic'}, failed(snapshot, *GATES))
+        (refusal,) = refusals(results(snapshot))
         self.assertIn('QEMU', refusal.detail)
         self.assertIn(UUID, refusal.hint)
 
@@ -238,15 +239,15 @@ class MoveGatesTest(unittest.TestCase):
             ({'provision_state': 'active', 'maintenance': True}, True),
         ):
             self.assertEqual(
-                set() if passes else {Gate.NO_OPERATION_IN_PROGRESS},
+                set() if passes else {'no_operation_in_progress'},
                 failed(with_node(**values)),
                 values,
             )
 
     def test_what_ironic_does_not_tell_has_failed(self) -> None:
         unseen = {
-            *(Gate.DESTINATION_ADMITS, Gate.NODE_EXISTS),
-            *(Gate.INSTANCE_AGREES, Gate.NO_OPERATION_IN_PROGRESS),
+            *('destination_admits', 'node_exists'),
+            *('instance_agrees', 'no_operation_in_progress'),
         }
         for nodes in ({UUID: None}, {}, 'Ironic is down'):
             snapshot = dataclasses.replace(GOOD, nodes=nodes)
@@ -259,23 +260,18 @@ class MoveGatesTest(unittest.TestCase):
             instances={UUID: ['i1', 'i2']},
         )
         self.assertEqual(
-            {Gate.SOURCE_STOPPED, Gate.AT_MOST_ONE_INSTANCE},
-            failed(snapshot, *Gate),
+            {'source_stopped', 'at_most_one_instance'},
+            failed(snapshot, *GATES),
         )
         self.assertEqual(
-            {Gate.RECORD_EXISTS, Gate.SOURCE_STOPPED},
-            failed(dataclasses.replace(GOOD, records={}), *Gate),
+            {'record_exists', 'source_stopped'},
+            failed(dataclasses.replace(GOOD, records={}), *GATES),
         )
 
     def test_every_gate_has_a_result_with_its_detail(self) -> None:
-        gates = moves_gates.Gates(
-            'unknown',
-            moves_gates.Snapshot({}, model.View(), {}, {}, {}),
-            world.interpret,
-        )
-        results = gates.evaluate(UUID)
-        self.assertEqual(list(Gate), [result.gate for result in results])
-        refused = refusals(results)
+        found = results(Snapshot({}, model.View(), {}, {}, {}), 'unknown')
+        self.assertEqual(GATES, [result.gate for result in found])
+        refused = refusals(found)
         self.assertEqual(9, len(refused))
         self.assertTrue(all(result.detail for result in refused))
 
@@ -283,12 +279,11 @@ class MoveGatesTest(unittest.TestCase):
         self,
     ) -> None:
         snapshot = dataclasses.replace(GOOD, nodes='Ironic is down')
-        gates = moves_gates.Gates('new', snapshot, world.interpret)
-        refused = refusals(gates.evaluate(UUID))
+        refused = refusals(results(snapshot))
         self.assertEqual(
             [
-                *(Gate.DESTINATION_ADMITS, Gate.NODE_EXISTS),
-                *(Gate.INSTANCE_AGREES, Gate.NO_OPERATION_IN_PROGRESS),
+                *('destination_admits', 'node_exists'),
+                *('instance_agrees', 'no_operation_in_progress'),
             ],
             [result.gate for result in refused],
         )

@@ -11,13 +11,13 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.db import tables
 from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.engine.gates import Result
 from ironic_ownership.engine.moves import handover
 from ironic_ownership.engine.moves.proposal import Order, Proposal
 from ironic_ownership.engine.moves.selection import Selection
 from ironic_ownership.engine.operations import move_errors, move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
 from ironic_ownership.engine.operations.release_nodes import ReleaseNodes
-from ironic_ownership.engine.operations.release_nodes import Result as Outcome
 from ironic_ownership.policies import all_nodes
 from tests.unit.engine import service, world
 
@@ -226,8 +226,8 @@ class TestReleaseNodes(HandOverCase):
         (done,) = operation.execute(
             [proposed], request_id='req-1', actor='operator'
         )
-        if done.result is Outcome.REFUSED:
-            return [result.gate.value for result in done.refused]
+        if done.result is Result.REFUSED:
+            return [result.gate for result in done.refused]
         return [done.result.value]
 
     def test_node_that_left_the_scope_follows_it(self) -> None:

@@ -11,9 +11,7 @@ from tests.unit.engine import world
 
 NUMBERS = range(1, 61)
 UUIDS = [world.uuid(number) for number in NUMBERS]
-RECORDS = [
-    model.ComputeNode(uuid, host='host1', shard='old') for uuid in UUIDS
-]
+SHARDS = {'old'}
 
 
 class TestReadNodes(unittest.TestCase):
@@ -26,7 +24,7 @@ class TestReadNodes(unittest.TestCase):
         ironic = fakes.FakeInventory(
             world.node(number, shard=shard) for number in NUMBERS
         )
-        found = selection.read_nodes(ironic, UUIDS, RECORDS, sharded)
+        found = selection.read_nodes(ironic, UUIDS, SHARDS, sharded)
         self.assertEqual(ironic.nodes, found)
         return ironic.calls
 
@@ -69,5 +67,5 @@ class TestReadNodes(unittest.TestCase):
 
     def test_nodes_that_ironic_does_not_have_are_asked_for(self) -> None:
         ironic = fakes.FakeInventory(())
-        found = selection.read_nodes(ironic, UUIDS, RECORDS, False)
+        found = selection.read_nodes(ironic, UUIDS, SHARDS, False)
         self.assertEqual(dict.fromkeys(UUIDS), found)

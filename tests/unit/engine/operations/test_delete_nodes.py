@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.removals import SqlRemovals
-from ironic_ownership.engine.deletion.gates import Gate
+from ironic_ownership.engine.deletion.gates import GATES
 from ironic_ownership.engine.deletion.missing_nodes import Limits
+from ironic_ownership.engine.gates import Result, codes
 from ironic_ownership.engine.operations.delete_nodes import (
     DeleteNodes,
     Deletion,
-    Result,
 )
 from tests.contract.suites import placement
 from tests.unit.engine import service, world
@@ -38,7 +39,7 @@ class TestDeleteNodes(service.ServiceCase):
 
     def execute(self, proposed: Deletion, **more) -> list[str]:
         done = self.operation.execute(
-            proposed, self.removals, actor='operator', **more
+            proposed, self.removals, Origin('operator'), **more
         )
         return [node.result for node in done.nodes]
 
@@ -50,10 +51,10 @@ class TestDeleteNodes(service.ServiceCase):
             [node.result for node in proposed.nodes],
         )
         for node in proposed.nodes:
-            self.assertEqual(list(Gate), [r.gate for r in node.gates])
+            self.assertEqual(codes(GATES), [r.gate for r in node.gates])
         (refused,) = proposed.refused
         self.assertEqual(
-            (THERE, [Gate.NODE_IS_GONE]),
+            (THERE, ['node_is_gone']),
             (refused.record.uuid, [r.gate for r in refused.refused]),
         )
         self.assertEqual(before, self.state())

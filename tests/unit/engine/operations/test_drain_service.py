@@ -5,14 +5,14 @@ from __future__ import annotations
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, moves
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.engine.operations.caller import Caller
 from ironic_ownership.engine.operations.drain_service import DrainService
 from ironic_ownership.engine.operations.move_errors import GateRefusalError
 from tests.unit.engine import world
 from tests.unit.engine.operations import move_case
 
-CALLER = Caller('operator', 'req-drain')
+CALLER = Origin('operator', 'req-drain')
 UUIDS = [world.uuid(number) for number in range(1, 31)]
 MOVED, UNCHANGED = moves.NodeState.MOVED, moves.NodeState.UNCHANGED
 

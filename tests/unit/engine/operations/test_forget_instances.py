@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.removals import SqlRemovals
-from ironic_ownership.engine.deletion.gates import Gate
 from ironic_ownership.engine.deletion.missing_nodes import Limits
+from ironic_ownership.engine.gates import Result
 from ironic_ownership.engine.operations.delete_nodes import DeleteNodes
-from ironic_ownership.engine.operations.forget_instances import (
-    ForgetInstances,
-    Result,
-)
 from tests.unit.engine import service, world
 
 GONE = world.uuid(1)
@@ -24,24 +21,25 @@ class TestForgetInstances(service.ServiceCase):
         self.ironic.put(world.node(1, instance_uuid=world.uuid(901)))
         self.start('host1').refresh()
         self.node = self.ironic.nodes.pop(GONE)
-        nodes = DeleteNodes(
+        self.operation = DeleteNodes(
             self.records,
             self.ironic,
             None,
             Limits(0.0, 0.25, 3),
             model.Scope(),
         )
-        self.operation = ForgetInstances(nodes)
-        self.proposed = self.operation.propose([world.uuid(901), GONE])
+        self.proposed = self.operation.propose_instances(
+            [world.uuid(901), GONE]
+        )
 
     def execute(self) -> Result:
         done = self.operation.execute(
             self.proposed,
             SqlRemovals(self.database),
-            actor='operator',
+            Origin('operator'),
             reason='scrapped',
         )
-        (one,) = done.instances
+        (one,) = done.nodes
         self.refused = [result.gate for result in one.refused]
         return one.result
 
@@ -52,11 +50,11 @@ class TestForgetInstances(service.ServiceCase):
     def test_node_that_returned_keeps_its_instance(self) -> None:
         self.ironic.put(self.node)
         self.assertIs(Result.REFUSED, self.execute())
-        self.assertEqual([Gate.NODE_IS_GONE], self.refused)
+        self.assertEqual(['node_is_gone'], self.refused)
         self.assertEqual({1: world.uuid(901)}, self.instances())
 
     def test_owner_that_registered_again_is_a_refusal(self) -> None:
         self.records.register('host1', world.ALL, incarnation='another')
         self.assertIs(Result.REFUSED, self.execute())
-        self.assertEqual([Gate.STILL_OWNER], self.refused)
+        self.assertEqual(['still_owner'], self.refused)
         self.assertEqual({1: world.uuid(901)}, self.instances())

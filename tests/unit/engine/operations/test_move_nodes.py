@@ -10,8 +10,9 @@ from ironic_ownership.contracts import exceptions, model, moves, policy
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.gates import codes
 from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.gates import Gate
+from ironic_ownership.engine.moves.gates import MOVE
 from ironic_ownership.engine.moves.proposal import Order
 from ironic_ownership.engine.operations import move_errors, move_nodes
 from tests.unit.engine import world
@@ -38,7 +39,7 @@ class MoveNodesTest(move_case.MoveCase):
 
     def test_every_gate_of_every_node_is_in_the_proposal(self) -> None:
         for node in self.propose().nodes:
-            self.assertEqual(list(Gate), [r.gate for r in node.gates])
+            self.assertEqual(codes(MOVE), [r.gate for r in node.gates])
 
     def test_refused_node_stops_the_others_unless_skipped(self) -> None:
         del self.ironic.nodes[world.uuid(2)]
@@ -106,7 +107,7 @@ class MoveNodesTest(move_case.MoveCase):
         (stored,) = self.moves.moves()
         self.records.set_service('new', actor='test', disabled=True)
         rest = self.operation.propose_rest(
-            stored, 'admin', [Gate.DESTINATION_ENABLED], 'CHG-42'
+            stored, 'admin', ['destination_enabled'], 'CHG-42'
         )
         self.assertEqual([], rest.refused)
         result = self.operation.execute(rest)

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.operations.set_service import SetService, Settings
+from ironic_ownership.contracts.events import Origin
+from ironic_ownership.engine.operations.change_services import (
+    SetService,
+    Settings,
+)
 from tests.unit.engine import service
 
 
@@ -24,7 +28,7 @@ class TestSetService(service.ServiceCase):
     def test_execution_makes_the_proposed_change_in_one_event(self) -> None:
         wanted = Settings(disabled=True, disabled_reason='new fans')
         proposed = self.operation.propose('host1', wanted)
-        done = self.operation.execute(proposed, actor='operator')
+        done = self.operation.execute(proposed, Origin('operator'))
         self.assertEqual(proposed.after, done.after)
         self.assertEqual([done.after], self.records.services())
         event = self.records.events(limit=1)[0]
@@ -35,7 +39,7 @@ class TestSetService(service.ServiceCase):
     def test_repetition_writes_nothing(self) -> None:
         for _ in range(2):
             proposed = self.operation.propose('host1', Settings(disabled=True))
-            self.operation.execute(proposed, actor='operator')
+            self.operation.execute(proposed, Origin('operator'))
         self.assertEqual([], proposed.changed)
         kinds = [event.kind for event in self.records.events()]
         self.assertEqual(1, kinds.count('service_changed'))

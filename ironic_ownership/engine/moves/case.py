@@ -1,0 +1,154 @@
+"""The facts about one node that is to change its owner. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.gates import Found, unknown
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """Everything from which the gates are evaluated.
+
+    :param services: by host.
+    :param view: the members, or why they are unknown.
+    :param records: compute nodes by uuid.
+    :param instances: running instances on record, by the node's uuid.
+    :param nodes: Ironic's nodes by uuid, ``None`` for those that Ironic does
+        not have; or why they are unknown.
+    :param other_types: of nodes that are not Ironic's in the cell, by uuid.
+    """
+
+    services: Mapping[str, model.Service]
+    view: model.View | str
+    records: Mapping[str, model.ComputeNode]
+    instances: Mapping[str, Sequence[str]]
+    nodes: Mapping[str, model.Node | None] | str
+    other_types: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """A change of owner of some nodes.
+
+    :param destination: canonical name of the service that gets the nodes;
+        ``None`` releases them, and their policies choose it.
+    :param overrides: codes of the gates that the operator overrides.
+    """
+
+    destination: str | None
+    snapshot: Snapshot
+    interpret: policy_set.Interpreter
+    overrides: frozenset[str] = frozenset()
+
+    @functools.cached_property
+    def policies(self) -> policy_set.PolicySet | None:
+        """The policies of the destination, if they are known."""
+        view, host = self.snapshot.view, str(self.destination)
+        member = None if isinstance(view, str) else view.get(host)
+        known = member or self.snapshot.services.get(host)
+        return self.interpret(known.settings) if known else None
+
+    @functools.cached_property
+    def peer_groups(self) -> PeerGroups | str:
+        """The peers of all members, or why they are unknown."""
+        view, services = self.snapshot.view, self.snapshot.services
+        if isinstance(view, str):
+            return view
+        return PeerGroups.of(view, services.values(), self.interpret)
+
+
+class Case:
+    """One node of a change.
+
+    :ivar record: its compute node, if there is one.
+    :ivar source: the owner on record.
+    :ivar recorded: the instance of the record.
+    :ivar running: all running instances on record.
+    :ivar node: as Ironic has it, or why that is unknown.
+    """
+
+    def __init__(self, change: Change, uuid: str) -> None:
+        self.change = change
+        self.uuid = uuid
+        self.snapshot = snapshot = change.snapshot
+        self.destination = change.destination
+        self.record = record = snapshot.records.get(uuid)
+        self.source = record.host if record else None
+        self.recorded = record.instance_uuid if record else None
+        self.running = snapshot.instances.get(uuid, ())
+        self.node: model.Node | Found
+        if isinstance(snapshot.nodes, str):
+            self.node = unknown(snapshot.nodes)
+        else:
+            self.node = snapshot.nodes.get(uuid) or unknown(
+                'Ironic does not have the node'
+            )
+
+    @property
+    def verb(self) -> str:
+        """The word for the change."""
+        return 'release' if self.destination is None else 'move'
+
+    @property
+    def instance_uuid(self) -> str | None:
+        """The instance that moves with the node.
+
+        Ironic's if the cell has it: its owner may have stopped too early.
+        """
+        node = self.node
+        if not isinstance(node, Found) and node.instance_uuid in self.running:
+            return node.instance_uuid
+        return self.recorded or next(iter(self.running), None)
+
+    @property
+    def source_runs(self) -> Found | str | None:
+        """The reason why the source may still act or write, if it may."""
+        source, view = str(self.source), self.snapshot.view
+        service = self.snapshot.services.get(source)
+        if service is not None and service.forced_down:
+            return None
+        if isinstance(view, str):
+            return unknown(f'{source} is not forced down: {view}')
+        alive = view.get(source) is not None
+        if service is None:
+            # Without a row no process of it may act or write.
+            what = f'{source} is not registered, and alive: it will register'
+            return what if alive else None
+        alive = alive or service.is_stock
+        if not alive and service.disabled:
+            return None
+        return (
+            f'{source} is {"alive" if alive else "not alive"}, '
+            f'{"disabled" if service.disabled else "enabled"} and not '
+            'forced down'
+        )
+
+    @property
+    def can_be_released(self) -> bool:
+        """True if the node is free, and both services are alive."""
+        view, node = self.snapshot.view, self.node
+        return (
+            not isinstance(view, str)
+            and self.source in self.snapshot.services
+            and view.get(str(self.source)) is not None
+            and view.get(str(self.destination)) is not None
+            and not isinstance(node, Found)
+            and node.instance_uuid is None
+            and not self.running
+        )
+
+    @property
+    def hands_over(self) -> bool:
+        """True if a live source has to release the node first."""
+        return (
+            self.source is not None
+            and self.source_runs is not None
+            and self.can_be_released
+        )

@@ -1,0 +1,373 @@
+"""Change a service: set, delete, or fail it over to a standby process.
+
+A failover names the process to activate, which then registers by itself. No
+node changes owner, and Ironic is not asked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import Records
+from ironic_ownership.engine import gates, suggestions
+from ironic_ownership.engine.gates import (
+    Found,
+    Gate,
+    GateResult,
+    Outcome,
+    refusals,
+)
+
+PATIENCE = 30.0
+"""Seconds to wait for the standby to register."""
+
+_PAUSE = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The settings that an operator decides; ``None`` stays as it is."""
+
+    disabled: bool | None = None
+    disabled_reason: str | None = None
+    forced_down: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """A service before and after an operator's decision.
+
+    :param after: the service as it is now, or would be.
+    """
+
+    before: model.Service
+    after: model.Service
+    wanted: Settings
+
+    @property
+    def changed(self) -> list[str]:
+        """The names of the settings that are not as before."""
+        return [
+            field.name
+            for field in dataclasses.fields(Settings)
+            if getattr(self.before, field.name)
+            != getattr(self.after, field.name)
+        ]
+
+
+@dataclasses.dataclass(frozen=True)
+class SetService:
+    """Change the settings of a service. Asks the records only."""
+
+    records: Records
+
+    def propose(self, host: str, wanted: Settings) -> Change:
+        """Return the change that the settings would make.
+
+        :param host: name of the service; case does not count.
+        :raises NotFoundError: with the nearest names.
+        """
+        before = _known(self.records, host)
+        after = before.decided(**dataclasses.asdict(wanted))
+        return Change(before, after, wanted)
+
+    def execute(
+        self, proposed: Change, origin: Origin, reason: str | None = None
+    ) -> Change:
+        """Make the change; a proposal that changes nothing writes nothing.
+
+        :param reason: why, for the event.
+        :raises NotFoundError: if the service was deleted meanwhile.
+        """
+        if not proposed.changed:
+            return proposed
+        after = self.records.set_service(
+            proposed.before.host,
+            actor=origin.actor,
+            reason=reason,
+            request_id=origin.request_id,
+            **dataclasses.asdict(proposed.wanted),
+        )
+        return dataclasses.replace(proposed, after=after)
+
+
+@dataclasses.dataclass(frozen=True)
+class Deletion:
+    """A service to delete; ``warnings`` name what could not be read.
+
+    :param owned: its compute nodes on record.
+    :param view: the members; ``None`` if they are unknown.
+    """
+
+    host: str
+    owned: Sequence[model.ComputeNode]
+    view: model.View | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def nodes(self) -> list[model.ComputeNode]:
+        """Its compute nodes, in a stable order."""
+        return sorted(self.owned, key=lambda node: node.uuid)
+
+    @property
+    def gates(self) -> tuple[GateResult, ...]:
+        """The result of every gate, in a stable order.
+
+        Source: ironic-shards, "Migrate from peer_list to shard_key": the old
+        services are deleted when no instance and no compute node is left.
+        """
+        return gates.evaluate(DELETE, self)
+
+    @property
+    def refused(self) -> list[GateResult]:
+        """The gates that forbid the deletion."""
+        return refusals(self.gates)
+
+
+def _empty(remaining: Sequence[str | None]) -> Found | None:
+    left = tuple(filter(None, remaining))
+    return Found(Outcome.FAILED, remaining=left) if left else None
+
+
+def _not_alive(deletion: Deletion) -> Found | None:
+    if deletion.view is None:
+        return Found(Outcome.UNKNOWN)
+    alive = deletion.host in deletion.view.hosts
+    return _empty([deletion.host] if alive else [])
+
+
+_STOP = (
+    'Stop ironic-ownership-host of {case.host}; if the membership does not '
+    'answer, repair that first'
+)
+DELETE: tuple[Gate[Deletion], ...] = (
+    Gate(
+        'no_compute_nodes',
+        'no compute node names the service as its owner',
+        'Stop it, then: ironic-ownership service set {case.host} --down, and '
+        'ironic-ownership service drain {case.host}',
+        lambda deletion: _empty([node.uuid for node in deletion.nodes]),
+    ),
+    Gate(
+        'no_instances',
+        'no instance is on record as running on one of its nodes',
+        'They move with their nodes: ironic-ownership service drain '
+        '{case.host}',
+        lambda deletion: _empty([n.instance_uuid for n in deletion.nodes]),
+    ),
+    Gate(
+        'not_alive',
+        'the membership backend answers, and does not see the service',
+        _STOP,
+        _not_alive,
+        unknown_hint=_STOP,
+    ),
+)
+"""The gates of a service's deletion."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DeleteService:
+    """Delete a service, and the provider of its capacity in Placement.
+
+    :param open_placement: returns a client, or ``None`` where services do
+        not report to Placement; called on execution only.
+    """
+
+    records: Records
+    backend: MembershipBackend
+    open_placement: Callable[[], Placement | None]
+
+    def propose(self, host: str) -> Deletion:
+        """Evaluate every gate.
+
+        :param host: name of the service; case does not count.
+        :raises NotFoundError: with the nearest names.
+        """
+        host = _known(self.records, host).host
+        view, warnings = None, []
+        try:
+            view = self.backend.view()
+        except exceptions.MembershipError as exc:
+            warnings.append(f'liveness is unknown: {exc}')
+        near = self.records.compute_nodes_near(host, model.Scope(nothing=True))
+        owned = [record for record in near if record.host == host]
+        return Deletion(host, owned, view, tuple(warnings))
+
+    def execute(self, proposed: Deletion, origin: Origin) -> bool:
+        """Delete the service, unless a gate forbids it.
+
+        :returns: whether it was deleted.
+        :raises ServiceInUseError: if it was given a node or an instance
+            after the gates were evaluated.
+        :raises ProviderInUseError: if its provider has an allocation.
+        :raises PlacementError: if Placement does not answer.
+        """
+        if proposed.refused:
+            return False
+        # Not imported by commands that only read.
+        from ironic_ownership.engine.placement import capacity_report
+
+        # First: while the service exists, the operation can be repeated.
+        placement = self.open_placement()
+        if placement is not None:
+            capacity_report.delete_provider(placement, proposed.host)
+        self.records.delete_service(
+            proposed.host, actor=origin.actor, request_id=origin.request_id
+        )
+        return True
+
+
+@dataclasses.dataclass(frozen=True)
+class Failover:
+    """A service before and after its failover.
+
+    :param standbys: the incarnations that stand by.
+    :param wanted: that of the process to activate, or a prefix of it.
+    :param after: the service as it is now.
+    """
+
+    before: model.Service
+    standbys: Sequence[str]
+    wanted: str | None
+    after: model.Service
+
+    @property
+    def host(self) -> str:
+        """The name of the service."""
+        return self.before.host
+
+    @property
+    def chosen(self) -> list[str]:
+        """The standbys that could be meant."""
+        return [s for s in self.standbys if s.startswith(self.wanted or '')]
+
+    @property
+    def target(self) -> str | None:
+        """The process to activate; ``None`` if it is none, or several."""
+        return self.chosen[0] if len(self.chosen) == 1 else None
+
+    @property
+    def gates(self) -> tuple[GateResult, ...]:
+        """The result of every gate, in a stable order."""
+        return gates.evaluate(FAIL_OVER, self)
+
+    @property
+    def refused(self) -> list[GateResult]:
+        """The gates that forbid the failover."""
+        return refusals(self.gates)
+
+    @property
+    def done(self) -> bool:
+        """True if the active process is the target, or there is neither."""
+        return not self.after.fenced and self.after.incarnation == self.target
+
+
+def _not_forced_down(failover: Failover) -> str | None:
+    down = failover.before.forced_down
+    return f'{failover.host} is forced down' if down else None
+
+
+def _standby_alive(failover: Failover) -> str | None:
+    host, standbys, wanted = failover.host, failover.standbys, failover.wanted
+    chosen = failover.chosen
+    if len(chosen) == 1:
+        return None
+    if not standbys:
+        return f'no process stands by for {host}'
+    listed = ', '.join(chosen or standbys)
+    if wanted and not chosen:
+        return (
+            f'{wanted} is no live process that stands by for {host}; these '
+            f'do: {listed}'
+        )
+    return f'{len(chosen)} processes could take over: {listed}'
+
+
+FAIL_OVER: tuple[Gate[Failover], ...] = (
+    Gate(
+        'not_forced_down',
+        'the service may write',
+        'ironic-ownership service set {case.host} --up',
+        _not_forced_down,
+    ),
+    Gate(
+        'standby_alive',
+        'the membership sees the process named, or, if none is named, exactly '
+        'one standby',
+        'Start ironic-ownership-host with [DEFAULT] host = {case.host} on '
+        'another machine; of several standbys, name one with --to',
+        _standby_alive,
+    ),
+)
+"""The gates of a failover."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FailOverService:
+    """Fail over a service to a process that stands by.
+
+    :param clock: monotonic, in seconds.
+    """
+
+    records: Records
+    backend: MembershipBackend
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def propose(self, host: str, wanted: str | None = None) -> Failover:
+        """Choose the process to activate, and evaluate every gate.
+
+        :param host: name of the service; case does not count.
+        :param wanted: its incarnation, or a prefix of it; without it there
+            has to be exactly one standby.
+        :raises NotFoundError: with the nearest names.
+        :raises MembershipError: if the membership does not answer.
+        """
+        row = _known(self.records, host)
+        incarnations = self.backend.view().incarnations(row.host)
+        standbys = sorted(incarnations - {row.incarnation})
+        return Failover(row, standbys, wanted, row)
+
+    def execute(self, proposed: Failover, origin: Origin) -> Failover:
+        """Activate the process, unless a gate forbids it, and wait for it.
+
+        The active process loses its right to write immediately.
+
+        :returns: with the service as it is after the wait: still fenced if
+            no process has registered, and with another incarnation if the
+            target died meanwhile.
+        :raises RecordsError: if the records do not answer.
+        """
+        if proposed.refused or proposed.target is None:
+            return proposed
+        self.records.fail_over(
+            proposed.host,
+            incarnation=proposed.target,
+            actor=origin.actor,
+            request_id=origin.request_id,
+        )
+        return dataclasses.replace(proposed, after=self._wait(proposed.host))
+
+    def _wait(self, host: str) -> model.Service:
+        until = self.clock() + PATIENCE
+        while True:
+            row = next(s for s in self.records.services() if s.host == host)
+            if not row.fenced or self.clock() >= until:
+                return row
+            self.sleep(_PAUSE)
+
+
+def _known(records: Records, host: str) -> model.Service:
+    """Return a service by its name, whose case does not count.
+
+    :raises NotFoundError: with the nearest names.
+    """
+    rows = {row.host: row for row in records.services()}
+    return rows[suggestions.known_service(host, rows)]
