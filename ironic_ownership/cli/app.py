@@ -50,6 +50,11 @@ _SET_SERVICE = {
     **dict.fromkeys(('enable', 'uncordon'), '--enable'),
 }
 """Words of other programs for an option of ``service set``."""
+_SATELLITES = {
+    'nova': (extras.NOVA, './nova_driver'),
+    'plugin': (extras.KIT, './plugin_kit'),
+}
+"""Distribution and directory of all commands with a first word."""
 
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
 
@@ -261,9 +266,11 @@ class App(app.App):
             (_SET_SERVICE[w] for w in words if w in _SET_SERVICE), ''
         )
         hint = f'{self.NAME} --help lists all commands'
-        if words[:1] == ['plugin'] and not self._beginning_with('plugin '):
-            what = 'command without the distribution ' + extras.KIT
-            hint = extras.directory_hint('./plugin_kit')
+        satellite = _SATELLITES.get(argv[0])
+        if satellite and not self._beginning_with(f'{argv[0]} '):
+            name, directory = satellite
+            what = f'command without the distribution {name}'
+            hint = extras.directory_hint(directory)
         elif of_object:
             what = (
                 f'complete command. Its commands are: {", ".join(of_object)}'

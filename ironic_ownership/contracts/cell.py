@@ -77,21 +77,6 @@ class MissingGrant:
     statement: str
 
 
-@dataclasses.dataclass(frozen=True)
-class NovaConfiguration:
-    """The options of a nova-compute, and the policies that do the same.
-
-    :param driver: ``[DEFAULT] compute_driver``.
-    :param peers: of ``[ironic] peer_list``, where it counts.
-    :param settings: options of this package by group and name, as text.
-    """
-
-    path: str
-    driver: str | None
-    peers: tuple[str, ...]
-    settings: Mapping[tuple[str, str], str]
-
-
 class AdoptionState(enum.StrEnum):
     """The result of one node of an adoption."""
 

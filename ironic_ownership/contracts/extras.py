@@ -1,4 +1,4 @@
-"""Installation of extras and of the kit: the packages are in no index."""
+"""Installation of extras and satellites: the packages are in no index."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 
 KIT = 'ironic-ownership-plugin-kit'
 """Distribution of the commands and suites for authors of plugins."""
+NOVA = 'ironic-ownership-nova'
+"""Distribution of what belongs to a Nova cell, and of Nova's driver."""
 
 
 def hint(*extras: str) -> str:

@@ -31,9 +31,9 @@ from ironic_ownership.engine.host.tuning import (
     Snapshots,
     Tuning,
 )
-from ironic_ownership.policies import nova_options
 from ironic_ownership.settings import policy_building as building
 
+_ORDER = ('shard_key', 'conductor_group', 'peer_list', 'reservation')
 _STORES = {
     'etcd': 'etcd3+http://host:2379',
     'etcd3': 'etcd3+http://host:2379',
@@ -103,7 +103,17 @@ def policy_names(conf: cfg.ConfigOpts) -> Sequence[str]:
         for name in plugins.names(plugins.POLICIES)
         if _options_in_use(conf, name)
     )
-    return nova_options.implied(configured) or ('all',)
+    return implied(configured) or ('all',)
+
+
+def implied(configured: Iterable[str]) -> tuple[str, ...]:
+    """Return the policies whose options are set, in one order everywhere.
+
+    Services with the same policies in another order would not be peers.
+    """
+    names = {*configured}
+    first = [name for name in _ORDER if name in names]
+    return (*first, *sorted(names - {*_ORDER}))
 
 
 def _tuning(

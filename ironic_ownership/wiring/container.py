@@ -16,7 +16,7 @@ from ironic_ownership.contracts import (
     foreign_errors,
     model,
 )
-from ironic_ownership.contracts.cell import Cell, NovaConfiguration
+from ironic_ownership.contracts.cell import Cell
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.moves import Moves
 from ironic_ownership.contracts.node_imports import NodeImports
@@ -145,15 +145,6 @@ class Container:
         if not isinstance(found, companion.Cell):
             return None
         return port.SqlCell(self._database, found)
-
-    def nova_configuration(self) -> NovaConfiguration | None:
-        """Read the nova.conf of this machine, if there is one.
-
-        :raises ConfigurationError: if it can't be read.
-        """
-        from ironic_ownership.conf import nova_conf
-
-        return nova_conf.read(self.conf.nova.config_file)
 
     def ready_cell(self) -> Cell:
         """Return the Nova cell, with the schema of the records in place.

@@ -15,8 +15,7 @@ from nova import exception
 from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership.policies import nova_options
-from ironic_ownership_nova import options
+from ironic_ownership_nova import nova_options, options
 
 LOG = log.getLogger(__name__)
 

@@ -13,15 +13,16 @@ import types
 import unittest
 from unittest import mock
 
-from ironic_ownership_nova import compatibility, connection, operations
-from ironic_ownership_nova import driver as driver_module
-from ironic_ownership_nova import tracker as tracker_module
-from ironic_ownership_nova.driver import OwnershipDriver
 from nova import version
 from nova.compute import manager, resource_tracker
 from nova.scheduler.client import report
 from nova.virt import driver as virt_driver
 from nova.virt.ironic import driver as ironic_driver
+
+from ironic_ownership_nova import compatibility, connection, operations
+from ironic_ownership_nova import driver as driver_module
+from ironic_ownership_nova import tracker as tracker_module
+from ironic_ownership_nova.driver import OwnershipDriver
 
 _IRONIC = ironic_driver.IronicDriver
 _TRACKER = resource_tracker.ResourceTracker

@@ -4,13 +4,12 @@ import types
 import unittest
 from unittest import mock
 
+from ironic_ownership.embedding import exceptions
 from ironic_ownership_nova.connection import (
     ActionGuard,
     GuardedConnection,
     Operation,
 )
-
-from ironic_ownership.embedding import exceptions
 from tests import support
 
 

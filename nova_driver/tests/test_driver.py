@@ -10,8 +10,6 @@ from collections.abc import Callable
 from unittest import mock
 
 import nova.conf
-from ironic_ownership_nova import driver as driver_module
-from ironic_ownership_nova import launcher, operations
 from nova import exception, objects, rpc
 from nova.compute import manager, provider_tree, resource_tracker
 from nova.virt import driver as virt_driver
@@ -20,6 +18,8 @@ from openstack import exceptions as sdk_exceptions
 from openstack.baremetal.v1 import node as baremetal
 
 from ironic_ownership.embedding import NO_INSTANCE, exceptions
+from ironic_ownership_nova import driver as driver_module
+from ironic_ownership_nova import launcher, operations
 from tests import support
 
 CONF = nova.conf.CONF

@@ -7,7 +7,6 @@ from unittest import mock
 
 from ironic_ownership_nova import node_view
 from ironic_ownership_nova.reported import ReportedNodes
-
 from tests import support
 
 

@@ -6,9 +6,8 @@ import threading
 import unittest
 from unittest import mock
 
-from ironic_ownership_nova import service
-
 from ironic_ownership.embedding import LostPlace, PlaceState, exceptions
+from ironic_ownership_nova import service
 from tests import support
 
 

@@ -4,9 +4,10 @@ import pathlib
 import tempfile
 import unittest
 
-from ironic_ownership_nova import options, settings
 from nova import exception
 from oslo_config import cfg
+
+from ironic_ownership_nova import options, settings
 
 
 class SettingsTest(unittest.TestCase):

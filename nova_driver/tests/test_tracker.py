@@ -8,13 +8,13 @@ import types
 import unittest
 from unittest import mock
 
+from nova import exception, objects
+from nova.compute import provider_tree, resource_tracker
+
 from ironic_ownership_nova import tracker as tracker_module
 from ironic_ownership_nova.compatibility import Shortcuts
 from ironic_ownership_nova.reported import ReportedNodes
 from ironic_ownership_nova.tracker import Report, Tracker
-from nova import exception, objects
-from nova.compute import provider_tree, resource_tracker
-
 from tests import support
 
 FREE, OTHER = support.FREE, support.OTHER

@@ -15,7 +15,7 @@ from ironic_ownership.db.cell import companion, port
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.host.record_cache import RecordCache
-from ironic_ownership.engine.operations import check_cell
+from ironic_ownership_nova.cell import check
 from lab import mariadb
 from tests.contract.suites import records as suite
 from tests.functional import test_cell
@@ -52,7 +52,7 @@ class AdoptionCase(test_cell._WithCell, suite.RecordsContract):
         )
 
     def codes(self) -> set[str]:
-        return {f.code for f in check_cell.CheckCell(self.port).run()}
+        return {f.code for f in check.CheckCell(self.port).run()}
 
 
 class AdoptionTest(AdoptionCase):
@@ -390,7 +390,7 @@ class GrantsTest(unittest.TestCase):
             [grant.what for grant in missing[: len(self.before) + 2]],
         )
         self.assertEqual(len(self.before) + 3 + 3 + 6 + 2, len(missing))
-        found = check_cell.CheckCell(self.port).run()
+        found = check.CheckCell(self.port).run()
         self.assertEqual({'grant_missing'}, {one.code for one in found})
         for grant in missing[:-1]:
             self.cell.query(grant.statement)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pathlib
 import tomllib
+from collections.abc import Iterator
 
 import testtools
 
@@ -13,32 +14,42 @@ _DRIVER = _CHECKOUT / 'nova_driver'
 _SHIM = 'ironic_ownership_nova/virt/ironic_ownership'
 
 
+def _imported(path: pathlib.Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f'{node.module}.{n.name}' for n in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
 class TestNovaDriver(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         text = (_DRIVER / 'pyproject.toml').read_text()
         self.metadata = tomllib.loads(text)
 
-    def test_it_imports_only_what_is_made_for_embedding(self) -> None:
-        found = set()
-        for path in (_DRIVER / 'ironic_ownership_nova').rglob('*.py'):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ImportFrom) and node.module:
-                    names = [f'{node.module}.{n.name}' for n in node.names]
-                elif isinstance(node, ast.Import):
-                    names = [name.name for name in node.names]
-                else:
-                    continue
-                found |= {
-                    '.'.join(name.split('.')[:3])
-                    for name in names
-                    if name.split('.')[0] == 'ironic_ownership'
-                }
+    def test_driver_imports_only_what_is_made_for_embedding(self) -> None:
+        found = {
+            name
+            for path in (_DRIVER / 'ironic_ownership_nova').rglob('*.py')
+            if path.parent.name != 'cell'
+            for name in _imported(path)
+            if name.startswith('ironic_ownership.')
+        }
         self.assertEqual(
-            {'ironic_ownership.policies.nova_options'},
-            {n for n in found if not n.startswith('ironic_ownership.embed')},
+            {'ironic_ownership.embedding'},
+            {'.'.join(name.split('.')[:2]) for name in found},
         )
-        self.assertTrue(any('.embedding' in name for name in found))
+
+    def test_cell_imports_neither_nova_nor_its_driver(self) -> None:
+        found = {
+            name
+            for path in (_DRIVER / 'ironic_ownership_nova/cell').glob('*.py')
+            for name in _imported(path)
+            if name.split('.')[0] in ('nova', 'ironic_ownership_nova')
+            and not name.startswith('ironic_ownership_nova.cell')
+        }
+        self.assertEqual({'ironic_ownership_nova.nova_options'}, found)
 
     def test_nova_finds_the_module_below_its_drivers(self) -> None:
         tool = self.metadata['tool']['setuptools']

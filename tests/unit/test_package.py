@@ -7,6 +7,7 @@ import importlib.resources
 import pathlib
 import sys
 import tomllib
+from typing import Any
 
 import grimp
 import testtools
@@ -85,13 +86,24 @@ class PackageTest(testtools.TestCase):
         self.assertEqual(set(), bare)
 
 
+def _project(directory: str) -> dict[str, Any]:
+    source = _PACKAGE.parent / directory / 'pyproject.toml'
+    found: dict[str, Any] = tomllib.loads(source.read_text())['project']
+    return found
+
+
 class EntryPointTest(testtools.TestCase):
     """The entry points as they are installed."""
 
     def setUp(self) -> None:
         super().setUp()
-        distribution = importlib.metadata.distribution('ironic-ownership')
-        self.installed = distribution.entry_points
+        self.installed = [
+            entry_point
+            for name in ('ironic-ownership', 'ironic-ownership-nova')
+            for entry_point in importlib.metadata.distribution(
+                name
+            ).entry_points
+        ]
 
     def test_every_entry_point_loads(self) -> None:
         broken = {}
@@ -103,10 +115,10 @@ class EntryPointTest(testtools.TestCase):
         self.assertEqual({}, broken)
 
     def test_installed_entry_points_are_those_of_the_source(self) -> None:
-        source = _PACKAGE.parent / 'pyproject.toml'
-        project = tomllib.loads(source.read_text())['project']
         declared = {
             (group, name, value)
+            for directory in ('.', 'nova_driver')
+            for project in [_project(directory)]
             for group, entries in {
                 **project['entry-points'],
                 'console_scripts': project['scripts'],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import sys
 import unittest
 from unittest import mock
@@ -232,6 +233,13 @@ class TestPolicies(SettingsCase):
     def test_no_policy_or_one_twice_is_refused(self) -> None:
         self.assert_fault('[ownership]\npolicies =', 'is empty')
         self.assert_fault('[ownership]\npolicies = all,all', 'more than once')
+
+
+class TestImpliedPolicies(unittest.TestCase):
+    def test_order_is_one_for_all_services(self) -> None:
+        names = ('shard_key', 'conductor_group', 'peer_list', 'a', 'b')
+        for given in itertools.permutations(names):
+            self.assertEqual(names, settings.implied(given))
 
 
 class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):

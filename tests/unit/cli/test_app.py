@@ -125,13 +125,17 @@ class AppTest(unittest.TestCase):
             self.assertNotIn('?.', err)
             self.assertEqual(1, err.count('\n'))
 
-    def test_commands_of_the_plugin_kit_name_its_distribution(self) -> None:
-        self.assertIn('plugin check', app.Registry().commands)
-        with mock.patch.object(app.plugins, 'entry_points', return_value=()):
-            code, out, err = self.run_app('plugin', 'check', 'db')
-        self.assertEqual((2, ''), (code, out))
-        self.assertRegex(err, r'ironic-ownership-plugin-kit.*/pip install')
-        self.assertEqual(1, err.count('\n'))
+    def test_commands_of_a_satellite_name_its_distribution(self) -> None:
+        for words, name in (
+            (('plugin', 'check'), 'ironic-ownership-plugin-kit'),
+            (('nova', 'check'), 'ironic-ownership-nova'),
+        ):
+            self.assertIn(' '.join(words), app.Registry().commands)
+            with mock.patch.object(app.plugins, 'entry_points', lambda _: ()):
+                code, out, err = self.run_app(*words)
+            self.assertEqual((2, ''), (code, out))
+            self.assertRegex(err, rf'{name}. .*/pip install')
+            self.assertEqual(1, err.count('\n'))
 
     def test_object_alone_lists_its_commands(self) -> None:
         for words in (('thing',), ('thing', '--long')):

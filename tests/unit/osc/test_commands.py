@@ -30,7 +30,7 @@ def _own(group: str) -> dict[str, importlib.metadata.EntryPoint]:
     """Return the entry points of our packages; others may bring more."""
     return {
         entry_point.name: entry_point
-        for name in ('ironic-ownership', extras.KIT)
+        for name in ('ironic-ownership', extras.KIT, extras.NOVA)
         for entry_point in importlib.metadata.distribution(
             name
         ).entry_points.select(group=group)

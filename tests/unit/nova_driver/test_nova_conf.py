@@ -4,8 +4,8 @@ import pathlib
 import tempfile
 import unittest
 
-from ironic_ownership.conf import nova_conf
 from ironic_ownership.contracts import exceptions
+from ironic_ownership_nova.cell import nova_conf
 
 
 class TestRead(unittest.TestCase):

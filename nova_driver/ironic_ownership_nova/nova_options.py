@@ -1,4 +1,4 @@
-"""Policies that follow from the options of a service.
+"""Policies that follow from the options of a nova-compute.
 
 Pure. Nova's own driver for Ironic enables a filter by its option alone.
 """
@@ -6,9 +6,6 @@ Pure. Nova's own driver for Ironic enables a filter by its option alone.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
-
-_ORDER = ('shard_key', 'conductor_group', 'peer_list', 'reservation')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,18 +18,6 @@ class NovaPolicies:
 
     policies: tuple[str, ...]
     uses_peer_list: bool
-
-
-def implied(configured: Iterable[str]) -> tuple[str, ...]:
-    """Return the policies whose options are set, in one order everywhere.
-
-    Services with the same policies in another order would not be peers.
-
-    :param configured: their names.
-    """
-    names = {*configured}
-    first = [name for name in _ORDER if name in names]
-    return (*first, *sorted(names - {*_ORDER}))
 
 
 def derive(shard: str | None, conductor_group: str | None) -> NovaPolicies:
@@ -51,6 +36,6 @@ def derive(shard: str | None, conductor_group: str | None) -> NovaPolicies:
         'peer_list': not shard,
     }
     return NovaPolicies(
-        implied(name for name, is_set in configured.items() if is_set),
+        tuple(name for name, is_set in configured.items() if is_set),
         uses_peer_list=conductor_group is not None and not shard,
     )

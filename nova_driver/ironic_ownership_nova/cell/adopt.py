@@ -14,7 +14,7 @@ from ironic_ownership.contracts.cell import (
 )
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.records import Records
-from ironic_ownership.engine.operations import check_cell
+from ironic_ownership_nova.cell import check
 
 BATCH = 500
 """Nodes of one transaction."""
@@ -28,7 +28,7 @@ class Adoption:
     """
 
     nodes: Sequence[AdoptedNode]
-    findings: Sequence[check_cell.Finding] = ()
+    findings: Sequence[check.Finding] = ()
 
     @property
     def refused(self) -> list[AdoptedNode]:
@@ -58,7 +58,7 @@ class AdoptCell:
         :raises OwnershipError: if the cell or the records can't be read.
         """
         found = self.cell.read()
-        findings = check_cell.of_snapshot(found)
+        findings = check.of_snapshot(found)
         owners = {n.uuid: n for n in self.records.compute_nodes()}
         services = {s.host: s for s in self.records.services()}
         faults = {
@@ -119,7 +119,7 @@ class AdoptCell:
 
 def _proposed(
     node: CellNode,
-    fault: check_cell.Finding | None,
+    fault: check.Finding | None,
     record: model.ComputeNode | None,
     services: dict[str, model.Service],
 ) -> AdoptedNode:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
+from collections.abc import Mapping
 
 from oslo_config import cfg
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.cell import NovaConfiguration
-from ironic_ownership.policies import nova_options
+from ironic_ownership_nova import nova_options
 
 _OPTIONS = (
     cfg.StrOpt('shard'),
@@ -16,6 +17,32 @@ _OPTIONS = (
     cfg.ListOpt('peer_list', default=[]),
 )
 """Of Nova's group ``[ironic]``, with Nova's names."""
+
+
+@dataclasses.dataclass(frozen=True)
+class NovaConfiguration:
+    """The options of a nova-compute, and the policies that do the same.
+
+    :param driver: ``[DEFAULT] compute_driver``.
+    :param peers: of ``[ironic] peer_list``, where it counts.
+    :param settings: options of this package by group and name, as text.
+    """
+
+    path: str
+    driver: str | None
+    peers: tuple[str, ...]
+    settings: Mapping[tuple[str, str], str]
+
+    def summary(self) -> str:
+        """Return one line: the file, and the settings that follow from it."""
+        settings = ', '.join(
+            f'[{group}] {name} = {value}'
+            for (group, name), value in self.settings.items()
+        )
+        return (
+            f'{self.path}: compute_driver = {self.driver}; '
+            f'the same here: {settings}'
+        )
 
 
 def read(path: str) -> NovaConfiguration | None:

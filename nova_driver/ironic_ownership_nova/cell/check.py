@@ -14,10 +14,10 @@ from ironic_ownership.contracts.cell import (
     CellNode,
     CellSnapshot,
     Drift,
-    NovaConfiguration,
 )
 from ironic_ownership.contracts.model import canonical_host
 from ironic_ownership.engine.checks import cell_problems
+from ironic_ownership_nova.cell.nova_conf import NovaConfiguration
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,19 +2,16 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.contracts.cell import (
-    CellService,
-    CellSnapshot,
-    NovaConfiguration,
-)
-from ironic_ownership.engine.operations import check_cell
+from ironic_ownership.contracts.cell import CellService, CellSnapshot
+from ironic_ownership_nova.cell import check
+from ironic_ownership_nova.cell.nova_conf import NovaConfiguration
 
 
 class TestConfiguration(unittest.TestCase):
-    def findings(self, *peers: str) -> list[check_cell.Finding]:
+    def findings(self, *peers: str) -> list[check.Finding]:
         cell = CellSnapshot([CellService(1, 'Host1')], [], [])
         configuration = NovaConfiguration('nova.conf', None, peers, {})
-        return list(check_cell.of_configuration(configuration, cell))
+        return list(check.of_configuration(configuration, cell))
 
     def test_peers_of_the_cell_are_fine_in_any_case(self) -> None:
         self.assertEqual([], self.findings('host1', 'HOST1'))

@@ -4,7 +4,7 @@ import unittest
 from unittest import mock
 
 from ironic_ownership.contracts import cell, exceptions, model
-from ironic_ownership.engine.operations import return_services
+from ironic_ownership_nova.cell import return_services
 from tests.unit.engine import world
 
 State = return_services.ReturnState

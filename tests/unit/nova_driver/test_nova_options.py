@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-
 import testtools
 
-from ironic_ownership.policies.nova_options import (
-    NovaPolicies,
-    derive,
-    implied,
-)
-
-
-class TestImpliedPolicies(testtools.TestCase):
-    def test_order_is_one_for_all_services(self) -> None:
-        names = ('shard_key', 'conductor_group', 'peer_list', 'a', 'b')
-        for given in itertools.permutations(names):
-            self.assertEqual(names, implied(given))
+from ironic_ownership_nova.nova_options import NovaPolicies, derive
 
 
 class TestDerivedPolicies(testtools.TestCase):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from unittest import mock
 
 from ironic_ownership.contracts import cell, exceptions, model
-from ironic_ownership.engine.operations import adopt_cell, check_cell
+from ironic_ownership_nova.cell import adopt, check
 from ironic_ownership_plugin_kit import fakes
 from tests.unit.engine import world
 
@@ -27,7 +27,7 @@ class TestAdoption(unittest.TestCase):
         self.records.services.return_value = []
         self.records.compute_nodes.return_value = []
         self.ironic = fakes.FakeInventory(map(world.node, (1, 2)))
-        self.operation = adopt_cell.AdoptCell(
+        self.operation = adopt.AdoptCell(
             self.cell, self.records, self.ironic, model.Scope()
         )
 
@@ -68,7 +68,7 @@ class TestAdoption(unittest.TestCase):
         self.assertEqual([UNCHANGED, REFUSED, ADOPTED, REFUSED], self.states())
 
     def test_nodes_go_in_batches_with_what_ironic_has(self) -> None:
-        self.put(*map(row, range(1, adopt_cell.BATCH + 3)))
+        self.put(*map(row, range(1, adopt.BATCH + 3)))
         steps: list[tuple[int, int]] = []
         done = self.operation.execute(
             self.operation.propose(),
@@ -76,7 +76,7 @@ class TestAdoption(unittest.TestCase):
             request_id='req-1',
             progress=lambda done, total: steps.append((done, total)),
         )
-        self.assertEqual(adopt_cell.BATCH + 2, len(done.nodes))
+        self.assertEqual(adopt.BATCH + 2, len(done.nodes))
         self.assertEqual([(500, 502), (502, 502)], steps)
         self.assertEqual({None}, set(self.received.values()))
         self.assertEqual('req-1', self.request_id)
@@ -115,7 +115,7 @@ class TestCheck(unittest.TestCase):
         port.missing_grants.return_value = [
             cell.MissingGrant('SELECT on nova.services', 'GRANT SELECT ...')
         ]
-        (found,) = check_cell.CheckCell(port).run()
+        (found,) = check.CheckCell(port).run()
         self.assertEqual('grant_missing', found.code)
         self.assertIn('GRANT SELECT ...', found.hint)
         port.read.assert_not_called()
@@ -123,7 +123,7 @@ class TestCheck(unittest.TestCase):
     def test_hint_of_a_deployed_drift_moves_the_node_to_its_instance(
         self,
     ) -> None:
-        (found,) = check_cell.of_drift(
+        (found,) = check.of_drift(
             [cell.Drift(world.uuid(1), 'host1', 'Host2', 'instance')]
         )
         self.assertIn(
@@ -134,7 +134,7 @@ class TestCheck(unittest.TestCase):
         uuid = world.uuid(1)
         self.assertEqual(
             [],
-            check_cell.of_snapshot(
+            check.of_snapshot(
                 cell.CellSnapshot(
                     [cell.CellService(7, 'Stock')],
                     [row(1)],

@@ -8,8 +8,23 @@ from typing import Any
 
 from ironic_ownership.cli import base, confirmation, connection, errors
 from ironic_ownership.engine import request_id
+from ironic_ownership.observe.columns import Column
 
 LOG = logging.getLogger(__name__)
+
+_FINDINGS: tuple[Column[Any], ...] = (
+    Column('code', lambda found: found.code),
+    Column('what', lambda found: found.what),
+    Column('subjects', lambda found: list(found.subjects)),
+    Column('prevents_adoption', lambda found: found.prevents_adoption),
+    Column('hint', lambda found: found.hint),
+)
+_STATE: tuple[Column[Any], ...] = (
+    Column('service', lambda one: one.host),
+    Column('state', lambda one: one.state.value),
+    Column('detail', lambda one: one.detail),
+)
+_ADOPTED = (Column[Any]('uuid', lambda node: node.uuid), *_STATE)
 
 
 def _announced(change: str) -> str:
@@ -40,19 +55,16 @@ missing permission comes with the statement that gives it."""
         return '\n'.join(cell) if isinstance(cell, list) else cell
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        from ironic_ownership.engine.operations import check_cell
-        from ironic_ownership.observe import cell
+        from ironic_ownership_nova.cell import check, nova_conf
 
-        configuration = self.wiring.nova_configuration()
+        configuration = nova_conf.read(self.wiring.conf.nova.config_file)
         if configuration is not None:
-            text = cell.summary(configuration)
+            text = configuration.summary()
             self.app.stderr.write(f'{errors.PROG}: {text}\n')
-        found = check_cell.CheckCell(
-            self.wiring.ready_cell(), configuration
-        ).run()
+        found = check.CheckCell(self.wiring.ready_cell(), configuration).run()
         if found:
             self.exit_code = errors.ExitCode.DEGRADED
-        return self.table(cell.FINDINGS, found)
+        return self.table(_FINDINGS, found)
 
 
 class AdoptNova(base.Lister):
@@ -83,11 +95,10 @@ To return to stock Nova see "nova return"."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         from ironic_ownership.contracts.cell import AdoptionState
-        from ironic_ownership.engine.operations import adopt_cell
-        from ironic_ownership.observe import cell
+        from ironic_ownership_nova.cell import adopt
 
         wiring = self.wiring
-        operation = adopt_cell.AdoptCell(
+        operation = adopt.AdoptCell(
             wiring.ready_cell(),
             wiring.ready_records(),
             wiring.inventory,
@@ -116,7 +127,7 @@ To return to stock Nova see "nova return"."""
             ', '.join(f'{number} {state}' for state, number in counts.items()),
         )
         return self.table(
-            cell.ADOPTED,
+            _ADOPTED,
             [
                 node
                 for node in found.nodes
@@ -154,8 +165,7 @@ free nodes of a service as soon as it is stopped."""
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        from ironic_ownership.engine.operations import return_services
-        from ironic_ownership.observe import cell
+        from ironic_ownership_nova.cell import return_services
 
         wiring = self.wiring
         operation = return_services.ReturnServices(
@@ -173,4 +183,4 @@ free nodes of a service as soon as it is stopped."""
             )
         if any(one.state is state.REFUSED for one in found):
             self.exit_code = errors.ExitCode.REFUSED
-        return self.table(cell.RETURNED, found)
+        return self.table(_STATE, found)
