@@ -18,6 +18,7 @@ class BusyError(exceptions.OwnershipError):
     """Too many long operations run in this process."""
 
     code = 'busy'
+    http_status = 503
 
 
 class BackgroundWork:

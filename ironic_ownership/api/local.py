@@ -54,6 +54,11 @@ class LocalCaller(Caller):
         progress: Progress,
         stopping: Stopping,
     ) -> Any:
+        if operation.body is not None:
+            # Imported late: only commands with a body pay for its library.
+            from ironic_ownership.api import validation
+
+            validation.check(body, operation.body, 'body')
         answer = operation.handler(
             Request(
                 path,

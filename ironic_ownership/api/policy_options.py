@@ -12,9 +12,8 @@ from collections.abc import (
 )
 
 from ironic_ownership import plugins
-from ironic_ownership.api.errors import ScenarioError
 from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import exceptions, model, options
+from ironic_ownership.contracts import exceptions, model, options, refusals
 from ironic_ownership.contracts.policy import AssignerPolicy, Policy
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import policy_validation
@@ -45,7 +44,9 @@ def option(words: str) -> Given:
     host, _, left = left.rpartition(':')
     policy_, name, text = split(''.join((left, *rest)))
     if not name:
-        raise ScenarioError(f'{words!r} is not [HOST:][POLICY.]NAME=VALUE')
+        raise refusals.ScenarioError(
+            f'{words!r} is not [HOST:][POLICY.]NAME=VALUE'
+        )
     return Given(model.canonical_host(host), policy_, name, text)
 
 
@@ -69,18 +70,20 @@ def policies(words: str, may_import: Callable[[str], bool]) -> Classes:
     """
     names = [name.strip() for name in words.split(',') if name.strip()]
     if not names:
-        raise ScenarioError('an empty list of policies')
+        raise refusals.ScenarioError('an empty list of policies')
     known = {*plugins.names(plugins.POLICIES)}
     for name in names:
         if name not in known:
             raise suggestions.unknown('policy', name, known)
         if not may_import(name):
-            raise ScenarioError(
+            raise refusals.ScenarioError(
                 f'the policy {name} may not be imported here',
                 hint=f'Add {name} to [ownership] importable_policies',
             )
         if names.count(name) > 1:
-            raise ScenarioError(f'{words} names {name!r} more than once')
+            raise refusals.ScenarioError(
+                f'{words} names {name!r} more than once'
+            )
     classes = plugins.policies(names)
     assigners = [
         name
@@ -88,7 +91,7 @@ def policies(words: str, may_import: Callable[[str], bool]) -> Classes:
         if issubclass(target, AssignerPolicy)
     ]
     if len(assigners) > 1:
-        raise ScenarioError(
+        raise refusals.ScenarioError(
             f'{words} names more than one assigner: {", ".join(assigners)}',
             hint='Keep one of them',
         )
@@ -136,7 +139,7 @@ def settings(
             instance = target(values)
             instance.check_host(member.host)
         except exceptions.PolicySettingsError as exc:
-            raise ScenarioError(
+            raise refusals.ScenarioError(
                 f'{member.host} could not run {name}: {exc}'
             ) from exc
         found.append(model.PolicySettings.of(name, instance.settings()))
@@ -150,7 +153,9 @@ def settings(
     )
     too_large = policy_validation.size_fault(advertised)
     if too_large:
-        raise ScenarioError(f'{member.host} could not start: {too_large}')
+        raise refusals.ScenarioError(
+            f'{member.host} could not start: {too_large}'
+        )
     return advertised
 
 
@@ -175,7 +180,7 @@ def _values(
             ):
                 value = value_of(declared, one.name, one.text)
         if declared.required and value is None:
-            raise ScenarioError(
+            raise refusals.ScenarioError(
                 f'{member.host} could not run {name}: its option '
                 f'{declared.name} is missing',
                 hint=f'Add --option {member.host}:{declared.name}=VALUE',
@@ -192,11 +197,11 @@ def value_of(declared: options.Option, name: str, text: str) -> model.Value:
     try:
         value = plugin_conf.to_oslo(declared).type(text)
     except ValueError as exc:
-        raise ScenarioError(f'--option {name}={text}: {exc}') from exc
+        raise refusals.ScenarioError(f'--option {name}={text}: {exc}') from exc
     frozen = plugin_conf.frozen(value)
     wrong = plugin_conf.wrong(declared, frozen)
     if wrong:
-        raise ScenarioError(f'--option {name}={text}: {wrong}')
+        raise refusals.ScenarioError(f'--option {name}={text}: {wrong}')
     return frozen
 
 

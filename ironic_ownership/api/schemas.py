@@ -1,8 +1,4 @@
-"""JSON Schemas of answers, made from the columns that show them.
-
-A column without a type may hold any value: the document is then vague, and
-never wrong.
-"""
+"""JSON Schemas: the words of operations, and answers made from columns."""
 
 from __future__ import annotations
 
@@ -14,9 +10,10 @@ from ironic_ownership.api import operation
 from ironic_ownership.observe import columns
 
 ANYTHING: Mapping[str, Any] = {}
-TEXT = {'type': 'string'}
+TEXT = columns.TEXT
 TEXT_OR_NULL = {'type': ['string', 'null']}
 NUMBER = {'type': 'integer', 'minimum': 0}
+NUMBER_OR_NULL = {'type': ['integer', 'null']}
 FLAG = {'type': 'boolean'}
 FLAG_OR_NULL = {'type': ['boolean', 'null']}
 TEXTS: dict[str, Any] = {'type': 'array', 'items': TEXT}
@@ -43,8 +40,6 @@ WORDS = {**_NAME, 'pattern': f'^[^{_BLANK}][^{_CONTROL}]*$'}
 
 GROUP = {**TEXT, 'maxLength': 255, 'pattern': r'^[^\x00-\x1f\x7f]*$'}
 
-Types = Mapping[str, operation.Schema]
-
 
 def described(schema: operation.Schema, text: str) -> dict[str, Any]:
     """Return a schema with a description."""
@@ -57,11 +52,6 @@ OF_MEAN = described(
     'that its assigner declares, or else the mean of the services that it is '
     'compared with; null if none can be expected.',
 )
-MEMBER_VALUES = described(
-    THING,
-    'Values that the service advertises for itself alone, such as a weight; '
-    'they are no part of what makes peers.',
-)
 
 
 def array(items: operation.Schema, **more: Any) -> dict[str, Any]:
@@ -72,6 +62,11 @@ def array(items: operation.Schema, **more: Any) -> dict[str, Any]:
 def codes(of: Iterable[enum.Enum]) -> dict[str, Any]:
     """Return the schema of a code of an enumeration."""
     return {'type': 'string', 'enum': [code.value for code in of]}
+
+
+def one_of(*texts: str) -> dict[str, Any]:
+    """Return the schema of one of a few texts."""
+    return {'type': 'string', 'enum': list(texts)}
 
 
 def body(
@@ -88,18 +83,13 @@ def body(
 
 
 def thing(
-    of: Iterable[columns.Column[Any]] = (),
-    types: Types = ANYTHING,
-    /,
-    **more: operation.Schema,
+    of: Iterable[columns.Column[Any]] = (), /, **more: operation.Schema
 ) -> dict[str, Any]:
     """Return the schema of an object that these columns show.
 
-    :param types: schemas by key of a column.
     :param more: further keys.
     """
-    shown = {key: dict(types.get(key, ANYTHING)) for key in columns.keys(of)}
-    properties = shown | more
+    properties = {column.key: dict(column.type) for column in of} | more
     return body(properties, list(properties))
 
 

@@ -181,7 +181,9 @@ class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
 
     @staticmethod
     def cells(
-        shown: Iterable[columns.Column[Any]], body: Mapping[str, Any]
+        shown: Iterable[columns.Column[Any]],
+        body: Mapping[str, Any],
+        *more: str,
     ) -> Record:
-        keys = columns.keys(shown)
+        keys = (*columns.keys(shown), *more)
         return keys, [body[key] for key in keys]

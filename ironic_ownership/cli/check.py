@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
+from collections.abc import Mapping
 from typing import Any
 
+from ironic_ownership.api.resources.check import COLUMNS
 from ironic_ownership.cli import base, errors
-from ironic_ownership.observe import problem
+from ironic_ownership.observe import columns
+
+_FEW = 3
+"""Number of subjects that are named unless all are requested."""
+
+_WIDTH = 48
 
 
 class Check(base.Lister):
@@ -28,17 +36,38 @@ without a shard are then counted and not checked."""
         parser.add_argument(
             '--long',
             action='store_true',
-            help=f'name all subjects of a problem, not only {problem.FEW}',
+            help=f'name all subjects of a problem, not only {_FEW}',
         )
         return parser
 
     def words(self, cell: Any) -> Any:
-        return problem.readable(cell)
+        return _readable(cell)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         found = self.api.call('check:show')['problems']
         if found:
             self.exit_code = errors.ExitCode.DEGRADED
         if not parsed_args.long:
-            found = [problem.shortened(one) for one in found]
-        return self.rows(problem.LONG, found)
+            found = [_shortened(one) for one in found]
+        return self.rows(COLUMNS, found)
+
+
+def _shortened(problem: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a problem with its first subjects; ``count`` has them all."""
+    return {
+        **problem,
+        'subjects': problem['subjects'][:_FEW],
+        'services': problem['services'][:_FEW],
+    }
+
+
+def _readable(cell: columns.Cell) -> str | int | float:
+    """Return a cell as text for people, in narrow columns."""
+    if isinstance(cell, list) and cell:
+        return '\n'.join(cell)
+    text = columns.readable(cell)
+    if not isinstance(text, str):
+        return text
+    return textwrap.fill(
+        text, _WIDTH, break_long_words=False, break_on_hyphens=False
+    )

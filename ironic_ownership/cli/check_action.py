@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from ironic_ownership.api.resources.compute_nodes import ACTION
 from ironic_ownership.cli import base, compute_node
-from ironic_ownership.observe.compute_node import ACTION
 
 
 class CheckActionComputeNode(base.ShowOne):

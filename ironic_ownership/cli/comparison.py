@@ -7,11 +7,11 @@ it as one object.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ironic_ownership.api.resources.comparison import FLOW, NODE
 from ironic_ownership.cli import base
-from ironic_ownership.observe import preview
 
 _WHOLE = frozenset(('json', 'yaml'))
 
@@ -40,8 +40,8 @@ class Comparison(base.Lister):
             if key not in ('warnings', 'notes')
         }
         if 'changes' in body:
-            return self.rows(preview.NODE, body['changes'])
-        return self.rows(preview.FLOW, body['flows'])
+            return self.rows(NODE, body['changes'])
+        return self.rows(FLOW, body['flows'])
 
     def produce_output(
         self,
@@ -61,5 +61,24 @@ class Comparison(base.Lister):
             return 0
         code = super().produce_output(parsed_args, column_names, data)
         if parsed_args.formatter == 'table':
-            stdout.write(f'{preview.summary(self._outcome)}\n')
+            stdout.write(f'{_summary(self._outcome)}\n')
         return code
+
+
+def _summary(shown: Mapping[str, Any]) -> str:
+    """Return the sums in a few lines."""
+    nodes, moves = shown['nodes'], shown['moves']
+    share = moves / nodes if nodes else 0.0
+    first = f'{moves} of {nodes} nodes would move ({share:.1%}), '
+    lines = [f'{first}{shown["instances"]} of them with an instance']
+    if shown['stranded']:
+        lines.append(
+            f'{shown["stranded"]} nodes with an instance would be stranded: '
+            'their owner would be gone, and only an operator could move them'
+        )
+    if shown['unserved']:
+        lines.append(
+            f'{shown["unserved"]} nodes without an instance would stay with '
+            'an owner that would be gone'
+        )
+    return '\n'.join(lines)

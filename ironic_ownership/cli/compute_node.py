@@ -7,13 +7,10 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ironic_ownership.api.resources import compute_node_records, compute_nodes
 from ironic_ownership.cli import base, errors
 from ironic_ownership.engine.queries import node_status
-from ironic_ownership.observe import (
-    columns,
-    compute_node,
-    compute_node_record,
-)
+from ironic_ownership.observe import columns
 
 _STATES = 'states:\n' + '\n'.join(
     f'  {state:<14}  {state.help}'
@@ -108,7 +105,9 @@ class ListComputeNode(base.Lister):
         if parsed_args.formatter == 'table':
             found = sorted(found, key=_name_and_uuid)
         long = parsed_args.long
-        return _rows(compute_node.LONG if long else compute_node.SHORT, found)
+        return _rows(
+            compute_nodes.LONG if long else compute_nodes.SHORT, found
+        )
 
     def _recorded(
         self, parsed_args: argparse.Namespace, query: Mapping[str, str | None]
@@ -120,7 +119,7 @@ class ListComputeNode(base.Lister):
                     hint=f'Leave out --{name} or --recorded',
                 )
         return _rows(
-            compute_node_record.COLUMNS,
+            compute_node_records.COLUMNS,
             self.listed(
                 'compute_node_record:list', 'compute_node_records', query
             ),
@@ -180,8 +179,7 @@ class ShowComputeNode(base.ShowOne):
             path={'node': parsed_args.node},
             query={'events': parsed_args.events},
         )
-        keys, cells = self.cells(compute_node.DETAILS, body)
-        return (*keys, 'events'), (*cells, body['events'])
+        return self.cells(compute_nodes.DETAILS, body, 'events')
 
 
 def _shard(text: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from ironic_ownership.api.resources import compute_node_deletion as deletion
 from ironic_ownership.cli import base, errors, gated_change
 from ironic_ownership.engine.gates import Outcome
-from ironic_ownership.observe import deletion
 
 _GATES = """\
 gates, every one of them evaluated for every node:

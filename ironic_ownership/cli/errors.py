@@ -1,7 +1,6 @@
 """Errors of the command line: one line, and an exit code.
 
-The codes are public interface, see ``--help``. An exit code follows from the
-reason code, so that an error from the HTTP service has the same.
+The codes are public interface, see ``--help``; each error has its own.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import enum
 import logging
 import sys
-from collections.abc import Mapping
 
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.engine import suggestions
@@ -39,30 +37,13 @@ class UsageError(exceptions.OwnershipError):
     """The command was called with something that it does not take."""
 
     code = 'usage'
-
-
-_EXIT_CODES: Mapping[str, ExitCode] = {
-    'usage': ExitCode.USAGE,
-    'invalid_request': ExitCode.USAGE,
-    'allocation_conflict': ExitCode.REFUSED,
-    'allocation_in_use': ExitCode.REFUSED,
-    'fenced': ExitCode.REFUSED,
-    'gates_failed': ExitCode.REFUSED,
-    'no_match': ExitCode.REFUSED,
-    'not_owner': ExitCode.REFUSED,
-    'out_of_service': ExitCode.REFUSED,
-    'reservation_conflict': ExitCode.REFUSED,
-    'service_refused': ExitCode.REFUSED,
-    'wrong_scope': ExitCode.REFUSED,
-    'reservation_unfinished': ExitCode.DEGRADED,
-}
-"""By reason code; every other error ends with 1."""
+    exit_code = ExitCode.USAGE
 
 
 def exit_code(error: BaseException) -> ExitCode:
     """Return the exit code of a command that ended with this error."""
     if isinstance(error, exceptions.OwnershipError):
-        return _EXIT_CODES.get(error.code, ExitCode.ERROR)
+        return ExitCode(error.exit_code)
     if isinstance(error, BrokenPipeError):
         return ExitCode.BROKEN_PIPE
     if isinstance(error, KeyboardInterrupt):

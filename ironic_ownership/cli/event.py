@@ -6,9 +6,10 @@ import argparse
 import datetime
 import re
 
+from ironic_ownership.api.resources import events
 from ironic_ownership.cli import base
 from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.observe import columns, event
+from ironic_ownership.observe import columns
 
 _AGE = re.compile(r'(\d{1,9})([smhdw])', re.ASCII)
 _SECONDS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}
@@ -106,7 +107,7 @@ class ListEvent(base.Lister):
                 )
             },
         )
-        shown = event.LONG if parsed_args.long else event.SHORT
+        shown = events.LONG if parsed_args.long else events.SHORT
         return self.rows(shown, body['events'])
 
 

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
-from ironic_ownership.api.errors import details_of
 from ironic_ownership.cli import base, confirmation, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.operations.node_references import is_uuid
@@ -84,7 +83,7 @@ class GatedChange(base.Lister):
         except exceptions.OwnershipError as exc:
             if exc.code != 'gates_failed':
                 raise
-            refused: Sequence[Row] = details_of(exc)['nodes']
+            refused: Sequence[Row] = exc.details['nodes']
             return refused
 
     def _result(self, rows: Sequence[Row]) -> base.Table:

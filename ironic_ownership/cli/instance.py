@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from ironic_ownership.api.resources import instances
 from ironic_ownership.cli import base, gated_change
 from ironic_ownership.cli.service_change import reason_text
-from ironic_ownership.observe import instance_removal
 
 
 class ForgetInstance(gated_change.GatedChange):
@@ -21,7 +21,7 @@ class ForgetInstance(gated_change.GatedChange):
     is 3.
     """
 
-    verb, thing, shown = 'forget', 'the instance', instance_removal.RESULTS
+    verb, thing, shown = 'forget', 'the instance', instances.RESULTS
     notes = (
         'The gates are those of "compute node delete", without no_instance.\n'
         'They cannot be overridden.'

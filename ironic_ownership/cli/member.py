@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from ironic_ownership.api.resources import members
 from ironic_ownership.cli import base
-from ironic_ownership.observe import service
 
 _SHORT = ('host', 'role', 'machine', 'pid', 'version', 'last_heartbeat')
 """The columns of a table."""
@@ -41,4 +41,4 @@ exit code is 4."""
             parsed_args.columns = list(_SHORT)
         body = self.api.call('member:list')
         self.warn(body)
-        return self.rows(service.MEMBER, body['members'])
+        return self.rows(members.COLUMNS, body['members'])

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from ironic_ownership.api.resources import move_schemas as move_columns
 from ironic_ownership.cli import (
     base,
     errors,
@@ -13,7 +14,6 @@ from ironic_ownership.cli import (
     operation_command,
 )
 from ironic_ownership.observe import columns
-from ironic_ownership.observe import move as move_columns
 
 _GATE_HEADING = 'gates, all of them evaluated for every node:'
 _GATE_NOTE = """\
@@ -216,10 +216,8 @@ class ShowMove(base.ShowOne):
             path={'request_id': parsed_args.request_id},
             query={'nodes': parsed_args.nodes},
         )
-        keys, cells = self.cells(move_columns.MOVE, body)
-        if not parsed_args.nodes:
-            return keys, cells
-        return (*keys, 'nodes'), (*cells, body['nodes'])
+        more = ('nodes',) if parsed_args.nodes else ()
+        return self.cells(move_columns.MOVE, body, *more)
 
 
 class ResumeMove(operation_command.OperationCommand):

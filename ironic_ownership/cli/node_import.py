@@ -8,13 +8,11 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.api.errors import details_of
-from ironic_ownership.api.resources.node_imports import LARGEST
+from ironic_ownership.api.resources.node_imports import LARGEST, RESULTS
 from ironic_ownership.cli import base, confirmation, errors, owner_file
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.engine.operations.import_nodes import RESULTS
-from ironic_ownership.observe import node_import as shown
+from ironic_ownership.engine.operations import import_nodes
 
 _Row = Mapping[str, Any]
 
@@ -98,7 +96,7 @@ resumed by running it again: nodes that are imported are unchanged."""
             if exc.code != 'gates_failed':
                 raise
             # A gate failed after the proposal.
-            done.extend(details_of(exc)['nodes'])
+            done.extend(exc.details['nodes'])
         return self._shown(parsed_args, done)
 
     def _entries(self, parsed_args: argparse.Namespace) -> dict[str, str]:
@@ -146,9 +144,13 @@ resumed by running it again: nodes that are imported are unchanged."""
         counts = collections.Counter(row['state'] for row in rows)
         if counts[Result.REFUSED]:
             self.exit_code = errors.ExitCode.REFUSED
-        self._say(', '.join(f'{counts[s]} {s}' for s in RESULTS if counts[s]))
+        self._say(
+            ', '.join(
+                f'{counts[s]} {s}' for s in import_nodes.RESULTS if counts[s]
+            )
+        )
         return self.rows(
-            shown.RESULTS,
+            RESULTS,
             [
                 row
                 for row in rows

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from ironic_ownership.api.resources import compute_node_release
 from ironic_ownership.cli import base, gated_change
 from ironic_ownership.cli.service_change import reason_text
-from ironic_ownership.observe import node_release
 
 
 class ReleaseComputeNode(gated_change.GatedChange):
@@ -21,7 +21,7 @@ class ReleaseComputeNode(gated_change.GatedChange):
     refuses keep their owner, and the exit code is 3.
     """
 
-    verb, shown = 'release', node_release.RESULTS
+    verb, shown = 'release', compute_node_release.RESULTS
     examples = (
         'compute node release rack1-node7 --dry-run',
         'compute node release rack1-node7 rack1-node8 --reason CHG-42 --yes',

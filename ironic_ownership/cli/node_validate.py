@@ -8,9 +8,9 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from ironic_ownership.api.resources.nodes import FAULT
 from ironic_ownership.cli import base, errors, node_file
 from ironic_ownership.engine.checks import node_validation
-from ironic_ownership.observe import problem
 
 LOG = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class ValidateNode(base.Lister):
             self.exit_code = errors.ExitCode.REFUSED
             LOG.error('%s of %s nodes refused', body['refused'], body['nodes'])
         self._checked = body['nodes']
-        return self.rows(problem.FAULT, body['faults'])
+        return self.rows(FAULT, body['faults'])
 
     def produce_output(
         self,

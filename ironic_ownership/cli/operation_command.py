@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api.caller import NOTHING
-from ironic_ownership.api.errors import details_of
+from ironic_ownership.api.resources import move_answers, move_schemas
 from ironic_ownership.cli import base, confirmation, errors, move_progress
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.engine import suggestions
-from ironic_ownership.observe import move as columns
 
 Row = Mapping[str, Any]
 Body = Mapping[str, Any]
@@ -94,10 +93,12 @@ class OperationCommand(base.Lister):
             totals = collections.Counter(row['destination'] for row in rows)
             if parsed_args.dry_run:
                 self._report_refusal(refused, totals, skips=skips)
-                return self.rows(columns.PLAN, rows)
+                return self.rows(move_schemas.PLAN, rows)
             if refused and not skips:
                 self._report_refusal(refused, totals, skips=False)
-                return self.rows(columns.PLAN, map(_failed_gates, refused))
+                return self.rows(
+                    move_schemas.PLAN, map(_failed_gates, refused)
+                )
             if _is_possible(rows):
                 confirmation.confirm(parsed_args, self.question(moves))
         try:
@@ -113,11 +114,11 @@ class OperationCommand(base.Lister):
                 if not _is_possible(_rows(_parts(proposal)[0])):
                     return self._show(_unexecuted(proposal))
                 # The gates pass by now: the refusal tells what happened.
-            found = details_of(exc)
+            found = exc.details
             self._report_refusal(
                 found['nodes'], found['evaluated'], skips=False
             )
-            return self.rows(columns.PLAN, found['nodes'])
+            return self.rows(move_schemas.PLAN, found['nodes'])
         return self._show(answer)
 
     def _report_refusal(
@@ -136,7 +137,7 @@ class OperationCommand(base.Lister):
         if refused and not skips:
             for destination, rows in by_destination.items():
                 total = totals[destination]
-                for sentence in columns.refusals(rows, total):
+                for sentence in move_answers.sentences(rows, total):
                     self.say(f'refused: {sentence}')
                 self.say(
                     f'{len(rows)} of {total} nodes are refused by a gate: '
@@ -162,7 +163,7 @@ class OperationCommand(base.Lister):
             )
         if unplaceable:
             self.worsen(errors.ExitCode.REFUSED)
-        return self.rows(columns.NODE, [*_rows(moves), *unplaceable])
+        return self.rows(move_schemas.NODE, [*_rows(moves), *unplaceable])
 
     def _report(self, move: Body) -> None:
         """Report the result of one move, and choose the exit code."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ironic_ownership.api import policy_options
-from ironic_ownership.api.errors import ScenarioError
 from ironic_ownership.cli import base, comparison
+from ironic_ownership.contracts import refusals
 
 
 class ComparePolicy(comparison.Comparison):
@@ -66,7 +66,7 @@ told apart by POLICY. before the name."""
 def _option(text: str) -> str:
     try:
         policy_options.option(text)
-    except ScenarioError as exc:
+    except refusals.ScenarioError as exc:
         raise argparse.ArgumentTypeError(str(exc)) from exc
     return text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from ironic_ownership.api.resources import reservation_schemas as shown
 from ironic_ownership.cli import base, confirmation, errors, reservation_input
-from ironic_ownership.observe import reservation as shown
 
 if TYPE_CHECKING:
     pass
@@ -68,7 +68,7 @@ class CreateReservation(base.ShowOne):
         confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
         confirmation.announce(self.api.request_id, what)
         return self.cells(
-            shown.DETAILS, self.api.call('reservation:create', body=body)
+            shown.DETAILED, self.api.call('reservation:create', body=body)
         )
 
 
@@ -130,7 +130,7 @@ class ShowReservation(base.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         return self.cells(
-            shown.DETAILS,
+            shown.DETAILED,
             self.api.call(
                 'reservation:show', path={'id': parsed_args.reservation}
             ),
@@ -162,7 +162,7 @@ class _Changing(base.ShowOne):
             found = self.api.call(
                 f'reservation:{self.verb}', path={'id': found['id']}
             )
-        return self.cells(shown.DETAILS, found)
+        return self.cells(shown.DETAILED, found)
 
 
 class ConfirmReservation(_Changing):

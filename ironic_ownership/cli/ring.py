@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from ironic_ownership.api.resources import rings
 from ironic_ownership.cli import base, comparison, errors
 from ironic_ownership.contracts import model
-from ironic_ownership.observe import ring
 
 
 class ShowRing(base.Lister):
@@ -36,7 +36,9 @@ members whose settings cannot be read here, are in no ring."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         peers = self.api.call('ring:show')['peers']
-        return self.rows(ring.LONG if parsed_args.long else ring.SHORT, peers)
+        return self.rows(
+            rings.LONG if parsed_args.long else rings.SHORT, peers
+        )
 
 
 class PreviewRing(comparison.Comparison):

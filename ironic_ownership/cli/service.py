@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 
+from ironic_ownership.api.resources import services
 from ironic_ownership.cli import base
-from ironic_ownership.observe import service
 
 _NOTES = """\
 "alive" is what the membership backend sees: up; standby, while only
@@ -53,7 +53,7 @@ class ListService(base.Lister):
         self.warn(body)
         if not body['services']:
             base.LOG.warning('no services are registered')
-        shown = service.LONG if parsed_args.long else service.SHORT
+        shown = services.LONG if parsed_args.long else services.SHORT
         return self.rows(shown, body['services'])
 
 
@@ -75,4 +75,4 @@ class ShowService(base.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         body = self.api.call('service:show', path={'host': parsed_args.host})
         self.warn(body)
-        return self.cells(service.DETAILS, body)
+        return self.cells(services.DETAILS, body)

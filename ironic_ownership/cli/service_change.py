@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from ironic_ownership.api.resources import service_changes as shown
 from ironic_ownership.cli import base, confirmation, errors
 from ironic_ownership.cli.confirmation import Body
-from ironic_ownership.observe import service_change as shown
 
 _MAX_REASON = 255
 
@@ -96,7 +96,7 @@ class SetService(ServiceCommand, base.ShowOne):
                 hint='Add --disable, --enable, --down or --up',
             )
         body = self.operate(parsed_args)
-        return shown.CHANGE_KEYS, [body[key] for key in shown.CHANGE_KEYS]
+        return self.cells(shown.CHANGE, body, 'dry_run', 'request_id')
 
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
         wanted = {

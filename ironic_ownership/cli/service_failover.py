@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from ironic_ownership.api.resources import service_changes as shown
 from ironic_ownership.cli import base
 from ironic_ownership.cli.confirmation import Body
 from ironic_ownership.cli.service_change import ServiceCommand
-from ironic_ownership.observe import service_change as shown
 
 
 class FailoverService(ServiceCommand, base.ShowOne):
@@ -44,7 +44,7 @@ process that was active registers again by itself."""
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         body = self.operate(parsed_args)
-        return shown.FAILOVER_KEYS, [body[key] for key in shown.FAILOVER_KEYS]
+        return self.cells(shown.FAILOVER, body, 'dry_run', 'request_id')
 
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
         wanted = {'to': parsed_args.to} if parsed_args.to else {}

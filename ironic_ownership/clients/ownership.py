@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.clients import transport
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, refusals
 from ironic_ownership.contracts.pending_calls import pending
 
 if TYPE_CHECKING:
@@ -46,8 +46,14 @@ class RemoteError(exceptions.OwnershipError):
     ) -> None:
         super().__init__(message, hint=hint)
         self.code = code
-        self.details = dict(details or {})
+        self.exit_code = refusals.exit_code_of(code)
+        self._details = dict(details or {})
         self.request_id = request_id
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Details for programs, as the service sent them."""
+        return self._details
 
 
 class ConnectionOptionsError(exceptions.OwnershipError):

@@ -6,7 +6,8 @@ to do about it. The edges print both in one line and never a traceback.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from ironic_ownership.contracts import foreign_errors
 
@@ -18,9 +19,15 @@ class OwnershipError(Exception):
     """Root of every error this project raises on purpose.
 
     :param hint: what the operator can do about it.
+    :cvar code: the reason code; public, and stable.
+    :cvar http_status: 409 refused by a gate or a state, 503 an outage after
+        which a later attempt may succeed, 502 an unusable answer.
+    :cvar exit_code: of a command: 1 error, 2 usage, 3 refused, 4 unknown.
+    :cvar detail_names: the attributes that programs receive.
     """
 
-    code = 'error'
+    code, http_status, exit_code = 'error', 500, 1
+    detail_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, message: str, *, hint: str = '') -> None:
         super().__init__(foreign_errors.plain(message, _LONGEST))
@@ -32,6 +39,11 @@ class OwnershipError(Exception):
             return message
         end = '' if message.endswith(('.', '?')) else '.'
         return f'{message}{end} {self.hint}'
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Details for programs, local or remote."""
+        return {name: getattr(self, name) for name in self.detail_names}
 
 
 class ConfigurationError(OwnershipError):
@@ -85,13 +97,13 @@ class PluginFaultError(OwnershipError):
 class SourceError(OwnershipError):
     """A source of a policy of this service can't be read; it is retried."""
 
-    code = 'source'
+    code, http_status = 'source', 503
 
 
 class MembershipError(OwnershipError):
     """Root of the errors of a membership backend."""
 
-    code = 'membership'
+    code, http_status = 'membership', 503
 
 
 class BackendUnavailableError(MembershipError):
@@ -124,13 +136,13 @@ class RecordsError(OwnershipError):
 class RecordsUnavailableError(RecordsError):
     """The database does not answer; nothing was changed as far as known."""
 
-    code = 'records_unavailable'
+    code, http_status = 'records_unavailable', 503
 
 
 class SchemaError(RecordsError):
     """The database's schema is not the one this release works with."""
 
-    code = 'schema'
+    code, http_status = 'schema', 503
 
 
 class FencedError(RecordsError):
@@ -140,7 +152,7 @@ class FencedError(RecordsError):
         another process does something.
     """
 
-    code = 'fenced'
+    code, http_status, exit_code = 'fenced', 409, 3
 
     def __init__(
         self, message: str, *, hint: str = '', lasting: bool = False
@@ -155,7 +167,7 @@ class StandbyError(RecordsError):
     :param active: its incarnation.
     """
 
-    code = 'standby'
+    code, http_status = 'standby', 409
 
     def __init__(self, host: str, active: str) -> None:
         self.host = host
@@ -169,7 +181,7 @@ class StandbyError(RecordsError):
 class ServiceInUseError(RecordsError):
     """A service cannot be deleted while nodes or open instances name it."""
 
-    code = 'service_in_use'
+    code, http_status = 'service_in_use', 409
 
     def __init__(self, host: str, compute_nodes: int, instances: int) -> None:
         self.host = host
@@ -185,25 +197,25 @@ class ServiceInUseError(RecordsError):
 class IronicError(OwnershipError):
     """Ironic answered with an error, or with something unusable."""
 
-    code = 'ironic'
+    code, http_status = 'ironic', 502
 
 
 class IronicUnavailableError(IronicError):
     """Ironic cannot be reached or answers 5xx: nothing is known."""
 
-    code = 'ironic_unavailable'
+    code, http_status = 'ironic_unavailable', 503
 
 
 class AllocationConflictError(IronicError):
     """Ironic has an allocation for the instance that another client made."""
 
-    code = 'allocation_conflict'
+    code, http_status, exit_code = 'allocation_conflict', 409, 3
 
 
 class AllocationInUseError(IronicError):
     """Ironic does not release the node: it is deployed, or being changed."""
 
-    code = 'allocation_in_use'
+    code, http_status, exit_code = 'allocation_in_use', 409, 3
 
 
 class IronicTooOldError(IronicError):
@@ -215,13 +227,13 @@ class IronicTooOldError(IronicError):
 class PlacementError(OwnershipError):
     """Placement answered with an error, or with something unusable."""
 
-    code = 'placement'
+    code, http_status = 'placement', 502
 
 
 class PlacementUnavailableError(PlacementError):
     """Placement cannot be reached or answers 5xx: nothing is known."""
 
-    code = 'placement_unavailable'
+    code, http_status = 'placement_unavailable', 503
 
 
 class ProviderBusyError(PlacementUnavailableError):
@@ -245,13 +257,13 @@ class PlacementRefusedError(PlacementError):
 class ProviderInUseError(PlacementError):
     """A consumer has an allocation of the provider, so it has to stay."""
 
-    code = 'provider_in_use'
+    code, http_status = 'provider_in_use', 409
 
 
 class NotificationError(OwnershipError):
     """The message broker did not accept a notification."""
 
-    code = 'notifications_unavailable'
+    code, http_status = 'notifications_unavailable', 503
 
 
 class NotOwnerError(OwnershipError):
@@ -260,7 +272,7 @@ class NotOwnerError(OwnershipError):
     :param owner: the service that does; ``None`` if it is unowned.
     """
 
-    code = 'not_owner'
+    code, http_status, exit_code = 'not_owner', 409, 3
 
     def __init__(
         self, message: str, *, hint: str = '', owner: str | None = None
@@ -276,7 +288,7 @@ class OtherInstanceError(OwnershipError):
     :param found: that of the instance on the node; ``None`` without one.
     """
 
-    code = 'other_instance'
+    code, http_status = 'other_instance', 409
 
     def __init__(self, uuid: str, wanted: str, found: str | None) -> None:
         self.uuid = uuid
@@ -292,7 +304,7 @@ class OtherInstanceError(OwnershipError):
 class WrongScopeError(OwnershipError):
     """The service's policies do not admit the node any more."""
 
-    code = 'wrong_scope'
+    code, http_status, exit_code = 'wrong_scope', 409, 3
 
 
 class NodeOutOfServiceError(OwnershipError):
@@ -303,7 +315,8 @@ class NodeOutOfServiceError(OwnershipError):
         alive, as far as Ironic still lists them.
     """
 
-    code = 'out_of_service'
+    code, http_status, exit_code = 'out_of_service', 409, 3
+    detail_names = ('uuid', 'driver', 'conductor_group', 'needed')
 
     def __init__(
         self,
@@ -335,16 +348,16 @@ class NodeOutOfServiceError(OwnershipError):
 class NotFoundError(OwnershipError):
     """No such node, service or other object."""
 
-    code = 'not_found'
+    code, http_status = 'not_found', 404
 
 
 class RequestError(OwnershipError):
-    """A request for a reservation cannot be understood.
+    """The client sent something that the operation does not take.
 
     :param faults: all faults, each with its place.
     """
 
-    code = 'invalid_request'
+    code, http_status, exit_code = 'invalid_request', 400, 2
 
     def __init__(self, faults: Sequence[str], *, hint: str = '') -> None:
         self.faults = tuple(faults)
@@ -354,7 +367,7 @@ class RequestError(OwnershipError):
 class ReservationConflictError(OwnershipError):
     """The instance or the node has another reservation already."""
 
-    code = 'reservation_conflict'
+    code, http_status, exit_code = 'reservation_conflict', 409, 3
 
 
 class ReservationUnfinishedError(OwnershipError):
@@ -363,7 +376,8 @@ class ReservationUnfinishedError(OwnershipError):
     The reservation is on record.
     """
 
-    code = 'reservation_unfinished'
+    code, http_status, exit_code = 'reservation_unfinished', 503, 4
+    detail_names = ('reservation_id',)
 
     def __init__(self, reservation_id: str, why: str, *, hint: str) -> None:
         self.reservation_id = reservation_id
@@ -375,26 +389,4 @@ class ReservationUnfinishedError(OwnershipError):
 class ServiceRefusedError(OwnershipError):
     """The service cannot be given a node by a reservation."""
 
-    code = 'service_refused'
-
-
-class NoMatchError(OwnershipError):
-    """No free node fits a request.
-
-    :param nodes: number of nodes that were checked.
-    :param removed: number of nodes that each condition removed, in order.
-    """
-
-    code = 'no_match'
-
-    def __init__(
-        self, nodes: int, removed: Mapping[str, int], *, hint: str = ''
-    ) -> None:
-        self.nodes = nodes
-        self.removed = dict(removed)
-        counts = ', '.join(f'{name} {n}' for name, n in self.removed.items())
-        super().__init__(
-            f'no free node fits: of {nodes} nodes, these were removed by each '
-            f'condition: {counts or "none"}',
-            hint=hint,
-        )
+    code, http_status, exit_code = 'service_refused', 409, 3

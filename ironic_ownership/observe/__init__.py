@@ -1,4 +1,4 @@
-"""Columns, keys and metrics that the CLI, the HTTP API and JSON share.
+"""Columns and metrics; presentation only.
 
-Presentation only: turns values of the engine into plain cells.
+Turns values of the engine into plain cells.
 """

@@ -1,4 +1,4 @@
-"""Errors in JSON: one form, and a status by the reason code.
+"""Errors in JSON, in one form.
 
 The codes are those of the command line. An unexpected error is logged under
 the request id, and the client receives that id only.
@@ -9,64 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ironic_ownership.api import errors as api_errors
 from ironic_ownership.contracts import exceptions
-
-STATUSES: Mapping[str, int] = {
-    # The request
-    'invalid_request': 400,
-    'unauthenticated': 401,
-    'forbidden': 403,
-    'not_found': 404,
-    'method_not_allowed': 405,
-    'not_acceptable': 406,
-    'too_large': 413,
-    'unsupported_media_type': 415,
-    # A gate, or a state that does not allow it: exit code 3
-    'allocation_conflict': 409,
-    'allocation_in_use': 409,
-    'fenced': 409,
-    'gates_failed': 409,
-    'impossible_scenario': 409,
-    'no_match': 409,
-    'not_owner': 409,
-    'other_instance': 409,
-    'out_of_service': 409,
-    'provider_in_use': 409,
-    'reservation_conflict': 409,
-    'service_in_use': 409,
-    'service_refused': 409,
-    'standby': 409,
-    'wrong_scope': 409,
-    # An outage: a later attempt may succeed
-    'backend_fault': 503,
-    'backend_unavailable': 503,
-    'busy': 503,
-    'ironic_unavailable': 503,
-    'membership': 503,
-    'not_member': 503,
-    'notifications_unavailable': 503,
-    'placement_unavailable': 503,
-    'provider_busy': 503,
-    'records_unavailable': 503,
-    'reservation_unfinished': 503,
-    'schema': 503,
-    'source': 503,
-    # An unusable answer
-    'ironic': 502,
-    'ironic_too_old': 502,
-    'no_provider': 502,
-    'placement': 502,
-    'placement_refused': 502,
-    # A fault of this service
-    'configuration': 500,
-    'error': 500,
-    'plugin': 500,
-    'plugin_fault': 500,
-    'policy_settings': 500,
-    'records': 500,
-}
-"""The status of each reason code; public, as the codes are."""
 
 CODES: Mapping[int, str] = {
     400: 'invalid_request',
@@ -129,17 +72,14 @@ class UnsupportedMediaTypeError(exceptions.OwnershipError):
     """The body is not JSON."""
 
     code = 'unsupported_media_type'
+    http_status = 415
 
 
 class ForbiddenError(exceptions.OwnershipError):
     """The access rules do not allow the operation to the client."""
 
     code = 'forbidden'
-
-
-def status(error: exceptions.OwnershipError) -> int:
-    """Return the status for an error."""
-    return STATUSES.get(error.code, 500)
+    http_status = 403
 
 
 def form(
@@ -174,7 +114,7 @@ def form_of(
         message,
         error.hint,
         request_id,
-        api_errors.details_of(error),
+        error.details,
     )
 
 

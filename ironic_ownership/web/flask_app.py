@@ -206,7 +206,7 @@ def _request_id() -> str:
 
 def _reported(error: exceptions.OwnershipError) -> flask.Response:
     """Answer one of our own errors."""
-    status = errors.status(error)
+    status = error.http_status
     LOG.log(
         log.ERROR if status >= 500 else log.INFO,
         '%s: %s: %s',

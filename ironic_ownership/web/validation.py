@@ -1,39 +1,21 @@
-"""Validation of requests by the schemas of the OpenAPI document.
-
-All faults are reported together, each with its place.
-"""
+"""Values of a request, from the texts of HTTP, validated by their schemas."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jsonschema
 import werkzeug.datastructures
 
 from ironic_ownership.api import operation
-from ironic_ownership.api.errors import InvalidRequestError
+from ironic_ownership.api.validation import check, faults, refuse
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import errors
 
 _INTEGER = re.compile('-?[0-9]{1,18}')
 _FLAGS = {'true': True, 'false': False}
-_LONGEST = 80
-
-
-def _pattern(
-    validator: Any, pattern: str, value: Any, schema: operation.Schema
-) -> Iterator[jsonschema.ValidationError]:
-    # Each pattern is of the whole text. The "$" of JSON Schema is its end,
-    # that of Python also matches before a last line feed.
-    if isinstance(value, str) and not re.fullmatch(pattern, value):
-        yield jsonschema.ValidationError(f'{value!r} does not match {pattern}')
-
-
-_Validator = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator, {'pattern': _pattern}
-)
 
 
 def query(
@@ -42,10 +24,10 @@ def query(
 ) -> dict[str, Any]:
     """Return the values of a query by the names of its parameters.
 
-    :raises InvalidRequestError: listing everything that is wrong.
+    :raises RequestError: listing everything that is wrong.
     """
     parameters = {parameter.name: parameter for parameter in known}
-    faults = [
+    found = [
         f'{name!r} is not a parameter: there are {", ".join(parameters)}'
         if parameters
         else f'{name!r}: there are no parameters'
@@ -57,9 +39,9 @@ def query(
         if name in parameters:
             schema = parameters[name].schema
             value = _read(sent.getlist(name), schema)
-            faults += _faults(value, schema, name)
+            found += faults(value, schema, name)
             values[name] = value
-    _refuse(faults)
+    refuse(found)
     return values
 
 
@@ -68,12 +50,12 @@ def path(
 ) -> dict[str, str]:
     """Return the values of a path by the names of its parameters.
 
-    :raises InvalidRequestError: listing everything that is wrong.
+    :raises RequestError: listing everything that is wrong.
     """
-    faults: list[str] = []
+    found: list[str] = []
     for parameter in known:
-        faults += _faults(sent[parameter.name], parameter.schema, 'path')
-    _refuse(faults)
+        found += faults(sent[parameter.name], parameter.schema, 'path')
+    refuse(found)
     return dict(sent)
 
 
@@ -82,7 +64,7 @@ def body(data: bytes, media_type: str, schema: operation.Schema) -> Any:
 
     :raises UnsupportedMediaTypeError: if its type is another one. Pages in
         a browser cannot send JSON to us without a check of their origin.
-    :raises InvalidRequestError: listing everything that is wrong.
+    :raises RequestError: listing everything that is wrong.
     """
     if media_type != 'application/json':
         raise errors.UnsupportedMediaTypeError(
@@ -96,8 +78,10 @@ def body(data: bytes, media_type: str, schema: operation.Schema) -> Any:
         )
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as exc:
-        raise InvalidRequestError(['the body is not JSON in UTF-8']) from exc
-    _refuse(_faults(value, schema, 'body'))
+        raise exceptions.RequestError(
+            ['the body is not JSON in UTF-8']
+        ) from exc
+    check(value, schema, 'body')
     return value
 
 
@@ -109,14 +93,6 @@ def _number(text: str) -> float | int:
 
 def _refuse_constant(text: str) -> Any:
     raise ValueError(text)
-
-
-def _refuse(faults: Sequence[str]) -> None:
-    if faults:
-        raise InvalidRequestError(
-            list(dict.fromkeys(faults)),
-            hint='GET /openapi.json describes requests',
-        )
 
 
 def _read(texts: Sequence[str], schema: operation.Schema) -> Any:
@@ -132,20 +108,3 @@ def _read(texts: Sequence[str], schema: operation.Schema) -> Any:
     if kind == 'boolean':
         return _FLAGS.get(text, text)
     return text
-
-
-def _faults(value: Any, schema: operation.Schema, where: str) -> list[str]:
-    validator = _Validator(schema)
-    found = sorted(validator.iter_errors(value), key=lambda e: e.json_path)
-    return [_sentence(error, where) for error in found]
-
-
-def _sentence(error: jsonschema.ValidationError, where: str) -> str:
-    place = where + error.json_path.removeprefix('$')
-    if error.validator in ('oneOf', 'anyOf'):
-        text = error.schema.get('description', 'matches no alternative')
-        return f'{place}: {text}'
-    text = error.message
-    if len(text) > _LONGEST * 3:
-        text = f'{text[:_LONGEST]} ... {text[-_LONGEST:]}'
-    return f'{place}: {text}'

@@ -6,7 +6,8 @@ import datetime
 import json
 from typing import Any
 
-from ironic_ownership.observe import columns, event
+from ironic_ownership.api.resources import events
+from ironic_ownership.observe import columns
 from tests.functional.support import both_ways
 
 
@@ -49,7 +50,7 @@ class EventListTest(both_ways.BothWaysCase):
         )
         (by_set,) = self.listed('--request-id', down['request_id'])
         self.assertEqual('service_forced_down', by_set['kind'])
-        self.assertEqual(list(columns.keys(event.SHORT)), list(by_set))
+        self.assertEqual(list(columns.keys(events.SHORT)), list(by_set))
         self.assertEqual(
             {node}, {e['node_uuid'] for e in self.listed('--node', node)}
         )

@@ -10,6 +10,7 @@ from ironic_ownership.api.operation import Operation
 MODULES: Mapping[str, Sequence[str]] = {
     'compute_node': (
         'compute_nodes',
+        'explanation',
         'node_references',
         'compute_node_deletion',
         'node_imports',

@@ -7,23 +7,32 @@ from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.engine.checks import problem as problems
 from ironic_ownership.engine.checks import runner
-from ironic_ownership.observe import problem
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.observe.columns import Column, Columns, cells
 
-_TYPES: schemas.Types = {
-    'severity': schemas.codes(problems.Severity),
-    'code': schemas.described(schemas.TEXT, 'Reason code, stable.'),
-    'what': schemas.TEXT,
-    'kind': {
-        'type': 'string',
-        'description': 'What the subjects are.',
-        'enum': [kind.value for kind in problems.Kind],
-    },
-    'count': schemas.described(schemas.NUMBER, 'Number of subjects.'),
-    'subjects': schemas.TEXTS,
-    'services': schemas.TEXTS,
-    'hint': schemas.TEXT,
-}
+COLUMNS: Columns[problems.Problem] = (
+    Column(
+        'severity',
+        lambda p: str(p.severity),
+        schemas.codes(problems.Severity),
+    ),
+    Column('code', help='Reason code, stable.'),
+    Column('what'),
+    Column(
+        'kind',
+        lambda p: str(p.kind),
+        schemas.codes(problems.Kind),
+        'What the subjects are.',
+    ),
+    Column(
+        'count',
+        lambda p: len(p.subjects),
+        schemas.NUMBER,
+        'Number of subjects.',
+    ),
+    Column('subjects', lambda p: list(p.subjects), schemas.TEXTS),
+    Column('services', lambda p: list(p.services), schemas.TEXTS),
+    Column('hint'),
+)
 
 
 def _check(request: Request) -> Answer:
@@ -33,7 +42,7 @@ def _check(request: Request) -> Answer:
         context.interpret,
         reporting=context.reports_inventory,
     )
-    shown = [cells(problem.LONG, one) for one in found]
+    shown = [cells(COLUMNS, one) for one in found]
     return Answer({'problems': shown})
 
 
@@ -49,9 +58,7 @@ OPERATIONS = (
         {
             200: (
                 'All problems, errors first; none if all is well.',
-                schemas.thing(
-                    problems=schemas.array(schemas.thing(problem.LONG, _TYPES))
-                ),
+                schemas.thing(problems=schemas.array(schemas.thing(COLUMNS))),
             )
         },
         description='Reads Ironic, the records and the members, and changes '

@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.decision import scenario
-from ironic_ownership.engine.decision.preview import compare
-from ironic_ownership.engine.queries import deployment_snapshot
-from ironic_ownership.observe import preview
-
-_SERVICE: schemas.Types = {
-    'from_service': schemas.TEXT_OR_NULL,
-    'to_service': schemas.TEXT_OR_NULL,
-}
-_FLOW = schemas.thing(
-    preview.FLOW,
-    {
-        **_SERVICE,
-        'nodes': schemas.NUMBER,
-        'instances': schemas.NUMBER,
-        'share': {'type': 'number'},
-    },
+from ironic_ownership.engine.decision.preview import (
+    Flow,
+    Preview,
+    Transfer,
+    compare,
 )
-_CHANGE = schemas.thing(
-    preview.NODE,
-    {
-        **_SERVICE,
-        'uuid': schemas.TEXT,
-        'name': schemas.TEXT_OR_NULL,
-        'change': {
-            'type': 'string',
-            'enum': ['moves', 'stranded', 'unserved'],
-        },
-        'instance': schemas.FLAG,
-        'shard': schemas.TEXT_OR_NULL,
-        'conductor_group': schemas.TEXT,
-    },
+from ironic_ownership.engine.queries import deployment_snapshot
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns, cells
+
+FLOW: Columns[Flow] = (
+    Column('from_service', 'before', schemas.TEXT_OR_NULL),
+    Column('to_service', 'after', schemas.TEXT_OR_NULL),
+    Column('nodes', type=schemas.NUMBER),
+    Column('instances', type=schemas.NUMBER),
+    Column('share', lambda f: columns.rounded(f.share), {'type': 'number'}),
+)
+"""Nodes that would move, by service before and after."""
+
+NODE: Columns[tuple[str, Transfer]] = (
+    Column('uuid', lambda c: c[1].node.uuid),
+    Column('name', lambda c: c[1].node.name, schemas.TEXT_OR_NULL),
+    Column(
+        'change',
+        lambda c: c[0],
+        schemas.one_of('moves', 'stranded', 'unserved'),
+    ),
+    Column('from_service', lambda c: c[1].before, schemas.TEXT_OR_NULL),
+    Column('to_service', lambda c: c[1].after, schemas.TEXT_OR_NULL),
+    Column('instance', lambda c: c[1].deployed, schemas.FLAG),
+    Column('shard', lambda c: c[1].node.shard, schemas.TEXT_OR_NULL),
+    Column('conductor_group', lambda c: c[1].node.conductor_group),
 )
 _PROPERTIES = {
     'nodes': schemas.described(schemas.NUMBER, 'Number of compared nodes.'),
@@ -48,10 +49,10 @@ _PROPERTIES = {
     'instances': schemas.NUMBER,
     'stranded': schemas.NUMBER,
     'unserved': schemas.NUMBER,
-    'flows': schemas.array(_FLOW),
+    'flows': schemas.array(schemas.thing(FLOW)),
     'changes': {
         'type': 'array',
-        'items': _CHANGE,
+        'items': schemas.thing(NODE),
         'description': 'Each node; only if the request has "nodes".',
     },
     'warnings': schemas.WARNINGS,
@@ -93,8 +94,38 @@ def answer(
         before.peer_groups(request.context.interpret),
         after.peer_groups(request.context.interpret),
     )
-    body: dict[str, Any] = preview.whole(found, nodes=nodes)
+    body: dict[str, Any] = whole(found, nodes=nodes)
     return Answer({**body, 'warnings': _warnings(seen), 'notes': list(notes)})
+
+
+def _changes(preview: Preview) -> Iterator[tuple[str, Transfer]]:
+    """Yield every affected node, with the kind of change."""
+    for kind, transfers in (
+        ('moves', preview.transfers),
+        ('stranded', preview.stranded),
+        ('unserved', preview.unserved),
+    ):
+        for transfer in transfers:
+            yield kind, transfer
+
+
+def whole(preview: Preview, *, nodes: bool) -> dict[str, columns.Cell]:
+    """Return the whole preview as one object.
+
+    :param nodes: whether to name each node.
+    """
+    row: dict[str, columns.Cell] = {
+        'nodes': preview.compared,
+        'moves': len(preview.transfers),
+        'share': columns.rounded(preview.share),
+        'instances': sum(t.deployed for t in preview.transfers),
+        'stranded': len(preview.stranded),
+        'unserved': len(preview.unserved),
+        'flows': [cells(FLOW, flow) for flow in preview.flows()],
+    }
+    if nodes:
+        row['changes'] = [cells(NODE, c) for c in _changes(preview)]
+    return row
 
 
 def _warnings(seen: deployment_snapshot.DeploymentSnapshot) -> list[str]:

@@ -8,33 +8,46 @@ from typing import Any
 from ironic_ownership.api import errors, schemas
 from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.resources.refusals import REFUSED
+from ironic_ownership.api.schemas import TEXT_OR_NULL
+from ironic_ownership.contracts import model
 from ironic_ownership.engine import gates
-from ironic_ownership.engine.deletion.gates import GATES
+from ironic_ownership.engine.deletion.gates import GATES as ALL
 from ironic_ownership.engine.deletion.remover import NodeDeletion
-from ironic_ownership.engine.gates import Outcome, Result
+from ironic_ownership.engine.gates import GateResult, Outcome, Result
 from ironic_ownership.engine.operations.delete_nodes import DeleteNodes
-from ironic_ownership.observe import deletion as shown
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.observe.columns import Column, Columns, cells
 
 _MAX_NODES = 2_000
 """So many uuids fit into the default of max_request_body_size."""
 
 _UUID = Parameter('uuid', 'Of the node.', schemas.UUID)
-_TYPES: schemas.Types = {
-    'uuid': schemas.TEXT,
-    'name': schemas.TEXT_OR_NULL,
-    'service': schemas.TEXT_OR_NULL,
-    'gate': {'type': 'string', 'enum': gates.codes(GATES)},
-    shown.OUTCOME: schemas.codes(Outcome),
-    'evidence': schemas.TEXT_OR_NULL,
-    'hint': schemas.HINT,
-    'result': schemas.codes(
-        (Result.WOULD_DELETE, Result.DELETED, Result.REFUSED)
+OUTCOME = 'verdict'
+"""The stable key of a gate's outcome."""
+
+_NodeGate = tuple[model.ComputeNode, GateResult]
+GATES: Columns[_NodeGate] = (
+    Column('uuid', lambda g: g[0].uuid),
+    Column('name', lambda g: g[0].name, TEXT_OR_NULL),
+    Column('service', lambda g: g[0].host, TEXT_OR_NULL),
+    Column('gate', lambda g: g[1].gate, schemas.one_of(*gates.codes(ALL))),
+    Column(OUTCOME, lambda g: g[1].outcome.value, schemas.codes(Outcome)),
+    Column('evidence', lambda g: g[1].detail, TEXT_OR_NULL),
+    Column('hint', lambda g: g[1].hint or None, schemas.HINT),
+)
+RESULTS: Columns[NodeDeletion] = (
+    Column('uuid', 'record.uuid'),
+    Column('name', 'record.name', TEXT_OR_NULL),
+    Column('service', 'record.host', TEXT_OR_NULL),
+    Column(
+        'result',
+        'result.value',
+        schemas.codes((Result.WOULD_DELETE, Result.DELETED, Result.REFUSED)),
     ),
-    'provider_deleted': schemas.FLAG,
-    'failed_gates': schemas.TEXTS,
-}
-_GATES = schemas.array(schemas.thing(shown.GATES, _TYPES))
+    Column('provider_deleted', type=schemas.FLAG),
+    *REFUSED,
+)
+_GATES = schemas.array(schemas.thing(GATES))
 _RULES = (
     'A gate that cannot be evaluated has failed, and no gate can be '
     'overridden. The gates are those of "ironic-ownership compute node '
@@ -96,14 +109,14 @@ def _delete(request: Request) -> Answer:
 
 
 def _rows(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
-    return [cells(shown.RESULTS, node) for node in nodes]
+    return [cells(RESULTS, node) for node in nodes]
 
 
 def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
     return [
-        cells(shown.GATES, gate)
+        cells(GATES, (node.record, gate))
         for node in nodes
-        for gate in shown.gates_of(node)
+        for gate in node.gates
     ]
 
 
@@ -112,7 +125,7 @@ _DELETED = {
     200: (
         'The result for each node; or the proposal, for dry_run.',
         schemas.thing(
-            nodes=schemas.array(schemas.thing(shown.RESULTS, _TYPES)),
+            nodes=schemas.array(schemas.thing(RESULTS)),
             gates=_GATES,
             **schemas.CHANGE,
         ),

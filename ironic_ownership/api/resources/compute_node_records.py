@@ -5,37 +5,46 @@ from __future__ import annotations
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.node_filter import NodeFilter
 from ironic_ownership.engine.queries import recorded_nodes
-from ironic_ownership.observe import compute_node_record
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns, cells
 
-_TYPES: schemas.Types = {
-    'uuid': schemas.TEXT,
-    'name': schemas.TEXT_OR_NULL,
-    'service': schemas.described(
-        schemas.TEXT_OR_NULL, 'The owner; null if there is none.'
+COLUMNS: Columns[recorded_nodes.RecordedNode] = (
+    Column('uuid', 'record.uuid'),
+    Column('name', 'record.name', TEXT_OR_NULL),
+    Column(
+        'service',
+        'record.host',
+        TEXT_OR_NULL,
+        'The owner; null if there is none.',
     ),
-    'state': schemas.described(
-        {'type': 'string', 'enum': ['owned', 'filtered', 'unowned']},
-        'As far as the record tells.',
+    Column(
+        'state',
+        type=schemas.one_of('owned', 'filtered', 'unowned'),
+        help='As far as the record tells.',
     ),
-    'instance_uuid': schemas.TEXT_OR_NULL,
-    'shard': schemas.TEXT_OR_NULL,
-    'conductor_group': schemas.TEXT,
-    'reason': schemas.described(schemas.TEXT, 'Reason code, stable.'),
-    'unavailable': schemas.described(
-        schemas.TEXT_OR_NULL,
+    Column('instance_uuid', 'record.instance_uuid', TEXT_OR_NULL),
+    Column('shard', 'record.shard', TEXT_OR_NULL),
+    Column('conductor_group', 'record.conductor_group'),
+    Column('reason', 'record.reason.value', help='Reason code, stable.'),
+    Column(
+        'unavailable',
+        'record.unavailable',
+        TEXT_OR_NULL,
         'Why nothing can be scheduled to the node, as its owner last '
         'evaluated; null if it can be. A code, stable.',
     ),
-    'seen_at': schemas.described(
-        schemas.TEXT_OR_NULL,
+    Column(
+        'seen_at',
+        lambda n: columns.moment(n.seen_at),
+        TEXT_OR_NULL,
         'When the owner last read from Ironic what changed; ISO 8601, UTC. '
         'Null while the node is unowned.',
     ),
-}
+)
 _FILTERS = (
     Parameter(
         'service',
@@ -73,7 +82,7 @@ def _list(request: Request) -> Answer:
         'compute_node_records',
         found.nodes,
         lambda one: one.record.uuid,
-        lambda one: cells(compute_node_record.COLUMNS, one),
+        lambda one: cells(COLUMNS, one),
     )
     answer.body['notes'] = [found.remark] if found.remark else []
     return answer
@@ -92,7 +101,7 @@ OPERATIONS = (
                 'A page of compute nodes, in the order of their uuids.',
                 schemas.page(
                     'compute_node_records',
-                    schemas.thing(compute_node_record.COLUMNS, _TYPES),
+                    schemas.thing(COLUMNS),
                     notes=schemas.NOTES,
                 ),
             )

@@ -5,29 +5,31 @@ from __future__ import annotations
 from ironic_ownership.api import errors, schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.resources.refusals import HINT, REFUSED
 from ironic_ownership.engine.gates import Result
 from ironic_ownership.engine.moves.handover import Releaser
+from ironic_ownership.engine.operations import release_nodes
 from ironic_ownership.engine.operations.release_nodes import (
-    RESULTS,
+    NodeRelease,
     ReleaseNodes,
 )
-from ironic_ownership.observe import node_release as shown
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.observe.columns import Column, Columns, cells
 
 _MAX_NODES = 500
-_TYPES: schemas.Types = {
-    'uuid': schemas.TEXT,
-    'name': schemas.TEXT_OR_NULL,
-    'service': schemas.TEXT_OR_NULL,
-    'next_service': schemas.described(
+RESULTS: Columns[NodeRelease] = (
+    Column('uuid', 'node.uuid'),
+    Column('name', type=schemas.TEXT_OR_NULL),
+    Column('service', 'node.source', schemas.TEXT_OR_NULL),
+    Column(
+        'next_service',
+        'next_owner',
         schemas.TEXT_OR_NULL,
         'The service that claims it, as far as that is known.',
     ),
-    'result': schemas.codes(RESULTS),
-    'failed_gates': schemas.TEXTS,
-    'evidence': schemas.TEXT_OR_NULL,
-    'hint': schemas.HINT,
-}
+    Column('result', 'result.value', schemas.codes(release_nodes.RESULTS)),
+    *REFUSED,
+    HINT,
+)
 
 
 def _release(request: Request) -> Answer:
@@ -49,7 +51,7 @@ def _release(request: Request) -> Answer:
             actor=request.actor,
             reason=body.get('reason'),
         )
-    rows = [cells(shown.RESULTS, one) for one in nodes]
+    rows = [cells(RESULTS, one) for one in nodes]
     if not dry_run:
         refused = [one for one in nodes if one.result is Result.REFUSED]
         errors.raise_if_all_refused('nodes', nodes, refused, rows)
@@ -68,7 +70,7 @@ OPERATIONS = (
             200: (
                 'The result for each node; or the proposal, for dry_run.',
                 schemas.thing(
-                    nodes=schemas.array(schemas.thing(shown.RESULTS, _TYPES)),
+                    nodes=schemas.array(schemas.thing(RESULTS)),
                     **schemas.CHANGE,
                 ),
             )

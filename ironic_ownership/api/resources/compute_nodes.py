@@ -5,10 +5,20 @@ from __future__ import annotations
 import contextlib
 import itertools
 import uuid as uuid_module
+from collections.abc import Callable
+from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
+from ironic_ownership.api.operation import (
+    PAGE,
+    Access,
+    Operation,
+    Parameter,
+    Schema,
+)
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.schemas import FLAG_OR_NULL, TEXT_OR_NULL, TEXTS
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.host import slices
@@ -20,10 +30,10 @@ from ironic_ownership.engine.queries import (
     node_status,
 )
 from ironic_ownership.engine.queries import explanation as engine_explanation
-from ironic_ownership.observe import compute_node, explanation
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.engine.queries.node_status import NodeStatus
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns, cells
 
-_STATE = schemas.codes(node_status.State)
 _STATE_FILTER = {
     'type': 'string',
     'enum': [
@@ -32,56 +42,126 @@ _STATE_FILTER = {
     ],
 }
 
-_TYPES: schemas.Types = {
-    'uuid': schemas.TEXT,
-    'name': schemas.TEXT_OR_NULL,
-    'service': schemas.described(
-        schemas.TEXT_OR_NULL, 'The owner on record; null if there is none.'
+
+def place(status: NodeStatus) -> tuple[str | None, str]:
+    """Return shard and conductor group: Ironic's, else the recorded ones."""
+    known = status.node or status.record
+    return (known.shard, known.conductor_group) if known else (None, '')
+
+
+def unavailable(status: NodeStatus) -> str | None:
+    """Return the code why nothing can be scheduled to the node."""
+    code = status.availability.code if status.availability else None
+    return code.value if code else None
+
+
+def _instance(status: NodeStatus) -> str | None:
+    if status.node is not None:
+        return status.node.instance_uuid
+    return status.record.instance_uuid if status.record else None
+
+
+def _driver(status: NodeStatus) -> str | None:
+    known = status.node or status.record
+    return (known.driver if known else None) or None
+
+
+def _contenders(status: NodeStatus) -> list[str]:
+    return list(status.decision.contenders) if status.decision else []
+
+
+def _of_node(key: str, kind: Schema = TEXT_OR_NULL) -> Column[NodeStatus]:
+    return Column(key, lambda s: getattr(s.node, key, None), kind)
+
+
+def _of_record(
+    key: str, read: Callable[[model.ComputeNode], Any]
+) -> Column[NodeStatus]:
+    return Column(
+        key, lambda s: read(s.record) if s.record else None, TEXT_OR_NULL
+    )
+
+
+SHORT: Columns[NodeStatus] = (
+    Column('uuid'),
+    Column('name', type=TEXT_OR_NULL),
+    Column(
+        'service',
+        'owner',
+        TEXT_OR_NULL,
+        'The owner on record; null if there is none.',
     ),
-    'state': _STATE,
-    'instance_uuid': schemas.TEXT_OR_NULL,
-    'shard': schemas.TEXT_OR_NULL,
-    'conductor_group': schemas.TEXT,
-    'reason': schemas.described(schemas.TEXT, 'Reason code, stable.'),
-    'explanation': schemas.TEXT,
-    'driver': schemas.TEXT_OR_NULL,
-    'resource_class': schemas.TEXT_OR_NULL,
-    'provision_state': schemas.TEXT_OR_NULL,
-    'power_state': schemas.TEXT_OR_NULL,
-    'maintenance': schemas.FLAG_OR_NULL,
-    'reservation': schemas.TEXT_OR_NULL,
-    'retired': schemas.FLAG_OR_NULL,
-    'decided_owner': schemas.TEXT_OR_NULL,
-    'unavailable': schemas.described(
-        schemas.TEXT_OR_NULL,
-        'Why nothing can be scheduled to the node; null if '
-        'it can be. A code, stable.',
+    Column('state', lambda s: str(s.state), schemas.codes(node_status.State)),
+    Column('instance_uuid', _instance, TEXT_OR_NULL),
+    Column('shard', lambda s: place(s)[0], TEXT_OR_NULL),
+    Column('conductor_group', lambda s: place(s)[1]),
+    Column('reason', 'reason.value', help='Reason code, stable.'),
+    Column(
+        'unavailable',
+        unavailable,
+        TEXT_OR_NULL,
+        'Why nothing can be scheduled to the node; null if it can be. A code, '
+        'stable.',
     ),
-    'unavailable_detail': schemas.TEXT_OR_NULL,
-    'unavailable_since': schemas.TEXT_OR_NULL,
-    'recorded_unavailable': schemas.TEXT_OR_NULL,
-    'wanted_by': schemas.TEXT_OR_NULL,
-    'contenders': schemas.TEXTS,
-    'service_alive': schemas.FLAG_OR_NULL,
-    'recorded_reason': schemas.TEXT_OR_NULL,
-    'recorded_instance_uuid': schemas.TEXT_OR_NULL,
-    'recorded_at': schemas.TEXT_OR_NULL,
-}
-_CHAIN: schemas.Types = {
-    **_TYPES,
-    'inputs': schemas.THING,
-    'members': schemas.THINGS,
-    'assigner': schemas.TEXT_OR_NULL,
-    'peers': schemas.TEXTS,
-    'live_peers': schemas.TEXTS,
-    'policies_want': schemas.THING_OR_NULL,
-    'rule': schemas.TEXT,
-    'contest': schemas.TEXT_OR_NULL,
-    'filtered': schemas.FLAG,
-    'record': schemas.THING_OR_NULL,
-    'ironic': schemas.THING_OR_NULL,
-    'advice': schemas.TEXTS,
-}
+)
+_DECIDED: Columns[NodeStatus] = (
+    Column(
+        'decided_owner',
+        lambda s: s.decision and s.decision.owner,
+        TEXT_OR_NULL,
+    ),
+    Column(
+        'wanted_by',
+        lambda s: s.decision and s.decision.wanted_by,
+        TEXT_OR_NULL,
+    ),
+    Column('contenders', _contenders, TEXTS),
+    Column('service_alive', 'owner_alive', FLAG_OR_NULL),
+)
+LONG: Columns[NodeStatus] = (
+    *SHORT,
+    Column('driver', _driver, TEXT_OR_NULL),
+    _of_node('provision_state'),
+    _of_node('maintenance', FLAG_OR_NULL),
+    *_DECIDED,
+)
+DETAILS: Columns[NodeStatus] = (
+    *SHORT,
+    Column(
+        'unavailable_detail',
+        lambda s: (s.availability.detail if s.availability else None) or None,
+        TEXT_OR_NULL,
+    ),
+    Column('explanation', 'reason.help'),
+    *_DECIDED,
+    Column('driver', _driver, TEXT_OR_NULL),
+    _of_node('resource_class'),
+    _of_node('provision_state'),
+    _of_node('power_state'),
+    _of_node('maintenance', FLAG_OR_NULL),
+    _of_node('reservation'),
+    _of_node('retired', FLAG_OR_NULL),
+    _of_record('recorded_reason', lambda r: r.reason.value),
+    _of_record('recorded_instance_uuid', lambda r: r.instance_uuid),
+    _of_record('recorded_unavailable', lambda r: r.unavailable),
+    _of_record(
+        'unavailable_since', lambda r: columns.moment(r.unavailable_since)
+    ),
+    _of_record('recorded_at', lambda r: columns.moment(r.updated_at)),
+)
+ACTION: Columns[action_check.Allowed] = (
+    Column('uuid'),
+    Column('name', type=TEXT_OR_NULL),
+    Column(
+        'service',
+        'host',
+        TEXT_OR_NULL,
+        'The owner on record; null if there is none.',
+    ),
+    Column('driver', type=TEXT_OR_NULL),
+    Column('conductor_group'),
+)
+"""A node that its owner may act on."""
 
 NODE = Parameter(
     'node',
@@ -134,7 +214,7 @@ def _list(request: Request) -> Answer:
         'compute_nodes',
         [*itertools.islice(following, request.limit + 1)],
         lambda status: status.uuid,
-        lambda status: cells(compute_node.LONG, status),
+        lambda status: cells(LONG, status),
     )
 
 
@@ -153,7 +233,7 @@ def _read(request: Request) -> node_listing.Listing:
 
 def _show(request: Request) -> Answer:
     with request.context.ports() as ports:
-        found = _explained(request, ports)
+        found = explained(request, ports)
         limit = request.query.get('events', 5)
         events = (
             ports.records.events(
@@ -163,15 +243,9 @@ def _show(request: Request) -> Answer:
             else ()
         )
     return Answer(
-        cells(compute_node.DETAILS, found.status)
-        | {'events': [compute_node.event_cell(one) for one in events]}
+        cells(DETAILS, found.status)
+        | {'events': [_event_cell(one) for one in events]}
     )
-
-
-def _explain(request: Request) -> Answer:
-    with request.context.ports() as ports:
-        found = _explained(request, ports)
-    return Answer(cells(explanation.COLUMNS, found))
 
 
 def _check_action(request: Request) -> Answer:
@@ -182,12 +256,16 @@ def _check_action(request: Request) -> Answer:
             lambda: request.context.sharded,
             own_scope_only=request.context.wired.own_scope_only,
         )
-    return Answer(cells(compute_node.ACTION, allowed))
+    return Answer(cells(ACTION, allowed))
 
 
-def _explained(
+def explained(
     request: Request, ports: Ports
 ) -> engine_explanation.Explanation:
+    """Explain the node in the path.
+
+    :raises NotFoundError: if neither Ironic nor the records know it.
+    """
     uuid = _uuid_of(request, ports)
     found = node_query.explain(ports, uuid, lambda: request.context.sharded)
     if found is None:
@@ -212,8 +290,20 @@ def _uuid_of(request: Request, ports: Ports) -> str:
     return uuid
 
 
-_LISTED = schemas.thing(compute_node.LONG, _TYPES)
-_SHOWN = schemas.thing(compute_node.DETAILS, _TYPES, events=schemas.THINGS)
+def _event_cell(event: model.Event) -> dict[str, columns.Cell]:
+    """Return an event as a dictionary without empty values."""
+    row = {
+        'at': columns.moment(event.at),
+        'actor': event.actor,
+        'kind': event.kind,
+        'from_host': event.from_host,
+        'to_host': event.to_host,
+        'instance_uuid': event.instance_uuid,
+        'reason': event.reason,
+        'request_id': event.request_id,
+    }
+    return {key: value for key, value in row.items() if value is not None}
+
 
 OPERATIONS = (
     Operation(
@@ -226,7 +316,7 @@ OPERATIONS = (
         {
             200: (
                 'A page of compute nodes, in the order of their uuids.',
-                schemas.page('compute_nodes', _LISTED),
+                schemas.page('compute_nodes', schemas.thing(LONG)),
             )
         },
         description='Without a shard key in the configuration every node '
@@ -243,25 +333,14 @@ OPERATIONS = (
         "Show one compute node: its record, Ironic's node, the decision.",
         _show,
         Access.READ,
-        {200: ('The compute node, with its last events.', _SHOWN)},
-        parameters=(NODE,),
-        query=(_EVENTS,),
-        errors=(404, 502, 503),
-    ),
-    Operation(
-        'compute_node:explain',
-        'GET',
-        '/v1/compute-nodes/{node}/explain',
-        'Explain the owner of a node: inputs, members, policies, record.',
-        _explain,
-        Access.READ,
         {
             200: (
-                'The chain, from the inputs to the advice.',
-                schemas.thing(explanation.COLUMNS, _CHAIN),
+                'The compute node, with its last events.',
+                schemas.thing(DETAILS, events=schemas.THINGS),
             )
         },
         parameters=(NODE,),
+        query=(_EVENTS,),
         errors=(404, 502, 503),
     ),
     Operation(
@@ -274,7 +353,7 @@ OPERATIONS = (
         {
             200: (
                 'Its owner may act on it.',
-                schemas.thing(compute_node.ACTION, _TYPES),
+                schemas.thing(ACTION),
             )
         },
         description='409 has the reason why not: out_of_service, with the '

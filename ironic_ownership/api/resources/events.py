@@ -6,9 +6,10 @@ import contextlib
 import re
 import uuid as uuid_module
 
-from ironic_ownership.api import errors, schemas
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import (
     EventFilter,
@@ -17,36 +18,44 @@ from ironic_ownership.contracts.events import (
 )
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine import suggestions
-from ironic_ownership.observe import columns, event
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns
 
-_TYPES: schemas.Types = {
-    'at': schemas.described(
-        schemas.TEXT, 'When, by the clock of the database; ISO 8601, UTC.'
+SHORT: Columns[model.Event] = (
+    Column(
+        'at',
+        lambda e: columns.moment(e.at),
+        help='When, by the clock of the database; ISO 8601, UTC.',
     ),
-    'kind': schemas.described(
-        schemas.TEXT, 'A code, stable; a later release may have more.'
+    Column('kind', help='A code, stable; a later release may have more.'),
+    Column('actor', help='The service or the user that did it.'),
+    Column(
+        'from_host',
+        type=TEXT_OR_NULL,
+        help='The previous owner, or the service that it happened to.',
     ),
-    'actor': schemas.described(
-        schemas.TEXT, 'The service or the user that did it.'
+    Column(
+        'to_host',
+        type=TEXT_OR_NULL,
+        help='The next owner, or the service that began.',
     ),
-    'from_host': schemas.described(
-        schemas.TEXT_OR_NULL,
-        'The previous owner, or the service that it happened to.',
+    Column('node_uuid', type=TEXT_OR_NULL),
+    Column('reason', type=TEXT_OR_NULL),
+)
+LONG: Columns[model.Event] = (
+    *SHORT,
+    Column('instance_uuid', type=TEXT_OR_NULL),
+    Column(
+        'request_id',
+        type=TEXT_OR_NULL,
+        help="Of the operator's request that caused it; null if none did.",
     ),
-    'to_host': schemas.described(
-        schemas.TEXT_OR_NULL, 'The next owner, or the service that began.'
+    Column(
+        'id',
+        type=schemas.NUMBER,
+        help='Unique, but not in the order of time.',
     ),
-    'node_uuid': schemas.TEXT_OR_NULL,
-    'reason': schemas.TEXT_OR_NULL,
-    'instance_uuid': schemas.TEXT_OR_NULL,
-    'request_id': schemas.described(
-        schemas.TEXT_OR_NULL,
-        "Of the operator's request that caused it; null if none did.",
-    ),
-    'id': schemas.described(
-        schemas.NUMBER, 'Unique, but not in the order of time.'
-    ),
-}
+)
 
 _MOMENT = {
     'type': 'string',
@@ -110,7 +119,7 @@ def _list(request: Request) -> Answer:
         limit=request.limit + 1,
     )
     return request.part(
-        'events', found, _marker, lambda one: columns.cells(event.LONG, one)
+        'events', found, _marker, lambda one: columns.cells(LONG, one)
     )
 
 
@@ -126,7 +135,7 @@ def _uuid_of(text: str, records: Records) -> str:
     if len(named) == 1:
         return named[0].uuid
     if named:
-        raise errors.InvalidRequestError(
+        raise exceptions.RequestError(
             [f'{len(named)} nodes on record have the name {text!r}'],
             hint='Use the uuid',
         )
@@ -176,7 +185,7 @@ OPERATIONS = (
         {
             200: (
                 'A page of events.',
-                schemas.page('events', schemas.thing(event.LONG, _TYPES)),
+                schemas.page('events', schemas.thing(LONG)),
             )
         },
         description='Fences, deaths and take-overs state their reason; what '

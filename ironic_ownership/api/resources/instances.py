@@ -6,23 +6,25 @@ from ironic_ownership.api import errors, schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.compute_node_deletion import operation_of
+from ironic_ownership.api.resources.refusals import HINT, REFUSED
+from ironic_ownership.engine.deletion.remover import NodeDeletion
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.observe import instance_removal as shown
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.observe.columns import Column, Columns, cells
 
 _MAX_INSTANCES = 1_000
-_TYPES: schemas.Types = {
-    'instance_uuid': schemas.TEXT,
-    'node': schemas.TEXT,
-    'name': schemas.TEXT_OR_NULL,
-    'service': schemas.TEXT_OR_NULL,
-    'result': schemas.codes(
-        (Result.WOULD_FORGET, Result.FORGOTTEN, Result.REFUSED)
+RESULTS: Columns[NodeDeletion] = (
+    Column('instance_uuid', 'record.instance_uuid'),
+    Column('node', 'record.uuid'),
+    Column('name', 'record.name', schemas.TEXT_OR_NULL),
+    Column('service', 'record.host', schemas.TEXT_OR_NULL),
+    Column(
+        'result',
+        'result.value',
+        schemas.codes((Result.WOULD_FORGET, Result.FORGOTTEN, Result.REFUSED)),
     ),
-    'failed_gates': schemas.TEXTS,
-    'evidence': schemas.TEXT_OR_NULL,
-    'hint': schemas.HINT,
-}
+    *REFUSED,
+    HINT,
+)
 
 
 def _forget(request: Request) -> Answer:
@@ -37,7 +39,7 @@ def _forget(request: Request) -> Answer:
             request.origin,
             reason=body['reason'],
         )
-    rows = [cells(shown.RESULTS, one) for one in proposal.nodes]
+    rows = [cells(RESULTS, one) for one in proposal.nodes]
     if not dry_run:
         errors.raise_if_all_refused(
             'instances', proposal.nodes, proposal.refused, rows
@@ -57,9 +59,7 @@ OPERATIONS = (
             200: (
                 'The result for each instance; or the proposal, for dry_run.',
                 schemas.thing(
-                    instances=schemas.array(
-                        schemas.thing(shown.RESULTS, _TYPES)
-                    ),
+                    instances=schemas.array(schemas.thing(RESULTS)),
                     **schemas.CHANGE,
                 ),
             )

@@ -2,39 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.resources.services import (
+    MEMBER_VALUES,
+    member_values,
+    options,
+    policies,
+)
+from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.engine.membership import member_listing
-from ironic_ownership.observe import service
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.engine.membership.member_listing import Reading
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns, cells
 
-_TYPES: schemas.Types = {
-    'host': schemas.TEXT,
-    'role': {
-        'type': 'string',
-        'enum': ['active', 'standby', 'unknown'],
-        'description': 'What the process is to its host; unknown if the '
-        'records do not answer.',
-    },
-    'machine': schemas.TEXT_OR_NULL,
-    'pid': {'type': ['integer', 'null']},
-    'version': schemas.TEXT_OR_NULL,
-    'last_heartbeat': schemas.described(
-        schemas.TEXT_OR_NULL,
+
+def _of_process(name: str) -> Callable[[Reading], columns.Cell]:
+    return lambda reading: getattr(reading.member.settings.process, name, None)
+
+
+COLUMNS: Columns[Reading] = (
+    Column('host', 'member.host'),
+    Column(
+        'role',
+        type=schemas.one_of('active', 'standby', 'unknown'),
+        help='What the process is to its host; unknown if the records do not '
+        'answer.',
+    ),
+    Column('machine', _of_process('machine'), TEXT_OR_NULL),
+    Column('pid', _of_process('pid'), schemas.NUMBER_OR_NULL),
+    Column('version', _of_process('version'), TEXT_OR_NULL),
+    Column(
+        'last_heartbeat',
+        lambda r: columns.moment(r.beaten_at),
+        TEXT_OR_NULL,
         'By the clock of the store. Where the store does not know it, as the '
         'active process has stored it with its records.',
     ),
-    'incarnation': schemas.TEXT,
-    'joined_at': schemas.TEXT_OR_NULL,
-    'policies': schemas.TEXTS,
-    'settings': schemas.THING,
-    'member_values': schemas.MEMBER_VALUES,
-    'contract_version': {'type': 'integer'},
-    'readable': schemas.described(
-        schemas.FLAG, 'Whether the policies that it advertises are known here.'
+    Column('incarnation', 'member.incarnation'),
+    Column(
+        'joined_at', lambda r: columns.moment(r.member.joined_at), TEXT_OR_NULL
     ),
-}
+    Column('policies', lambda r: policies(r.member.settings), schemas.TEXTS),
+    Column('settings', lambda r: options(r.member.settings), schemas.THING),
+    Column(
+        'member_values',
+        lambda r: member_values(r.member.settings),
+        MEMBER_VALUES,
+    ),
+    Column(
+        'contract_version',
+        'member.settings.contract_version',
+        {'type': 'integer'},
+    ),
+    Column(
+        'readable',
+        type=schemas.FLAG,
+        help='Whether the policies that it advertises are known here.',
+    ),
+)
 
 
 def _list(request: Request) -> Answer:
@@ -46,7 +75,7 @@ def _list(request: Request) -> Answer:
         'members',
         readings,
         lambda reading: f'{reading.member.host}/{reading.member.incarnation}',
-        lambda reading: cells(service.MEMBER, reading),
+        lambda reading: cells(COLUMNS, reading),
         doubts,
     )
 
@@ -62,7 +91,7 @@ OPERATIONS = (
         {
             200: (
                 'A page of members.',
-                schemas.page('members', schemas.thing(service.MEMBER, _TYPES)),
+                schemas.page('members', schemas.thing(COLUMNS)),
             )
         },
         query=PAGE,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from oslo_log import log
 
-from ironic_ownership.api import errors
 from ironic_ownership.api.request import Request
+from ironic_ownership.api.resources.move_schemas import NODE, PLAN, Row
+from ironic_ownership.contracts import refusals
 from ironic_ownership.contracts.moves import NodeMove
+from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.moves.proposal import PlannedNode, Proposal
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes, Result
-from ironic_ownership.observe import move as columns
 from ironic_ownership.observe.columns import cells
 
 LOG = log.getLogger(__name__)
@@ -45,7 +46,7 @@ def planned_cells(
     :param every: whether to include the gates that they passed.
     """
     return [
-        cells(columns.PLAN, columns.planned_row(node, proposal, every=every))
+        cells(PLAN, _planned_row(node, proposal, every=every))
         for node in nodes
     ]
 
@@ -86,30 +87,30 @@ def node_cells(
 ) -> dict[str, Any]:
     """Return the result of a node."""
     order = proposal.order if proposal else None
-    row = columns.Row(
+    row = Row(
         order.request_id if order else '',
         order.destination if order else '',
         node,
         name,
     )
-    return cells(columns.NODE, row)
+    return cells(NODE, row)
 
 
 def refused(
     proposals: Sequence[Proposal], unplaceable: Sequence[PlannedNode] = ()
-) -> errors.GatesFailedError:
+) -> refusals.GatesFailedError:
     """Return the error for nodes that a gate refuses."""
     rows, reasons = [], []
     for proposal in proposals:
         shown = planned_cells(proposal.refused, proposal, every=False)
-        reasons += columns.refusals(shown, len(proposal.nodes))
+        reasons += sentences(shown, len(proposal.nodes))
         rows += shown
     if unplaceable:
         rows += planned_cells(unplaceable, None, every=False)
         reasons.append(f'{len(unplaceable)} nodes have no destination')
     evaluated = {p.order.destination: len(p.nodes) for p in proposals}
     total = sum(evaluated.values()) + len(unplaceable)
-    return errors.GatesFailedError(
+    return refusals.GatesFailedError(
         f'{len(rows)} of {total} nodes are refused by a gate, nothing was '
         f'moved: {"; ".join(reasons)}',
         rows,
@@ -117,6 +118,75 @@ def refused(
         hint='Correct the causes; or override the gates that can be '
         'overridden, with a reason; or move the others with skip_invalid',
     )
+
+
+def _gate_cells(
+    results: Iterable[GateResult], *, every: bool
+) -> list[dict[str, Any]]:
+    """Return gates with their results as dictionaries.
+
+    :param every: all of them, or only those that did not pass.
+    """
+    shown: list[dict[str, Any]] = []
+    for result in results:
+        outcome = result.outcome
+        if outcome is Outcome.UNKNOWN:
+            outcome = Outcome.FAILED
+        cell: dict[str, Any] = {
+            'gate': result.gate,
+            'result': outcome.value,
+        }
+        if outcome is not Outcome.PASSED:
+            cell['detail'] = result.detail
+            if result.hint:
+                cell['hint'] = result.hint
+            shown.append(cell)
+        elif every:
+            shown.append(cell)
+    return shown
+
+
+def _planned_row(
+    planned: PlannedNode, proposal: Proposal | None, *, every: bool
+) -> Row:
+    """Return a row of a proposed node.
+
+    :param proposal: ``None`` for a node without a destination.
+    :param every: whether to include the gates that it passed.
+    """
+    order = proposal.order if proposal else None
+    return Row(
+        order.request_id if order else '',
+        order.destination if order else '',
+        planned.node,
+        planned.name,
+        _gate_cells(planned.gates, every=every),
+    )
+
+
+def sentences(rows: Iterable[Mapping[str, Any]], total: int) -> list[str]:
+    """Return one sentence for each gate that refuses nodes of a move.
+
+    :param rows: refused nodes with their gates, as dictionaries.
+    :param total: the number of all nodes of the move.
+    """
+    failed: dict[str, list[str]] = {}
+    for row in rows:
+        for gate in row['gates']:
+            if gate['result'] == Outcome.FAILED:
+                failed.setdefault(gate['gate'], []).append(
+                    f'{row["name"] or row["uuid"]}: {_sentence(gate)}'
+                )
+    return [
+        f'{gate}: {len(nodes)} of {total} nodes, such as {nodes[0]}'
+        for gate, nodes in sorted(failed.items())
+    ]
+
+
+def _sentence(gate: Mapping[str, Any]) -> str:
+    # An HTTP service of an earlier release sends no hint.
+    hint = gate.get('hint')
+    return f'{gate["detail"]}. {hint}' if hint else str(gate['detail'])
 
 
 def is_long(request: Request, proposals: Sequence[Proposal]) -> bool:

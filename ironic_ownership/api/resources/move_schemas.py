@@ -1,42 +1,79 @@
-"""JSON schemas of moves."""
+"""Columns and JSON schemas of moves."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.contracts.moves import MoveState, NodeState
+from ironic_ownership.api.schemas import TEXT_OR_NULL
+from ironic_ownership.contracts.moves import (
+    Move,
+    MoveState,
+    NodeMove,
+    NodeState,
+)
 from ironic_ownership.engine.moves import gates
-from ironic_ownership.observe import move as columns
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns
 
-_STATES = schemas.codes(NodeState)
-_MOVE_TYPES: schemas.Types = {
-    'request_id': schemas.TEXT,
-    'created_at': schemas.TEXT_OR_NULL,
-    'actor': schemas.TEXT,
-    'destination': schemas.TEXT,
-    'state': schemas.codes(MoveState),
-    **{state.value: schemas.NUMBER for state in NodeState},
-    'reason': schemas.TEXT_OR_NULL,
-    'overrides': schemas.TEXTS,
-}
-_NODE_TYPES: schemas.Types = {
-    'uuid': schemas.TEXT,
-    'name': schemas.TEXT_OR_NULL,
-    'source': schemas.TEXT_OR_NULL,
-    'destination': schemas.TEXT,
-    'instance_uuid': schemas.TEXT_OR_NULL,
-    'state': _STATES,
-    'detail': schemas.TEXT_OR_NULL,
-    'request_id': schemas.TEXT,
-    'gates': schemas.described(
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One node of a move, for a list.
+
+    :param gates: each gate with its result, as dictionaries.
+    """
+
+    request_id: str
+    destination: str
+    node: NodeMove
+    name: str | None = None
+    gates: Sequence[columns.Cell] = ()
+
+
+NODE: Columns[Row] = (
+    Column('uuid', 'node.uuid'),
+    Column('name', type=TEXT_OR_NULL),
+    Column('source', 'node.source', TEXT_OR_NULL),
+    Column('destination'),
+    Column('instance_uuid', 'node.instance_uuid', TEXT_OR_NULL),
+    Column('state', 'node.state.value', schemas.codes(NodeState)),
+    Column('detail', 'node.detail', TEXT_OR_NULL),
+    Column('request_id'),
+)
+"""The result of one node."""
+
+PLAN: Columns[Row] = (
+    *NODE[:6],
+    Column(
+        'gates',
+        lambda r: list(r.gates),
         schemas.THINGS,
-        'Each gate with its result: passed, failed or '
-        'overridden. A gate that could not be evaluated has failed.',
+        'Each gate with its result: passed, failed or overridden. A gate that '
+        'could not be evaluated has failed.',
     ),
-}
+)
+"""The proposed result of one node."""
 
+
+def _count(state: NodeState) -> Column[Move]:
+    return Column(
+        state.value, lambda m: m.counts.get(state, 0), schemas.NUMBER
+    )
+
+
+MOVE: Columns[Move] = (
+    Column('request_id'),
+    Column('created_at', lambda m: columns.moment(m.created_at), TEXT_OR_NULL),
+    Column('actor'),
+    Column('destination'),
+    Column('state', 'state.value', schemas.codes(MoveState)),
+    *map(_count, NodeState),
+    Column('reason', type=TEXT_OR_NULL),
+    Column('overrides', lambda m: list(m.overrides), schemas.TEXTS),
+)
 _HOW = {
     'skip_invalid': schemas.described(
         schemas.FLAG, 'Move the other nodes if a gate refuses some.'
@@ -100,7 +137,7 @@ DRAIN = schemas.body({**_WHY, **_HOW}, dependentRequired=_DEPENDENT)
 
 
 def _answer(of: Sequence[Any], **more: Any) -> dict[str, Any]:
-    nodes = schemas.array(schemas.thing(of, _NODE_TYPES))
+    nodes = schemas.array(schemas.thing(of))
     return schemas.thing(
         request_id=schemas.TEXT,
         nodes=nodes,
@@ -109,9 +146,9 @@ def _answer(of: Sequence[Any], **more: Any) -> dict[str, Any]:
     )
 
 
-PROPOSED = _answer(columns.PLAN)
+PROPOSED = _answer(PLAN)
 EXECUTED = _answer(
-    columns.NODE,
+    NODE,
     skipped={
         'type': 'integer',
         'description': 'The number of nodes that a gate refused beforehand.',
@@ -123,8 +160,8 @@ EXECUTED = _answer(
     ),
 )
 EITHER = {'oneOf': [PROPOSED, EXECUTED]}
-STORED = schemas.thing(columns.MOVE, _MOVE_TYPES)
-DETAILS = schemas.thing(columns.MOVE, _MOVE_TYPES, nodes=schemas.THINGS)
+STORED = schemas.thing(MOVE)
+DETAILS = schemas.thing(MOVE, nodes=schemas.THINGS)
 DETAILS = DETAILS | {'required': STORED['required']}
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import move_answers, move_schemas
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.moves import Move
+from ironic_ownership.contracts.moves import Move, NodeMove
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.proposal import Order, Proposal
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
-from ironic_ownership.observe import move as columns
 from ironic_ownership.observe.columns import cells
 
 _LIMIT = 10_000
@@ -39,7 +39,7 @@ def _list(request: Request) -> Answer:
         unfinished=request.query.get('unfinished', False), limit=_LIMIT
     )
     return request.page(
-        'moves', found, _marker, lambda move: cells(columns.MOVE, move)
+        'moves', found, _marker, lambda move: cells(move_schemas.MOVE, move)
     )
 
 
@@ -54,11 +54,22 @@ def _find(request: Request) -> Move:
 
 def _show(request: Request) -> Answer:
     move = _find(request)
-    body = cells(columns.MOVE, move)
+    body = cells(move_schemas.MOVE, move)
     if request.query.get('nodes', True):
         nodes = request.context.moves.nodes(move.request_id)
-        body['nodes'] = [columns.node_cell(node) for node in nodes]
+        body['nodes'] = [_node_cell(node) for node in nodes]
     return Answer(body)
+
+
+def _node_cell(node: NodeMove) -> dict[str, Any]:
+    """Return a node of a stored move as a dictionary."""
+    return {
+        'uuid': node.uuid,
+        'source': node.source,
+        'instance_uuid': node.instance_uuid,
+        'state': node.state.value,
+        'detail': node.detail,
+    }
 
 
 def operation_of(request: Request, request_id: str) -> MoveNodes:

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from ironic_ownership.api import errors, schemas
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.contracts import model
+from ironic_ownership.api.resources.refusals import HINT, REFUSED
+from ironic_ownership.contracts import exceptions, model, refusals
 from ironic_ownership.engine.gates import Result
 from ironic_ownership.engine.operations import import_nodes
-from ironic_ownership.observe import node_import as shown
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.engine.operations.import_nodes import ImportedNode
+from ironic_ownership.observe.columns import Column, Columns, cells
 
 LARGEST = 1_000
 """Nodes in one request: they fit the default limit of HTTP bodies."""
 
-_TYPES: schemas.Types = {
-    'uuid': schemas.TEXT,
-    'name': schemas.TEXT_OR_NULL,
-    'service': schemas.TEXT,
-    'instance_uuid': schemas.TEXT_OR_NULL,
-    'state': schemas.codes(import_nodes.RESULTS),
-    'failed_gates': schemas.TEXTS,
-    'evidence': schemas.TEXT_OR_NULL,
-    'hint': schemas.HINT,
-}
+RESULTS: Columns[ImportedNode] = (
+    Column('uuid', 'entry.uuid'),
+    Column('name', lambda n: n.node and n.node.name, schemas.TEXT_OR_NULL),
+    Column('service', 'entry.service'),
+    Column(
+        'instance_uuid',
+        lambda n: n.node and n.node.instance_uuid,
+        schemas.TEXT_OR_NULL,
+    ),
+    Column('state', 'result.value', schemas.codes(import_nodes.RESULTS)),
+    *REFUSED,
+    HINT,
+)
 
 
 def _import(request: Request) -> Answer:
     body, context = request.body, request.context
     if context.wired.cell is not None:
-        raise errors.InvalidRequestError(
+        raise exceptions.RequestError(
             ['owners are not imported next to a Nova cell, which names them'],
             hint='Use "ironic-ownership nova adopt"',
         )
@@ -38,7 +42,7 @@ def _import(request: Request) -> Answer:
         for one in body['nodes']
     ]
     if len({entry.uuid for entry in entries}) < len(entries):
-        raise errors.InvalidRequestError(['a node is named more than once'])
+        raise exceptions.RequestError(['a node is named more than once'])
     ports = context.ports_of(request.request_id)
     operation = import_nodes.ImportNodes(
         ports,
@@ -51,16 +55,16 @@ def _import(request: Request) -> Answer:
     dry_run = body.get('dry_run', False)
     if not dry_run and refused and not body.get('skip_invalid', False):
         gates = sorted({g.gate for one in refused for g in one.refused})
-        raise errors.GatesFailedError(
+        raise refusals.GatesFailedError(
             f'{len(refused)} of {len(found)} nodes are refused by a gate, '
             f'nothing was imported: {", ".join(gates)}',
-            [cells(shown.RESULTS, one) for one in refused],
+            [cells(RESULTS, one) for one in refused],
             hint='Correct the causes, or skip these nodes',
         )
     if not dry_run:
         found = operation.execute(found, request.origin)
     return request.changed(
-        {'nodes': [cells(shown.RESULTS, one) for one in found]},
+        {'nodes': [cells(RESULTS, one) for one in found]},
         dry_run=dry_run,
     )
 
@@ -77,7 +81,7 @@ OPERATIONS = (
             200: (
                 'The result for each node; or the proposal, for dry_run.',
                 schemas.thing(
-                    nodes=schemas.array(schemas.thing(shown.RESULTS, _TYPES)),
+                    nodes=schemas.array(schemas.thing(RESULTS)),
                     **schemas.CHANGE,
                 ),
             )

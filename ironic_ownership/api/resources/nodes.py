@@ -12,21 +12,24 @@ from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.queries import deployment_snapshot
-from ironic_ownership.observe import problem
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.observe.columns import Column, Columns, cells
 
-_FAULT: schemas.Types = {
-    'place': schemas.TEXT,
-    'node': schemas.TEXT_OR_NULL,
-    'severity': schemas.codes(node_validation.Severity),
-    'fault': schemas.described(schemas.TEXT, 'Code of the fault, stable.'),
-    'what': schemas.TEXT,
-    'hint': schemas.TEXT_OR_NULL,
-}
+FAULT: Columns[node_validation.Fault] = (
+    Column('place'),
+    Column('node', type=schemas.TEXT_OR_NULL),
+    Column(
+        'severity',
+        lambda f: str(f.severity),
+        schemas.codes(node_validation.Severity),
+    ),
+    Column('fault', 'code', help='Code of the fault, stable.'),
+    Column('what'),
+    Column('hint', lambda f: f.hint or None, schemas.TEXT_OR_NULL),
+)
 _PROPERTIES = {
     'nodes': schemas.described(schemas.NUMBER, 'Number of nodes.'),
     'refused': schemas.described(schemas.NUMBER, 'Number of refused nodes.'),
-    'faults': schemas.array(schemas.thing(problem.FAULT, _FAULT)),
+    'faults': schemas.array(schemas.thing(FAULT)),
     'notes': schemas.NOTES,
 }
 
@@ -44,7 +47,7 @@ def _validate(request: Request) -> Answer:
         {
             'nodes': len(entries),
             'refused': len(refused),
-            'faults': [cells(problem.FAULT, one) for one in found],
+            'faults': [cells(FAULT, one) for one in found],
             'notes': notes,
         }
     )

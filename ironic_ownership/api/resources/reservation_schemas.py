@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ironic_ownership.api import schemas
+from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import reservation_validation
-from ironic_ownership.contracts.reservations import ReservationState
-from ironic_ownership.observe import reservation as columns
+from ironic_ownership.contracts.reservations import (
+    Reservation,
+    ReservationState,
+)
+from ironic_ownership.engine.reservations.selection import Choice
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns
 
 _UUID = {
     'type': 'string',
@@ -99,33 +105,50 @@ BODY = schemas.body(
     ['instance_uuid', 'service'],
 )
 
-_TYPES: schemas.Types = {
-    'id': schemas.TEXT,
-    'instance_uuid': schemas.TEXT,
-    'service': schemas.TEXT,
-    'node_uuid': schemas.TEXT_OR_NULL,
-    'state': schemas.codes(ReservationState),
-    'confirmed': schemas.FLAG,
-    'created_at': schemas.TEXT_OR_NULL,
-    'expires_at': schemas.described(
-        schemas.TEXT_OR_NULL,
+RESERVATION: Columns[Reservation] = (
+    Column('id'),
+    Column('instance_uuid'),
+    Column('service', 'host'),
+    Column('node_uuid', type=TEXT_OR_NULL),
+    Column('state', 'state.value', schemas.codes(ReservationState)),
+    Column('confirmed', type=schemas.FLAG),
+    Column('created_at', lambda r: columns.moment(r.created_at), TEXT_OR_NULL),
+    Column(
+        'expires_at',
+        lambda r: columns.moment(r.expires_at),
+        TEXT_OR_NULL,
         'When it expires unless confirmed; null for never.',
     ),
-    'updated_at': schemas.TEXT_OR_NULL,
-    'method': schemas.TEXT,
-    'detail': schemas.TEXT_OR_NULL,
-    'creator': schemas.described(
-        schemas.TEXT_OR_NULL, 'Actor of the request; null if not on record.'
+)
+DETAILED: Columns[Reservation] = (
+    *RESERVATION,
+    Column('updated_at', lambda r: columns.moment(r.updated_at), TEXT_OR_NULL),
+    Column('method'),
+    Column('detail', type=TEXT_OR_NULL),
+    Column(
+        'creator',
+        type=TEXT_OR_NULL,
+        help='Actor of the request; null if not on record.',
     ),
-    'request': schemas.THING,
-    'fitting': schemas.NUMBER,
-    'candidates': schemas.TEXTS,
-    'examined': schemas.NUMBER,
-    'removed': schemas.described(
-        schemas.THING, 'Number of nodes that each condition removed.'
+    Column('request', lambda r: r.request.to_mapping(), schemas.THING),
+)
+CHOICE: Columns[Choice] = (
+    Column('fitting', type=schemas.NUMBER),
+    Column(
+        'candidates',
+        lambda c: [node.uuid for node in c.candidates],
+        schemas.TEXTS,
     ),
-}
+    Column('examined', type=schemas.NUMBER),
+    Column(
+        'removed',
+        lambda c: dict(c.removed),
+        schemas.THING,
+        'Number of nodes that each condition removed.',
+    ),
+)
+"""Result of a dry run of a request."""
 
-LISTED = schemas.thing(columns.RESERVATION, _TYPES)
-DETAILS = schemas.thing(columns.DETAILS, _TYPES)
-EITHER = {'oneOf': [DETAILS, schemas.thing(columns.CHOICE, _TYPES)]}
+LISTED = schemas.thing(RESERVATION)
+DETAILS = schemas.thing(DETAILED)
+EITHER = {'oneOf': [DETAILS, schemas.thing(CHOICE)]}

@@ -20,7 +20,6 @@ from ironic_ownership.contracts.reservations import (
     ReservationState,
 )
 from ironic_ownership.engine.reservations.reserver import unknown
-from ironic_ownership.observe import reservation as columns
 from ironic_ownership.observe.columns import cells
 
 ID = Parameter(
@@ -44,7 +43,7 @@ def _list(request: Request) -> Answer:
         'reservations',
         found,
         lambda one: one.id,
-        lambda one: cells(columns.RESERVATION, one),
+        lambda one: cells(reservation_schemas.RESERVATION, one),
     )
 
 
@@ -56,7 +55,7 @@ def _create(request: Request) -> Answer:
     reserver = request.context.reserver
     if body.get('dry_run', False):
         choice = reserver.preview(wanted)
-        return Answer(cells(columns.CHOICE, choice))
+        return Answer(cells(reservation_schemas.CHOICE, choice))
     before = request.context.reservations.of_instance(wanted.instance_uuid)
     if before is not None and not _is_open_to(request, before):
         raise exceptions.ReservationConflictError(
@@ -105,7 +104,7 @@ def _origin(request: Request) -> Origin:
 
 
 def _shown(one: Reservation) -> Answer:
-    return Answer(cells(columns.DETAILS, one))
+    return Answer(cells(reservation_schemas.DETAILED, one))
 
 
 _ANSWERS = {200: ('The reservation.', reservation_schemas.DETAILS)}

@@ -2,35 +2,66 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.errors import ScenarioError
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import comparison
-from ironic_ownership.contracts import model
+from ironic_ownership.api.resources.services import options, policies
+from ironic_ownership.contracts import model, refusals
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import policy_set, scenario
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.decision.settings_diff import assigner
 from ironic_ownership.engine.queries import balance
-from ironic_ownership.observe import ring
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns, cells
 
-_RATIO = {'type': ['number', 'null'], 'minimum': 0}
-_PEER: schemas.Types = {
-    'ring': {'type': 'integer', 'minimum': 1},
-    'host': schemas.TEXT,
-    'live': schemas.FLAG,
-    'assigner': schemas.TEXT_OR_NULL,
-    'nodes': schemas.NUMBER,
-    'share': _RATIO,
-    'of_mean': schemas.OF_MEAN,
-    'peers': schemas.TEXTS,
-    'policies': schemas.TEXTS,
-    'settings': schemas.THING,
-}
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """One service in its ring.
+
+    :param ring: number of the ring, from 1; for this output only.
+    :param live: whether it is alive and enabled, with these settings.
+    :param assigner: the policy that chooses among the peers.
+    :param nodes: number of compute nodes that it owns.
+    :param share: of the ring's nodes, 0.0 to 1.0.
+    :param of_mean: relative to the mean of the live peers.
+    """
+
+    ring: int
+    host: str
+    live: bool
+    assigner: str | None
+    nodes: int
+    share: float | None
+    of_mean: float | None
+    settings: model.MemberSettings
+    peers: Sequence[str]
+
+
+SHORT: Columns[Peer] = (
+    Column('ring', type={'type': 'integer', 'minimum': 1}),
+    Column('host'),
+    Column('live', type=schemas.FLAG),
+    Column('assigner', type=schemas.TEXT_OR_NULL),
+    Column('nodes', type=schemas.NUMBER),
+    Column(
+        'share',
+        lambda p: columns.rounded(p.share),
+        {'type': ['number', 'null'], 'minimum': 0},
+    ),
+    Column('of_mean', lambda p: columns.rounded(p.of_mean), schemas.OF_MEAN),
+)
+LONG: Columns[Peer] = (
+    *SHORT,
+    Column('peers', lambda p: list(p.peers), schemas.TEXTS),
+    Column('policies', lambda p: policies(p.settings), schemas.TEXTS),
+    Column('settings', lambda p: options(p.settings), schemas.THING),
+)
 _HOSTS = {'type': 'array', 'items': schemas.HOST, 'minItems': 1}
 
 
@@ -45,7 +76,7 @@ def _show(request: Request) -> Answer:
         'peers',
         _peers(found, owned, context.interpret),
         lambda peer: f'{peer.ring:06d}/{peer.host}',
-        lambda peer: cells(ring.LONG, peer),
+        lambda peer: cells(LONG, peer),
     )
 
 
@@ -53,14 +84,14 @@ def _peers(
     found: PeerGroups,
     owned: Mapping[str | None, int],
     interpret: policy_set.Interpreter,
-) -> Iterator[ring.Peer]:
+) -> Iterator[Peer]:
     for number, group in enumerate(found.groups, start=1):
         hosts = sorted(group.peers)
         spread = balance.spread(group, owned)
         total = sum(owned.get(host, 0) for host in hosts)
         for host in hosts:
             nodes = owned.get(host, 0)
-            yield ring.Peer(
+            yield Peer(
                 ring=number,
                 host=host,
                 live=host in group.hosts,
@@ -107,11 +138,11 @@ def _check_scenario(
     gone: Collection[str], new: Collection[str], like: str | None
 ) -> None:
     if not gone and not new:
-        raise ScenarioError('nothing to preview')
+        raise refusals.ScenarioError('nothing to preview')
     if like is not None and not new:
-        raise ScenarioError('"like" needs "with"')
+        raise refusals.ScenarioError('"like" needs "with"')
     for host in sorted({*gone} & {*new}):
-        raise ScenarioError(f'{host} cannot both leave and join')
+        raise refusals.ScenarioError(f'{host} cannot both leave and join')
 
 
 def _joined(
@@ -122,7 +153,7 @@ def _joined(
     interpret: policy_set.Interpreter,
 ) -> scenario.Situation:
     if host in before.view.hosts:
-        raise ScenarioError(
+        raise refusals.ScenarioError(
             f'{host} is a member already',
             hint='"ironic-ownership member list" shows all',
         )
@@ -143,9 +174,11 @@ def _only_ring(groups: Sequence[PeerGroup]) -> str:
     if len(rings) == 1:
         return rings[0].hosts[0]
     if not rings:
-        raise ScenarioError('there is no ring: no live, enabled member')
+        raise refusals.ScenarioError(
+            'there is no ring: no live, enabled member'
+        )
     firsts = sorted(group.hosts[0] for group in rings)
-    raise ScenarioError(
+    raise refusals.ScenarioError(
         f'there are {len(rings)} rings, which one is meant?',
         hint=f'Name a member of it with --like: {", ".join(firsts)}',
     )
@@ -162,7 +195,7 @@ OPERATIONS = (
         {
             200: (
                 'A page of the services in all rings.',
-                schemas.page('peers', schemas.thing(ring.LONG, _PEER)),
+                schemas.page('peers', schemas.thing(LONG)),
             )
         },
         description='From the records and the members only.',

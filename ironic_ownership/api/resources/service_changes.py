@@ -5,49 +5,74 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.api import errors, schemas
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.services import HOST
+from ironic_ownership.contracts import refusals
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.engine.operations.change_services import (
+    Change,
     DeleteService,
     Failover,
     FailOverService,
     SetService,
     Settings,
 )
-from ironic_ownership.observe import columns
-from ironic_ownership.observe import service_change as shown
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.observe.columns import Column, Columns, cells
 
-_TYPES: schemas.Types = {
-    'host': schemas.TEXT,
-    'status': {'type': 'string', 'enum': ['enabled', 'disabled']},
-    'disabled_reason': schemas.TEXT_OR_NULL,
-    'forced_down': schemas.FLAG,
-    'fenced': schemas.FLAG,
-    'epoch': schemas.NUMBER,
-    'changed': schemas.described(
-        schemas.TEXTS, 'The names of the settings that are not as before.'
+_EXAMPLES = 5
+"""The number of remaining things that a refusal names."""
+
+CHANGE: Columns[Change] = (
+    Column('host', 'after.host'),
+    Column(
+        'status',
+        lambda c: 'disabled' if c.after.disabled else 'enabled',
+        schemas.one_of('enabled', 'disabled'),
     ),
-    'from_incarnation': schemas.TEXT_OR_NULL,
-    'to_incarnation': schemas.TEXT_OR_NULL,
-    'done': schemas.described(
-        schemas.FLAG, 'Whether the standby is the active process.'
+    Column('disabled_reason', 'after.disabled_reason', schemas.TEXT_OR_NULL),
+    Column('forced_down', 'after.forced_down', schemas.FLAG),
+    Column('fenced', 'after.fenced', schemas.FLAG),
+    Column('epoch', 'after.epoch', schemas.NUMBER),
+    Column(
+        'changed',
+        type=schemas.TEXTS,
+        help='The names of the settings that are not as before.',
     ),
-    'gate': schemas.described(schemas.TEXT, 'A code, stable.'),
-    'passed': schemas.FLAG,
-    'left': schemas.NUMBER,
-    'examples': schemas.TEXTS,
-    'detail': schemas.TEXT,
-    'hint': schemas.HINT,
-}
+)
+_GATE = Column[GateResult]('gate', help='A code, stable.')
+_PASSED = Column[GateResult]('passed', type=schemas.FLAG)
+_HINT = Column[GateResult]('hint', lambda g: g.hint or None, schemas.HINT)
+GATES: Columns[GateResult] = (
+    _GATE,
+    _PASSED,
+    Column('left', lambda g: len(g.remaining), schemas.NUMBER),
+    Column('examples', lambda g: list(g.remaining[:_EXAMPLES]), schemas.TEXTS),
+    _HINT,
+)
+FAILOVER: Columns[Failover] = (
+    Column('host', 'after.host'),
+    Column('from_incarnation', 'before.incarnation', schemas.TEXT_OR_NULL),
+    Column('to_incarnation', 'target', schemas.TEXT_OR_NULL),
+    Column(
+        'done',
+        type=schemas.FLAG,
+        help='Whether the standby is the active process.',
+    ),
+    Column('epoch', 'after.epoch', schemas.NUMBER),
+)
+_FAILOVER_GATES: Columns[GateResult] = (
+    _GATE,
+    _PASSED,
+    Column('detail'),
+    _HINT,
+)
 
 
-def _gates(of: Sequence[columns.Column[GateResult]]) -> dict[str, Any]:
-    return schemas.array(schemas.thing(of, _TYPES))
+def _gates(of: Columns[GateResult]) -> dict[str, Any]:
+    return schemas.array(schemas.thing(of))
 
 
 def _settings(
@@ -93,7 +118,7 @@ def _set(request: Request) -> Answer:
     )
     if not dry_run:
         change = operation.execute(change, request.origin, body.get('reason'))
-    return request.changed(cells(shown.CHANGE, change), dry_run=dry_run)
+    return request.changed(cells(CHANGE, change), dry_run=dry_run)
 
 
 def _delete(request: Request) -> Answer:
@@ -107,7 +132,7 @@ def _delete(request: Request) -> Answer:
     dry_run = request.query.get('dry_run', False)
     operation = DeleteService(context.records, context.backend, open_placement)
     proposal = operation.propose(request.path['host'])
-    gates = [cells(shown.GATES, gate) for gate in proposal.gates]
+    gates = [cells(GATES, gate) for gate in proposal.gates]
     if not dry_run:
         _check(
             f'service {proposal.host} is not deleted', proposal.refused, gates
@@ -126,7 +151,7 @@ def _fail_over(request: Request) -> Answer:
         request.context.records, request.context.backend
     )
     failover = operation.propose(request.path['host'], request.body.get('to'))
-    gates = [cells(shown.FAILOVER_GATES, gate) for gate in failover.gates]
+    gates = [cells(_FAILOVER_GATES, gate) for gate in failover.gates]
     warnings = []
     if not dry_run:
         host = failover.before.host
@@ -135,7 +160,7 @@ def _fail_over(request: Request) -> Answer:
         if not failover.done:
             warnings.append(_not_done(failover))
     return request.changed(
-        {**cells(shown.FAILOVER, failover), 'gates': gates},
+        {**cells(FAILOVER, failover), 'gates': gates},
         dry_run=dry_run,
         warnings=warnings,
     )
@@ -161,7 +186,7 @@ def _check(
     """
     if refused:
         names = ', '.join(result.gate for result in refused)
-        raise errors.GatesFailedError(
+        raise refusals.GatesFailedError(
             f'{what}, refused by: {names}',
             gates=gates,
             hint='Correct the causes, and send the request again',
@@ -179,7 +204,7 @@ OPERATIONS = (
         {
             200: (
                 'The service as it is now, or would be.',
-                schemas.thing(shown.CHANGE, _TYPES, **schemas.CHANGE),
+                schemas.thing(CHANGE, **schemas.CHANGE),
             )
         },
         description='A disabled service is given no nodes and keeps those '
@@ -202,7 +227,7 @@ OPERATIONS = (
                 'The service was deleted; or the proposal, for dry_run.',
                 schemas.thing(
                     host=schemas.TEXT,
-                    gates=_gates(shown.GATES),
+                    gates=_gates(GATES),
                     **schemas.CHANGE,
                 ),
             )
@@ -226,9 +251,8 @@ OPERATIONS = (
             200: (
                 'The service after the failover, or the proposal.',
                 schemas.thing(
-                    shown.FAILOVER,
-                    _TYPES,
-                    gates=_gates(shown.FAILOVER_GATES),
+                    FAILOVER,
+                    gates=_gates(_FAILOVER_GATES),
                     **schemas.CHANGE,
                 ),
             )

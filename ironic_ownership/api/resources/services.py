@@ -3,67 +3,166 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.schemas import (
+    FLAG,
+    NUMBER,
+    TEXT_OR_NULL,
+    TEXTS,
+    THING,
+)
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import service_status
-from ironic_ownership.observe import columns, service
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.engine.queries.service_status import ServiceStatus
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns, cells
 
-_TYPES: schemas.Types = {
-    'host': schemas.TEXT,
-    'alive': {
-        'type': 'string',
-        'enum': ['up', 'standby', 'away', 'down', 'unknown'],
-        'description': 'The view of the membership: up; standby, while only '
-        'processes are alive that stand by; away, if it was stopped for a '
-        'while; down; unknown, if the membership does not answer. Next to a '
-        'Nova cell also up: a nova-compute without the driver that sends '
-        'heartbeats to Nova.',
-    },
-    'status': {'type': 'string', 'enum': ['enabled', 'disabled']},
-    'forced_down': schemas.FLAG,
-    'epoch': schemas.NUMBER,
-    'nodes': schemas.NUMBER,
-    'instances': schemas.NUMBER,
-    'conditions': {
-        'type': ['string', 'null'],
-        'description': 'The loops that fail: ok, unknown, or their names; '
-        'null without a process.',
-    },
-    'loops': {
-        'type': 'array',
-        'items': schemas.THING,
-        'description': 'The condition of each loop, as stored by the '
-        'service: its last success, and an error with the time since which '
-        'it fails.',
-    },
-    'free': {'type': 'integer'},
-    'unavailable': {
-        'type': ['integer', 'null'],
-        'description': 'Nodes that could not be given to a client now; null '
-        'if that is not known.',
-    },
-    'of_mean': schemas.OF_MEAN,
-    'fenced': schemas.FLAG,
-    'standbys': {'type': ['integer', 'null']},
-    'disabled_reason': schemas.TEXT_OR_NULL,
-    'registered_at': schemas.TEXT_OR_NULL,
-    'policies': schemas.TEXTS,
-    'settings': schemas.THING,
-    'member_values': schemas.MEMBER_VALUES,
-    'incarnation': schemas.TEXT_OR_NULL,
-    'joined_at': schemas.TEXT_OR_NULL,
-    'contract_version': {'type': 'integer'},
-    'view_checksum': schemas.TEXT_OR_NULL,
-    'config_error': schemas.TEXT_OR_NULL,
-}
+_Row = dict[str, columns.Cell]
 
-_LONG = Parameter(
+MEMBER_VALUES = schemas.described(
+    THING,
+    'Values that the service advertises for itself alone, such as a weight; '
+    'they are no part of what makes peers.',
+)
+
+
+def policies(settings: model.MemberSettings) -> list[str]:
+    """Return the names of the policies, in their order."""
+    return [policy.name for policy in settings.policies]
+
+
+def options(settings: model.MemberSettings) -> _Row:
+    """Return the advertised options that are set, by name.
+
+    An option that two policies have is shown with the name of its policy
+    before it.
+    """
+    return _by_name(settings.policies)
+
+
+def member_values(settings: model.MemberSettings) -> _Row:
+    """Return the values that are advertised for this member alone."""
+    return _by_name(settings.values)
+
+
+def _by_name(policies: Sequence[model.PolicySettings]) -> _Row:
+    found = [
+        (policy.name, name, columns.plain(value))
+        for policy in policies
+        for name, value in policy.options
+        if value is not None
+    ]
+    names = [name for _, name, _ in found]
+    return {
+        name if names.count(name) == 1 else f'{policy}.{name}': value
+        for policy, name, value in found
+    }
+
+
+def loops(report: ConditionReport | None) -> list[_Row]:
+    """Return the condition of each loop; none if there is no report."""
+    return [
+        {
+            'loop': one.loop,
+            'succeeded_at': columns.moment(one.succeeded_at),
+            'code': one.code,
+            'error': one.error or None,
+            'since': columns.moment(one.since),
+            'ended': one.ended,
+        }
+        for one in (report.conditions if report else ())
+    ]
+
+
+SHORT: Columns[ServiceStatus] = (
+    Column('host', 'row.host'),
+    Column(
+        'alive',
+        type=schemas.one_of('up', 'standby', 'away', 'down', 'unknown'),
+        help='The view of the membership: up; standby, while only processes '
+        'are alive that stand by; away, if it was stopped for a while; down; '
+        'unknown, if the membership does not answer. Next to a Nova cell also '
+        'up: a nova-compute without the driver that sends heartbeats to Nova.',
+    ),
+    Column(
+        'status',
+        lambda s: 'disabled' if s.row.disabled else 'enabled',
+        schemas.one_of('enabled', 'disabled'),
+    ),
+    Column('forced_down', 'row.forced_down', FLAG),
+    Column('epoch', 'row.epoch', NUMBER),
+    Column('nodes', type=NUMBER),
+    Column('instances', type=NUMBER),
+    Column(
+        'conditions',
+        type=TEXT_OR_NULL,
+        help='The loops that fail: ok, unknown, or their names; null without '
+        'a process.',
+    ),
+)
+_REST: Columns[ServiceStatus] = (
+    Column('fenced', 'row.fenced', FLAG),
+    Column(
+        'standbys',
+        lambda s: s.standbys if s.view_known else None,
+        schemas.NUMBER_OR_NULL,
+    ),
+    Column('disabled_reason', 'row.disabled_reason', TEXT_OR_NULL),
+    Column(
+        'registered_at',
+        lambda s: columns.moment(s.row.registered_at),
+        TEXT_OR_NULL,
+    ),
+    Column('policies', lambda s: policies(s.settings), TEXTS),
+    Column('settings', lambda s: options(s.settings), THING),
+    Column(
+        'member_values', lambda s: member_values(s.settings), MEMBER_VALUES
+    ),
+)
+LONG: Columns[ServiceStatus] = (
+    *SHORT,
+    Column('free', lambda s: s.nodes - s.instances, {'type': 'integer'}),
+    Column(
+        'unavailable',
+        type=schemas.NUMBER_OR_NULL,
+        help='Nodes that could not be given to a client now; null if that is '
+        'not known.',
+    ),
+    Column('of_mean', lambda s: columns.rounded(s.of_mean), schemas.OF_MEAN),
+    *_REST,
+)
+DETAILS: Columns[ServiceStatus] = (
+    *SHORT,
+    *_REST,
+    Column(
+        'incarnation',
+        lambda s: s.member and s.member.incarnation,
+        TEXT_OR_NULL,
+    ),
+    Column(
+        'joined_at',
+        lambda s: columns.moment(s.member.joined_at) if s.member else None,
+        TEXT_OR_NULL,
+    ),
+    Column(
+        'contract_version', 'settings.contract_version', {'type': 'integer'}
+    ),
+    Column('view_checksum', 'row.view_checksum', TEXT_OR_NULL),
+    Column('config_error', 'row.config_error', TEXT_OR_NULL),
+    Column(
+        'loops',
+        lambda s: loops(s.report),
+        schemas.THINGS,
+        'The condition of each loop, as stored by the service: its last '
+        'success, and an error with the time since which it fails.',
+    ),
+)
+_WITH_LOAD = Parameter(
     'long',
     'Also say how much of each service is free and unavailable, its share '
     'against the mean, and its settings. Ironic is read for all nodes.',
@@ -75,17 +174,16 @@ HOST = Parameter(
     schemas.HOST,
     example='rack1',
 )
-_DETAILS = schemas.thing(service.DETAILS, _TYPES, warnings=schemas.WARNINGS)
 
 
 def _list(request: Request) -> Answer:
     context = request.context
     found = service_status.read(context.records, context.backend)
-    shown: Sequence[columns.Column[Any]] = service.SHORT
+    shown = SHORT
     if request.query.get('long'):
         seen = context.overview(complete=False)
         found = service_status.add_load(found, seen, context.interpret)
-        shown = service.LONG
+        shown = LONG
     return request.page(
         'services',
         found.services,
@@ -104,16 +202,11 @@ def _show(request: Request) -> Answer:
     one = by_host.get(model.canonical_host(host))
     if one is None:
         raise suggestions.unknown('service', host, by_host)
-    return Answer(
-        cells(service.DETAILS, one) | {'warnings': list(found.warnings)}
-    )
+    return Answer(cells(DETAILS, one) | {'warnings': list(found.warnings)})
 
 
-def _listed() -> schemas.Types:
-    # The long columns are optional.
-    item = schemas.thing(service.LONG, _TYPES)
-    return item | {'required': [c.key for c in service.SHORT]}
-
+# The long columns are optional.
+_LISTED = {**schemas.thing(LONG), 'required': list(columns.keys(SHORT))}
 
 OPERATIONS = (
     Operation(
@@ -123,8 +216,8 @@ OPERATIONS = (
         'List the compute services: alive or not, and how much they own.',
         _list,
         Access.READ,
-        {200: ('A page of services.', schemas.page('services', _listed()))},
-        query=(_LONG, *PAGE),
+        {200: ('A page of services.', schemas.page('services', _LISTED))},
+        query=(_WITH_LOAD, *PAGE),
         errors=(503,),
     ),
     Operation(
@@ -134,7 +227,12 @@ OPERATIONS = (
         'Show one compute service: row, membership, settings, nodes owned.',
         _show,
         Access.READ,
-        {200: ('The service.', _DETAILS)},
+        {
+            200: (
+                'The service.',
+                schemas.thing(DETAILS, warnings=schemas.WARNINGS),
+            )
+        },
         parameters=(HOST,),
         errors=(404, 503),
     ),

@@ -16,6 +16,7 @@ class GateRefusalError(exceptions.OwnershipError):
     """
 
     code = 'gates_failed'
+    http_status, exit_code = 409, 3
 
     def __init__(
         self,
@@ -37,6 +38,7 @@ class UnfinishedMoveError(exceptions.OwnershipError):
         self, request_id: str, cause: exceptions.OwnershipError
     ) -> None:
         self.code = cause.code
+        self.http_status, self.exit_code = cause.http_status, cause.exit_code
         super().__init__(
             f'{request_id}: {cause.args[0]}',
             hint='The move is unfinished: "ironic-ownership move resume '

@@ -5,7 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 
-from ironic_ownership.contracts import exceptions, model, reservation_request
+from ironic_ownership.contracts import (
+    model,
+    refusals,
+    reservation_request,
+)
 from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.reservations import (
@@ -87,9 +91,9 @@ def _owned(
     )
 
 
-def no_match(choice: selection.Choice) -> exceptions.NoMatchError:
+def no_match(choice: selection.Choice) -> refusals.NoMatchError:
     """Return the error for a request without candidates."""
-    return exceptions.NoMatchError(
+    return refusals.NoMatchError(
         choice.examined,
         choice.removed,
         hint='Request less, or free a node; "ironic-ownership compute node '

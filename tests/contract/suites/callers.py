@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
-from ironic_ownership.api import errors
+import jsonschema
+
+from ironic_ownership.api import resources
 from ironic_ownership.api.caller import Caller
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import Update
@@ -131,14 +133,14 @@ class CallerContract(app_case.SiteCase):
                 'Did you mean new?',
                 {},
             ),
-            (error.code, str(error), error.hint, errors.details_of(error)),
+            (error.code, str(error), error.hint, error.details),
         )
 
     def test_error_keeps_its_details(self) -> None:
         self.records.set_service('old', actor='test', disabled=False)
         error = self.fail_with('move:create', body=MOVE)
         self.assertEqual('gates_failed', error.code)
-        (node,) = errors.details_of(error)['nodes']
+        (node,) = error.details['nodes']
         self.assertEqual(NODE, node['uuid'])
         self.assertTrue(error.hint)
 
@@ -169,14 +171,47 @@ class CallerContract(app_case.SiteCase):
             error = self.fail_with('compute_node:list', query=query)
             self.assertEqual('not_found', error.code, query)
 
+    def test_body_that_the_schema_refuses_is_not_carried_out(self) -> None:
+        for name, body in REFUSED:
+            error = self.fail_with(name, **body)
+            self.assertEqual('invalid_request', error.code, name)
+            self.assertEqual(2, error.exit_code)
+            self.assertTrue(str(error).startswith('body'), str(error))
+        self.assertEqual([], self.caller.call('move:list')['moves'])
+
     def test_request_id_is_one_of_openstack(self) -> None:
         self.assertRegex(self.caller.request_id, '^req-[0-9a-f-]{36}$')
 
-    def test_bodies_are_json(self) -> None:
+    def test_bodies_are_json_as_the_schemas_have_it(self) -> None:
         for name, request in READS:
             found = self.caller.call(name, **request)
             self.assertEqual(found, json.loads(json.dumps(found)), name)
+            _, schema = resources.find(name).answers[200]
+            jsonschema.validate(found, schema)
 
+
+REFUSED: tuple[tuple[str, dict[str, object]], ...] = (
+    ('move:create', {'body': {**MOVE, 'reason': 'a\nb'}}),
+    ('move:create', {'body': {**MOVE, 'reason': ' '}}),
+    ('move:create', {'body': {**MOVE, 'override': ['destination_alive']}}),
+    ('move:create', {'body': {'service': 'new', 'select': {}}}),
+    ('compute_node:release', {'body': {'uuids': ['node1']}}),
+    ('compute_node:bulk_delete', {'body': {'uuids': []}}),
+    (
+        'instance:forget',
+        {'body': {'uuids': [UNKNOWN], 'reason': 'a\x1bb'}},
+    ),
+    (
+        'service:set',
+        {'path': {'host': 'new'}, 'body': {'forced_down': 'yes'}},
+    ),
+    (
+        'service:failover',
+        {'path': {'host': 'new'}, 'body': {'to': 'x', 'colour': 'red'}},
+    ),
+    ('policy:compare', {'body': {'a': 'all'}}),
+)
+"""Bodies that no operation takes."""
 
 READS: tuple[tuple[str, dict[str, dict[str, object]]], ...] = (
     ('compute_node:list', {}),

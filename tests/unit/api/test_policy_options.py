@@ -5,8 +5,8 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership import plugins
-from ironic_ownership.api import errors, policy_options
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.api import policy_options
+from ironic_ownership.contracts import exceptions, model, refusals
 from tests.unit import third_party
 
 Given = policy_options.Given
@@ -33,7 +33,7 @@ class OptionTest(unittest.TestCase):
 
     def test_everything_else_is_refused(self) -> None:
         for words in ('', 'a', 'h1:a', '=b', 'h1:=b'):
-            with self.assertRaises(errors.ScenarioError, msg=words):
+            with self.assertRaises(refusals.ScenarioError, msg=words):
                 policy_options.option(words)
 
 
@@ -113,7 +113,7 @@ class CheckOptionsTest(unittest.TestCase):
 class ImportTest(third_party.ThirdPartyCase):
     def test_policy_that_may_not_be_imported_is_refused(self) -> None:
         self.install('theirs')
-        with self.assertRaises(errors.ScenarioError) as caught:
+        with self.assertRaises(refusals.ScenarioError) as caught:
             policy_options.policies('all,theirs', 'all'.__eq__)
         self.assertIn('importable_policies', str(caught.exception))
         self.assertFalse(plugins.is_loaded(plugins.POLICIES, 'theirs'))

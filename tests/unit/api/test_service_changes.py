@@ -3,11 +3,11 @@ from __future__ import annotations
 from typing import Any
 from unittest import mock
 
+from ironic_ownership.api.resources import service_changes as shown
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.placement import inventory_diff
 from ironic_ownership.observe import columns
-from ironic_ownership.observe import service_change as shown
 from tests.contract.suites import placement
 from tests.unit.engine import world
 from tests.unit.web import app_case, test_policies

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
+from ironic_ownership.api.resources import compute_node_records, compute_nodes
 from ironic_ownership.cli import compute_node, errors
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.observe import columns, compute_node_record
-from ironic_ownership.observe import compute_node as compute_node_columns
+from ironic_ownership.observe import columns
 
 
 class ShardTest(unittest.TestCase):
@@ -51,7 +51,7 @@ class ListCase(unittest.TestCase):
             }
 
     def row(self, number: int) -> dict[str, Any]:
-        shown = (*compute_node_columns.LONG, *compute_node_record.COLUMNS)
+        shown = (*compute_nodes.LONG, *compute_node_records.COLUMNS)
         cells = dict.fromkeys(columns.keys(shown))
         return {**cells, 'uuid': f'u{number}', 'name': f'n{9 - number}'}
 

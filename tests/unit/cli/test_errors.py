@@ -48,19 +48,6 @@ class LineTest(unittest.TestCase):
 
 
 class ExitCodeTest(unittest.TestCase):
-    def test_reservation_that_came_to_nothing_tells_why(self) -> None:
-        for error, code in (
-            (exceptions.RequestError(['x']), 2),
-            (exceptions.NoMatchError(0, {}), 3),
-            (exceptions.ReservationConflictError('x'), 3),
-            (exceptions.ServiceRefusedError('x'), 3),
-            (exceptions.AllocationConflictError('x'), 3),
-            (exceptions.AllocationInUseError('x'), 3),
-            (exceptions.ReservationUnfinishedError('x', 'y', hint=''), 4),
-            (exceptions.IronicError('x'), 1),
-        ):
-            self.assertEqual(code, errors.exit_code(error), repr(error))
-
     def test_codes_are_those_that_operators_know(self) -> None:
         self.assertEqual(
             {

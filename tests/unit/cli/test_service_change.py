@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from unittest import mock
 
+from ironic_ownership.api.resources.service_changes import CHANGE, FAILOVER
 from ironic_ownership.cli import confirmation, errors
 from ironic_ownership.cli.service_change import DeleteService, SetService
 from ironic_ownership.cli.service_failover import FailoverService
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.observe.service_change import CHANGE_KEYS, FAILOVER_KEYS
+from ironic_ownership.observe import columns
 from tests.unit.cli import test_move
 from tests.unit.engine import world
+
+_CHANGE_KEYS = (*columns.keys(CHANGE), 'dry_run', 'request_id')
+_FAILOVER_KEYS = (*columns.keys(FAILOVER), 'dry_run', 'request_id')
 
 
 class ServiceCommandsTest(test_move.CommandCase):
@@ -43,7 +47,7 @@ class ServiceCommandsTest(test_move.CommandCase):
     def test_change_is_confirmed_and_made(self) -> None:
         words = ('IDLE', '--disable', '--disable-reason', ' new  fans ')
         code, shown = self.run_command(SetService, *words)
-        self.assertEqual((0, list(CHANGE_KEYS)), (code, list(shown)))
+        self.assertEqual((0, list(_CHANGE_KEYS)), (code, list(shown)))
         self.assertFalse(shown['dry_run'])
         self.assertEqual('new fans', shown['disabled_reason'])
         _, question = self.confirm.call_args.args
@@ -78,7 +82,7 @@ class ServiceCommandsTest(test_move.CommandCase):
     def test_refused_failover_shows_the_service(self) -> None:
         with self.assertLogs('ironic_ownership.cli', 'ERROR') as logs:
             code, shown = self.run_command(FailoverService, 'new', '--to', 'x')
-        self.assertEqual((3, list(FAILOVER_KEYS)), (code, list(shown)))
+        self.assertEqual((3, list(_FAILOVER_KEYS)), (code, list(shown)))
         self.assertEqual((False, False), (shown['done'], shown['dry_run']))
         self.assertIn('refused by standby_alive', logs.output[0])
 

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import unittest
 
+from ironic_ownership.api.resources import comparison as preview_columns
+from ironic_ownership.api.resources.check import COLUMNS
+from ironic_ownership.cli import check, comparison, explain
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.checks.problem import Kind, Problem, Severity
 from ironic_ownership.engine.decision import preview
-from ironic_ownership.observe import columns, explanation
-from ironic_ownership.observe import preview as preview_columns
-from ironic_ownership.observe.problem import LONG, readable, shortened
+from ironic_ownership.observe import columns
 
 
 class ExplanationTest(unittest.TestCase):
     def test_empty_group_is_seen(self) -> None:
         self.assertEqual(
             "shard: -\ngroup: ''\nalive: yes",
-            explanation.readable({'shard': None, 'group': '', 'alive': True}),
+            explain.readable({'shard': None, 'group': '', 'alive': True}),
         )
 
     def test_advice_is_a_list_of_wrapped_lines(self) -> None:
-        shown = str(explanation.readable(['word ' * 30, 'Nothing to do']))
+        shown = str(explain.readable(['word ' * 30, 'Nothing to do']))
         self.assertEqual(3, len(shown.splitlines()))
         self.assertTrue(shown.startswith('* word'))
         self.assertIn('\n* Nothing to do', shown)
         self.assertLess(max(map(len, shown.splitlines())), 80)
 
     def test_names_stay_in_one_line(self) -> None:
-        self.assertEqual('h1, h2', explanation.readable(['h1', 'h2']))
-        self.assertEqual('-', explanation.readable([]))
+        self.assertEqual('h1, h2', explain.readable(['h1', 'h2']))
+        self.assertEqual('-', explain.readable([]))
 
     def test_member_is_a_line_and_one_for_each_policy(self) -> None:
-        shown = explanation.readable(
+        shown = explain.readable(
             [
                 {
                     'host': 'h1',
@@ -67,12 +68,14 @@ class ProblemTest(unittest.TestCase):
             tuple('vwxyz'),
         )
         return dict(
-            zip(columns.keys(LONG), columns.row(LONG, found), strict=True)
+            zip(
+                columns.keys(COLUMNS), columns.row(COLUMNS, found), strict=True
+            )
         )
 
     def test_first_few_stand_for_all_and_the_count_tells(self) -> None:
         long = self.row()
-        short = shortened(long)
+        short = check._shortened(long)
         self.assertEqual(
             (5, ['a', 'b', 'c']), (short['count'], short['subjects'])
         )
@@ -85,7 +88,7 @@ class ProblemTest(unittest.TestCase):
         self.assertIs(str, type(short['severity']))
 
     def test_subjects_are_lines(self) -> None:
-        self.assertEqual('a\nb', readable(['a', 'b']))
+        self.assertEqual('a\nb', check._readable(['a', 'b']))
 
 
 class PreviewTest(unittest.TestCase):
@@ -118,7 +121,7 @@ class PreviewTest(unittest.TestCase):
             [('a', 'moves'), ('b', 'unserved')],
             [(change['uuid'], change['change']) for change in named],
         )
-        summary = preview_columns.summary(
+        summary = comparison._summary(
             preview_columns.whole(outcome, nodes=False)
         )
         self.assertIn('1 of 4 nodes would move (25.0%), 1 of them', summary)

@@ -10,20 +10,21 @@ import hypothesis
 import yaml
 from hypothesis import strategies as st
 
+from ironic_ownership.api.resources import compute_nodes, members, services
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.engine.queries import node_status, service_status
-from ironic_ownership.observe import columns, compute_node, service
+from ironic_ownership.observe import columns
 
 KINDS = {
     'compute node': (
-        compute_node.SHORT,
-        compute_node.LONG,
-        compute_node.DETAILS,
+        compute_nodes.SHORT,
+        compute_nodes.LONG,
+        compute_nodes.DETAILS,
     ),
-    'service': (service.SHORT, service.LONG, service.DETAILS),
-    'member': (service.MEMBER,),
+    'service': (services.SHORT, services.LONG, services.DETAILS),
+    'member': (members.COLUMNS,),
 }
 SETTINGS = model.MemberSettings(
     (
@@ -103,19 +104,19 @@ class ColumnsTest(unittest.TestCase):
 class ComputeNodeTest(unittest.TestCase):
     def test_ironic_is_believed_before_the_record(self) -> None:
         decision = Decision('h', reasons.Reason.EXCLUSIVE)
-        row = shown(compute_node.DETAILS, status(NODE, RECORD, decision))
+        row = shown(compute_nodes.DETAILS, status(NODE, RECORD, decision))
         self.assertEqual(
             ['u1', 'n1', 'h', 'owned', None, 's', 'g', 'exclusive', None],
-            [row[key] for key in columns.keys(compute_node.SHORT)],
+            [row[key] for key in columns.keys(compute_nodes.SHORT)],
         )
         self.assertEqual('i', row['recorded_instance_uuid'])
 
     def test_orphan_is_shown_from_its_record(self) -> None:
         orphan = status(None, RECORD, state=node_status.State.ORPHAN)
-        row = shown(compute_node.DETAILS, orphan)
+        row = shown(compute_nodes.DETAILS, orphan)
         self.assertEqual(
             ['u1', 'old', 'h', 'orphan', 'i', 't', '', 'node_gone', None],
-            [row[key] for key in columns.keys(compute_node.SHORT)],
+            [row[key] for key in columns.keys(compute_nodes.SHORT)],
         )
         for key in ('decided_owner', 'provision_state', 'maintenance'):
             self.assertIsNone(row[key])
@@ -123,7 +124,7 @@ class ComputeNodeTest(unittest.TestCase):
     def test_every_reason_has_an_explanation(self) -> None:
         for reason in reasons.Reason:
             row = shown(
-                compute_node.DETAILS,
+                compute_nodes.DETAILS,
                 status(NODE, None, Decision(None, reason)),
             )
             self.assertEqual(reason.help, row['explanation'])
@@ -146,7 +147,7 @@ class ComputeNodeTest(unittest.TestCase):
                     None, reasons.Reason.CONTESTED_UNOWNED, ('a', 'b')
                 )
                 row = shown(
-                    compute_node.DETAILS,
+                    compute_nodes.DETAILS,
                     status(NODE, record, decision, state),
                 )
                 self.assertEqual(row, json.loads(json.dumps(row)))
@@ -157,7 +158,7 @@ class ServiceTest(unittest.TestCase):
     def test_settings_that_are_set_are_shown(self) -> None:
         self.assertEqual(
             {'conductor_group': '', 'peer_list': ['a', 'b']},
-            service.options(SETTINGS),
+            services.options(SETTINGS),
         )
 
     def test_values_that_a_member_advertises_for_itself_are_shown(
@@ -170,7 +171,7 @@ class ServiceTest(unittest.TestCase):
         )
         row, member = model.Service('h'), model.Member('h', 'i', 0.0, settings)
         status = service_status.ServiceStatus(row, member, True)
-        for columns_ in (service.DETAILS, service.LONG):
+        for columns_ in (services.DETAILS, services.LONG):
             found = shown(columns_, status)
             self.assertEqual({'key': 'zone'}, found['settings'])
             self.assertEqual(
@@ -179,7 +180,7 @@ class ServiceTest(unittest.TestCase):
         reading = member_listing.Reading(member, True, True)
         self.assertEqual(
             {'weight': 3, 'zone': 'a'},
-            shown(service.MEMBER, reading)['member_values'],
+            shown(members.COLUMNS, reading)['member_values'],
         )
 
     def test_options_of_one_name_are_distinguished(self) -> None:
@@ -190,7 +191,7 @@ class ServiceTest(unittest.TestCase):
             )
         )
         self.assertEqual(
-            {'a.limit': 1, 'b.limit': 2}, service.options(settings)
+            {'a.limit': 1, 'b.limit': 2}, services.options(settings)
         )
 
     def test_alive_is_unknown_without_a_view(self) -> None:
@@ -206,17 +207,17 @@ class ServiceTest(unittest.TestCase):
         member = model.Member('h', 'i', 1.0, SETTINGS)
         for of, thing in (
             (
-                service.DETAILS,
+                services.DETAILS,
                 service_status.ServiceStatus(model.Service('h'), member, True),
             ),
-            (service.MEMBER, member_listing.Reading(member, True, None)),
+            (members.COLUMNS, member_listing.Reading(member, True, None)),
         ):
             row = shown(of, thing)
             self.assertEqual(row, yaml.safe_load(yaml.safe_dump(row)))
             self.assertEqual(row, json.loads(json.dumps(row)))
 
     def test_event_leaves_out_what_it_does_not_say(self) -> None:
-        said = compute_node.event_cell(
+        said = compute_nodes._event_cell(
             model.Event(1, 0.0, 'h', 'owner_changed', 'u1', to_host='h')
         )
         self.assertEqual(['at', 'actor', 'kind', 'to_host'], list(said))

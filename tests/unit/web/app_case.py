@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import re
+import urllib.parse
 from typing import Any
 
+import jsonschema
 from werkzeug import test
 
 from ironic_ownership.api import context
@@ -20,7 +24,7 @@ from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.reservations import (
     reserver as reservations_reserver,
 )
-from ironic_ownership.web import application
+from ironic_ownership.web import application, routes
 from ironic_ownership_plugin_kit import fakes
 from tests.contract.suites import fake_allocations
 from tests.unit import configurations
@@ -81,6 +85,18 @@ class Wired:
 
     def placement_of(self, request_id=None):
         return self.placement
+
+
+@functools.cache
+def schema_of(method: str, path: str, status: int) -> Any:
+    """Return the schema of an answer, by the operation that gives it."""
+    (one, *_) = [
+        one
+        for one in routes.OPERATIONS
+        if one.method == method
+        and re.fullmatch(re.sub(r'{\w+}', '[^/]+', one.path), path)
+    ]
+    return one.answers[status][1]
 
 
 class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
@@ -144,6 +160,11 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
         text = answer.get_data(as_text=True)
         self.assertEqual(status, answer.status_code, text)
         self.assertEqual('application/json', answer.mimetype)
+        if status < 300:
+            validator = jsonschema.Draft202012Validator(
+                schema_of(method, urllib.parse.urlsplit(path).path, status)
+            )
+            validator.validate(answer.get_json())
         return answer.get_json()
 
     def refused(self, method: str, path: str, status: int, **more) -> Any:

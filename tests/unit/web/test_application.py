@@ -8,7 +8,6 @@ from unittest import mock
 from oslo_middleware import request_id
 from werkzeug import test
 
-from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import error_middleware, errors, flask_app
 from tests.unit.web import app_case
@@ -180,35 +179,6 @@ class FormTest(app_case.SiteCase):
 
 
 class StatusTest(app_case.SiteCase):
-    def test_every_error_of_ours_has_a_status(self) -> None:
-        kinds = {exceptions.OwnershipError}
-        while (
-            more := {sub for kind in kinds for sub in kind.__subclasses__()}
-            - kinds
-        ):
-            kinds |= more
-        codes = {
-            kind.code
-            for kind in kinds
-            if kind.__module__.startswith('ironic_ownership.')
-            and '.cli.' not in kind.__module__
-            and kind.__module__ != ownership.__name__
-        }
-        self.assertEqual(set(), codes - errors.STATUSES.keys())
-
-    def test_refusals_are_conflicts_and_outages_pass(self) -> None:
-        for error, status in (
-            (exceptions.NodeOutOfServiceError('u', 'd', 'g'), 409),
-            (exceptions.NoMatchError(5, {'traits': 5}), 409),
-            (exceptions.NotOwnerError('x'), 409),
-            (exceptions.IronicUnavailableError('x'), 503),
-            (exceptions.RecordsUnavailableError('x'), 503),
-            (exceptions.IronicError('x'), 502),
-            (exceptions.NotFoundError('x'), 404),
-            (exceptions.RequestError(['x']), 400),
-        ):
-            self.assertEqual(status, errors.status(error), error)
-
     def test_details_are_for_programs(self) -> None:
         said = errors.form_of(
             exceptions.NodeOutOfServiceError('u', 'd', 'g', ['c1']), 'req-1'

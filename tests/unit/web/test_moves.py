@@ -6,11 +6,11 @@ import threading
 from typing import Any
 from unittest import mock
 
+from ironic_ownership.api.resources.move_schemas import NODE, PLAN
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.observe import columns
-from ironic_ownership.observe.move import NODE, PLAN
 from tests.unit.engine import world
 from tests.unit.web import app_case
 

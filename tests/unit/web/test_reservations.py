@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ironic_ownership.api.resources import reservation_schemas as shown
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import ReservationState
 from ironic_ownership.engine.reservations import release
 from ironic_ownership.observe import columns
-from ironic_ownership.observe import reservation as shown
 from tests.unit.engine import world
 from tests.unit.web import app_case
 
@@ -54,7 +54,7 @@ class ReservationsTest(ReservingCase):
 
     def test_node_is_reserved_and_owned(self) -> None:
         made = self.reserve()
-        self.assertEqual(list(columns.keys(shown.DETAILS)), list(made))
+        self.assertEqual(list(columns.keys(shown.DETAILED)), list(made))
         self.assertEqual(('active', 'rack'), (made['state'], made['service']))
         (record,) = self.records.compute_nodes_by_uuid([made['node_uuid']])
         self.assertEqual(

@@ -9,9 +9,9 @@ import hypothesis
 import werkzeug.datastructures
 from hypothesis import strategies as st
 
-from ironic_ownership.api.errors import InvalidRequestError
 from ironic_ownership.api.operation import PAGE, Parameter
 from ironic_ownership.api.resources import move_schemas
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import validation
 
 PARAMETERS = (
@@ -61,7 +61,7 @@ class QueryTest(unittest.TestCase):
             ('marker', 'a\n'),
             ('other', '1'),
         ):
-            with self.assertRaises(InvalidRequestError, msg=pair):
+            with self.assertRaises(exceptions.RequestError, msg=pair):
                 query(pair)
 
     @hypothesis.given(
@@ -70,7 +70,7 @@ class QueryTest(unittest.TestCase):
     def test_nothing_else_comes_of_any_query(self, pairs) -> None:
         try:
             query(*pairs)
-        except InvalidRequestError as exc:
+        except exceptions.RequestError as exc:
             self.assertTrue(exc.faults)
 
 
@@ -83,12 +83,12 @@ class BodyTest(unittest.TestCase):
                 'application/json',
                 move_schemas.BODY,
             )
-        except InvalidRequestError as exc:
+        except exceptions.RequestError as exc:
             self.assertTrue(exc.faults)
 
     def test_line_feed_at_the_end_of_a_text_is_refused(self) -> None:
         body = {'service': 'a\n', 'select': {'service': 'b'}}
-        with self.assertRaises(InvalidRequestError) as caught:
+        with self.assertRaises(exceptions.RequestError) as caught:
             validation.body(
                 json.dumps(body).encode(),
                 'application/json',
@@ -100,7 +100,7 @@ class BodyTest(unittest.TestCase):
     def test_nothing_else_comes_of_any_bytes(self, data) -> None:
         try:
             validation.body(data, 'application/json', move_schemas.BODY)
-        except InvalidRequestError as exc:
+        except exceptions.RequestError as exc:
             self.assertTrue(exc.faults)
 
     def test_number_without_a_fraction_is_whole(self) -> None:
@@ -110,7 +110,7 @@ class BodyTest(unittest.TestCase):
         self.assertEqual('[1, 1000, 0, 1.5]', repr(read))
 
     def test_long_values_are_not_repeated_in_full(self) -> None:
-        with self.assertRaises(InvalidRequestError) as caught:
+        with self.assertRaises(exceptions.RequestError) as caught:
             validation.body(
                 json.dumps({'service': 'x' * 9000, 'select': 1}).encode(),
                 'application/json',

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, refusals
 from ironic_ownership.engine.reservations import free_node_cache, release
 from tests.unit.engine import world
 from tests.unit.engine.reservations import reserver_case
@@ -79,6 +79,6 @@ class TestLeftOver(reserver_case.ReservingCase):
             return made
 
         self.allocations.create = late  # type: ignore[method-assign]
-        with self.assertRaises(exceptions.NoMatchError):
+        with self.assertRaises(refusals.NoMatchError):
             self.create()
         self.assert_nothing_is_held()

@@ -4,7 +4,12 @@ import dataclasses
 import threading
 import unittest.mock
 
-from ironic_ownership.contracts import allocations, exceptions, model
+from ironic_ownership.contracts import (
+    allocations,
+    exceptions,
+    model,
+    refusals,
+)
 from tests.unit.engine import world
 from tests.unit.engine.reservations import reserver_case
 from tests.unit.engine.reservations.reserver_case import (
@@ -43,7 +48,7 @@ class TestCreate(reserver_case.ReservingCase):
     ) -> None:
         nodes = {self.create(n).node_uuid for n in range(1, 5)}
         self.assertEqual(4, len(nodes))
-        with self.assertRaises(exceptions.NoMatchError) as caught:
+        with self.assertRaises(refusals.NoMatchError) as caught:
             self.create(5)
         self.assertEqual(4, caught.exception.nodes)
         self.assertEqual({'instance': 4}, caught.exception.removed)
@@ -57,7 +62,7 @@ class TestCreate(reserver_case.ReservingCase):
             reserver_case.node(2, maintenance=True),
             reserver_case.node(3, traits=('CUSTOM_A',)),
         )
-        with self.assertRaises(exceptions.NoMatchError) as caught:
+        with self.assertRaises(refusals.NoMatchError) as caught:
             self.create(traits=['CUSTOM_B'])
         self.assertEqual(
             {'resource_class': 1, 'trait:CUSTOM_B': 3},
@@ -77,7 +82,7 @@ class TestCreate(reserver_case.ReservingCase):
         )
         for number in (1, 2, 3):
             self.assertNotEqual(world.uuid(1), self.create(number).node_uuid)
-        with self.assertRaises(exceptions.NoMatchError) as caught:
+        with self.assertRaises(refusals.NoMatchError) as caught:
             self.create(4)
         self.assertEqual(1, caught.exception.removed['owned'])
 
@@ -101,7 +106,7 @@ class TestCreate(reserver_case.ReservingCase):
         self.reserver.preview(reserver_case.request())
         for number in range(1, 5):
             self.ironic.put(reserver_case.node(number, maintenance=True))
-        with self.assertRaises(exceptions.NoMatchError) as caught:
+        with self.assertRaises(refusals.NoMatchError) as caught:
             self.create()
         self.assertIn('maintenance', str(caught.exception))
         self.assert_nothing_is_held()
@@ -492,5 +497,5 @@ class TestAtOnce(reserver_case.ReservingCase):
         self.assertEqual(4, len({one.node_uuid for one in made}), found)
         for one in found:
             if isinstance(one, Exception):
-                self.assertIsInstance(one, exceptions.NoMatchError)
+                self.assertIsInstance(one, refusals.NoMatchError)
         self.assert_sound()

@@ -1,0 +1,75 @@
+"""Errors of requests that are refused, and the exit codes of all errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ironic_ownership.contracts import exceptions
+
+
+class NoMatchError(exceptions.OwnershipError):
+    """No free node fits a request.
+
+    :param nodes: number of nodes that were checked.
+    :param removed: number of nodes that each condition removed, in order.
+    """
+
+    code, http_status, exit_code = 'no_match', 409, 3
+    detail_names = ('nodes', 'removed')
+
+    def __init__(
+        self, nodes: int, removed: Mapping[str, int], *, hint: str = ''
+    ) -> None:
+        self.nodes = nodes
+        self.removed = dict(removed)
+        counts = ', '.join(f'{name} {n}' for name, n in self.removed.items())
+        super().__init__(
+            f'no free node fits: of {nodes} nodes, these were removed by each '
+            f'condition: {counts or "none"}',
+            hint=hint,
+        )
+
+
+class GatesFailedError(exceptions.OwnershipError):
+    """A gate refuses the operation, and nothing was changed.
+
+    :param nodes: each node that is refused.
+    :param gates: the gates of a service, or of all these nodes.
+    :param evaluated: the number of nodes by destination, for moves.
+    """
+
+    code = 'gates_failed'
+    http_status, exit_code = 409, 3
+    detail_names = ('nodes', 'gates', 'evaluated')
+
+    def __init__(
+        self,
+        message: str,
+        nodes: Sequence[Mapping[str, Any]] = (),
+        *,
+        gates: Sequence[Mapping[str, Any]] = (),
+        evaluated: Mapping[str, int] | None = None,
+        hint: str,
+    ) -> None:
+        self.nodes = nodes
+        self.gates = gates
+        self.evaluated = evaluated or {}
+        super().__init__(message, hint=hint)
+
+
+class ScenarioError(exceptions.OwnershipError):
+    """The situation that a preview or a comparison assumes cannot exist."""
+
+    code = 'impossible_scenario'
+    http_status = 409
+
+
+def exit_code_of(code: str) -> int:
+    """Return the exit code for the reason code of an error elsewhere."""
+    kinds = [exceptions.OwnershipError]
+    for kind in kinds:
+        if kind.code == code:
+            return kind.exit_code
+        kinds += kind.__subclasses__()
+    return exceptions.OwnershipError.exit_code
