@@ -175,7 +175,11 @@ class Nova:
         )
         self.neighbours.start()
         nova_schema.map_cells(self.database, self.bus.url)
-        nova_config.write(self._config, nova_config.common(self), self._timing)
+        self._common = nova_config.common(
+            *(self.directory, self.database, self.bus, self.ironic),
+            *(self.placement, self.neighbours),
+        )
+        nova_config.write(self._config, self._common, self._timing)
         self.start_service('nova-conductor')
 
     def _start_database(self, venv: pathlib.Path) -> None:
@@ -192,9 +196,7 @@ class Nova:
             return self.api
         self.start_service('nova-scheduler')
         self.api.configure(
-            nova_environment.stock(),
-            nova_config.common(self),
-            self._timing,
+            nova_environment.stock(), self._common, self._timing
         )
         self.api.start()
         return self.api

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from lab import nova_schema
-
-if TYPE_CHECKING:
-    from lab.nova import Nova
+from lab import ironic_api, nova_schema
+from lab.mariadb import MariaDB
+from lab.nova_neighbours import Neighbours
+from lab.placement import Placement
+from lab.rabbitmq import RabbitMQ
 
 Sections = Mapping[str, Mapping[str, object]]
 
@@ -24,15 +24,21 @@ FAST: Sections = {
 """Shorter intervals, for tests that do not measure."""
 
 
-def common(nova: Nova) -> Sections:
+def common(
+    directory: pathlib.Path,
+    database: MariaDB,
+    bus: RabbitMQ,
+    ironic: ironic_api.IronicAPI,
+    placement: Placement,
+    neighbours: Neighbours,
+) -> Sections:
     """Return what all processes of one Nova have."""
-    database = nova.database
     return {
         'DEFAULT': {
-            'state_path': nova.directory,
+            'state_path': directory,
             'my_ip': '127.0.0.1',
             'host': 'controller',
-            'transport_url': nova.bus.url,
+            'transport_url': bus.url,
             'compute_driver': 'ironic.IronicDriver',
             # The lab waits for a line that only this module logs.
             'default_log_levels': 'nova.service=DEBUG,'
@@ -48,19 +54,19 @@ def common(nova: Nova) -> Sections:
         'api_database': {
             'connection': f'{database.url(nova_schema.API)}?charset=utf8mb4'
         },
-        'oslo_concurrency': {'lock_path': nova.directory / 'lock'},
+        'oslo_concurrency': {'lock_path': directory / 'lock'},
         'oslo_messaging_notifications': {'driver': 'noop'},
         'ironic': {
             'auth_type': 'none',
-            'endpoint_override': nova.ironic.endpoint,
+            'endpoint_override': ironic.endpoint,
             'api_retry_interval': 1,
         },
-        'placement': nova.placement.options(),
+        'placement': placement.options(),
         'neutron': {
             'auth_type': 'none',
-            'endpoint_override': nova.neighbours.url,
+            'endpoint_override': neighbours.url,
         },
-        'glance': {'api_servers': nova.neighbours.url},
+        'glance': {'api_servers': neighbours.url},
         'conductor': {'workers': 1},
         'scheduler': {'workers': 1},
     }

@@ -38,7 +38,9 @@ class PackageTest(testtools.TestCase):
 
     def test_no_modules_import_each_other_in_a_circle(self) -> None:
         # Imports for annotations and inside functions count as well.
-        graph = grimp.build_graph(_OURS, cache_dir=None)
+        graph = grimp.build_graph(
+            *(_OURS, 'ironic_ownership_nova', 'lab'), cache_dir=None
+        )
         order = graphlib.TopologicalSorter(
             {
                 module: graph.find_modules_directly_imported_by(module)
