@@ -75,6 +75,9 @@ def _program(request: bytes, out: int, err: int) -> None:
     program, sys.argv, environment, directory = json.loads(request)
     os.environ.clear()
     os.environ.update(environment)
+    # Python has read it before the fork.
+    more = environment.get('PYTHONPATH', '').split(os.pathsep)
+    sys.path[:0] = [path for path in more if path and path not in sys.path]
     if directory is not None:
         os.chdir(directory)
     os.setsid()

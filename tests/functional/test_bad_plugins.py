@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import unittest
 from typing import Any
 
@@ -13,6 +11,7 @@ from tests.functional.support import (
     databases,
     hosts,
     plugin_packages,
+    programs,
 )
 
 NAMED = "policy 'moody' from their-moods 1.5"
@@ -88,12 +87,11 @@ class TestStart(unittest.TestCase):
                 sections,
             )
         )
-        done = subprocess.run(
-            [*hosts.COMMAND, '--config-file', str(file)],
-            capture_output=True,
-            text=True,
-            timeout=hosts.TIMEOUT,
-            env={**os.environ, **self.site.environment},
+        done = programs.run(
+            ['ironic-ownership-host', '--config-file', str(file)],
+            hosts.TIMEOUT,
+            programs.HOST,
+            env=self.site.environment,
         )
         self.assertEqual(1, done.returncode, done.stderr)
         (line,) = done.stderr.splitlines()

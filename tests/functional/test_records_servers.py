@@ -36,13 +36,27 @@ class _OnPostgreSQL(unittest.TestCase):
         return databases.POSTGRESQL.server
 
     def fresh_url(self) -> str:
-        return databases.POSTGRESQL.empty()
+        return databases.POSTGRESQL.for_services()
 
 
 class _OnMariaDB(unittest.TestCase):
     @property
     def server(self) -> mariadb.MariaDB:
         return databases.MARIADB.server
+
+    def fresh_url(self) -> str:
+        return databases.MARIADB.for_services()
+
+
+class _AsOwnerOfPostgreSQL(_OnPostgreSQL):
+    """Its tests alter or delete events, which services may not."""
+
+    def fresh_url(self) -> str:
+        return databases.POSTGRESQL.empty()
+
+
+class _AsOwnerOfMariaDB(_OnMariaDB):
+    """The same on MariaDB."""
 
     def fresh_url(self) -> str:
         return databases.MARIADB.empty()
@@ -207,25 +221,27 @@ class TestQueriesOnMariaDB(
 
 
 class TestEventsOnPostgreSQL(
-    _OnPostgreSQL, database.EventsOnDatabase, record_events.EventContract
+    _AsOwnerOfPostgreSQL,
+    database.EventsOnDatabase,
+    record_events.EventContract,
 ):
     pass
 
 
 class TestEventsOnMariaDB(
-    _OnMariaDB, database.EventsOnDatabase, record_events.EventContract
+    _AsOwnerOfMariaDB, database.EventsOnDatabase, record_events.EventContract
 ):
     pass
 
 
 class TestPurgeOnPostgreSQL(
-    _OnPostgreSQL, database.MovesOnDatabase, purge.PurgeContract
+    _AsOwnerOfPostgreSQL, database.MovesOnDatabase, purge.PurgeContract
 ):
     pass
 
 
 class TestPurgeOnMariaDB(
-    _OnMariaDB, database.MovesOnDatabase, purge.PurgeContract
+    _AsOwnerOfMariaDB, database.MovesOnDatabase, purge.PurgeContract
 ):
     pass
 
@@ -269,12 +285,16 @@ class TestHandOversOnMariaDB(
 
 
 class TestRecordCacheOnPostgreSQL(
-    _OnPostgreSQL, database.MovesOnDatabase, record_cache.RecordCacheContract
+    _AsOwnerOfPostgreSQL,
+    database.MovesOnDatabase,
+    record_cache.RecordCacheContract,
 ):
     pass
 
 
 class TestRecordCacheOnMariaDB(
-    _OnMariaDB, database.MovesOnDatabase, record_cache.RecordCacheContract
+    _AsOwnerOfMariaDB,
+    database.MovesOnDatabase,
+    record_cache.RecordCacheContract,
 ):
     pass

@@ -11,37 +11,37 @@ class TestRemovalsOnPostgreSQL(
     test_removals.RemovalsOnDatabase, removals.RemovalContract
 ):
     def fresh_url(self) -> str:
-        return databases.POSTGRESQL.empty()
+        return databases.POSTGRESQL.for_services()
 
 
 class TestRemovalsOnMariaDB(
     test_removals.RemovalsOnDatabase, removals.RemovalContract
 ):
     def fresh_url(self) -> str:
-        return databases.MARIADB.empty()
+        return databases.MARIADB.for_services()
 
 
 class TestImportsOnPostgreSQL(
     test_node_imports.ImportsOnDatabase, node_imports.NodeImportContract
 ):
     def fresh_url(self) -> str:
-        return databases.POSTGRESQL.empty()
+        return databases.POSTGRESQL.for_services()
 
 
 class TestImportsOnMariaDB(
     test_node_imports.ImportsOnDatabase, node_imports.NodeImportContract
 ):
     def fresh_url(self) -> str:
-        return databases.MARIADB.empty()
+        return databases.MARIADB.for_services()
 
 
 class TestOutboxOnPostgreSQL(
     test_outbox.OutboxOnDatabase, outbox.OutboxContract
 ):
     def fresh_url(self) -> str:
-        return databases.POSTGRESQL.empty()
+        return databases.POSTGRESQL.for_services()
 
 
 class TestOutboxOnMariaDB(test_outbox.OutboxOnDatabase, outbox.OutboxContract):
     def fresh_url(self) -> str:
-        return databases.MARIADB.empty()
+        return databases.MARIADB.for_services()

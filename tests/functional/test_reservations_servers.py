@@ -13,12 +13,12 @@ from tests.functional.support import databases
 
 class OnPostgreSQL(test_reservations.ReservationsOnDatabase):
     def fresh_url(self) -> str:
-        return databases.POSTGRESQL.empty()
+        return databases.POSTGRESQL.for_services()
 
 
 class OnMariaDB(test_reservations.ReservationsOnDatabase):
     def fresh_url(self) -> str:
-        return databases.MARIADB.empty()
+        return databases.MARIADB.for_services()
 
 
 class TestBeginningOnPostgreSQL(

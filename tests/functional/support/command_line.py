@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
 from typing import Any
 
@@ -143,16 +141,6 @@ class Deployment:
 def run(*words: str, env: dict[str, str] | None = None) -> Done:
     """Run the installed program, away from the checkout.
 
-    :param env: variables to add, of which the interpreter may be to know.
+    :param env: variables to add.
     """
-    argv = [str(PROGRAM), *words]
-    if env is None:
-        return programs.run(argv, TIMEOUT)
-    return subprocess.run(
-        argv,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        cwd='/',
-        env={**os.environ, **env},
-    )
+    return programs.run([str(PROGRAM), *words], TIMEOUT, env=env or {})

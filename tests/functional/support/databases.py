@@ -7,6 +7,7 @@ every test gets a fresh database. A missing server is an error, not a skip.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import itertools
 import pathlib
 import shutil
@@ -23,9 +24,13 @@ Server = (
     postgresql.PostgreSQL | mariadb.MariaDB | galera.Galera | haproxy.HAProxy
 )
 
+_GRANTS = pathlib.Path(__file__).parents[3] / 'etc/ironic_ownership/grants'
+_USER = 'ironic_ownership'
+
 _numbers = itertools.count(1)
 _servers: dict[str, Server] = {}
 _emptied: dict[Callable[[], str], str] = {}
+_granted: set[sa.URL] = set()
 
 
 def temporary_directory(kind: str) -> pathlib.Path:
@@ -57,6 +62,20 @@ def _empty(fresh: Callable[[], str]) -> str:
         schema.upgrade(opened)
         opened.close()
     return _emptied[fresh]
+
+
+def _as_services(url: sa.URL, grant: Callable[[str], None]) -> str:
+    if url not in _granted:
+        assert url.database is not None
+        grant(url.database)
+        _granted.add(url)
+    return str(url.set(username=_USER))
+
+
+def _grants(kind: str, database: str) -> str:
+    """Return the statements that the documentation has for a user."""
+    text = (_GRANTS / f'{kind}.sql').read_text()
+    return text.replace('ironic_ownership.', f'{database}.')
 
 
 def _delete_rows(url: str) -> None:
@@ -93,6 +112,22 @@ class PostgreSQL:
         """
         return _empty(self.fresh)
 
+    def for_services(self) -> str:
+        """Return the URL of :meth:`empty` for a user with few rights."""
+        url = sa.make_url(self.empty())
+        return _as_services(url, self._grant)
+
+    def _grant(self, database: str) -> None:
+        with contextlib.closing(self.server.connect(database)) as conn:
+            cursor = conn.cursor()
+            cursor.execute(
+                'SELECT 1 FROM pg_roles WHERE rolname = %s', [_USER]
+            )
+            if cursor.fetchone() is None:
+                cursor.execute(f'CREATE USER {_USER}')
+            cursor.execute(_grants('postgresql', 'public'))
+            conn.commit()
+
     @property
     def server(self) -> postgresql.PostgreSQL:
         """The server, started if it was not."""
@@ -115,6 +150,24 @@ class MariaDB:
         longer than most of them. Not for tests that leave a connection.
         """
         return _empty(self.fresh)
+
+    def for_services(self) -> str:
+        """Return the URL of :meth:`empty` for a user with few rights."""
+        url = sa.make_url(self.empty())
+        return _as_services(url, self._grant)
+
+    def _grant(self, database: str) -> None:
+        with contextlib.closing(self.server._connect()) as conn:
+            cursor = conn.cursor()
+            # From here on the rights of users count.
+            cursor.execute('FLUSH PRIVILEGES')
+            root = "'root'@'127.0.0.1'"
+            cursor.execute(f'CREATE USER IF NOT EXISTS {root}')
+            cursor.execute(f'GRANT ALL ON *.* TO {root} WITH GRANT OPTION')
+            cursor.execute(f"CREATE USER IF NOT EXISTS '{_USER}'@'%'")
+            for statement in _grants('mariadb', database).split(';\n'):
+                if statement.strip():
+                    cursor.execute(statement)
 
     @property
     def server(self) -> mariadb.MariaDB:

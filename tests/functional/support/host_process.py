@@ -29,8 +29,7 @@ class Host:
     :param directory: for its files, each process having its own there.
     :param command: what to run, with its configuration file behind it; a fork
         with all imports if not given.
-    :param env: variables to add to its environment, of which the interpreter
-        may be to know: no fork then.
+    :param env: variables to add to its environment.
     :ivar config: its configuration file.
     """
 
@@ -51,11 +50,11 @@ class Host:
         self.config.write_text(f'{text}\n[DEFAULT]\nlog_file = {self.log}\n')
         arguments = ['--config-file', str(self.config)]
         output = directory / f'{stem}.out'
-        if command or env:
-            argv = [*(command or COMMAND), *arguments]
-            self.process = process.Process(argv, output, env=env)
-        else:
-            self.process = programs.begin(programs.HOST, arguments, output)
+        self.process = (
+            process.Process([*command, *arguments], output, env=env)
+            if command
+            else programs.begin(programs.HOST, arguments, output, env)
+        )
 
     def terminate(self) -> int:
         """Send SIGTERM and wait for the end.

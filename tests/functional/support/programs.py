@@ -12,7 +12,8 @@ import pathlib
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+import types
+from collections.abc import Mapping, Sequence
 
 from lab import preloaded, process
 from tests.functional.support import databases, own_imports
@@ -34,18 +35,20 @@ def run(
     program: str = CLI,
     *,
     as_one: bool = False,
+    env: Mapping[str, str] = types.MappingProxyType({}),
 ) -> Done:
     """Run a program to its end, away from the checkout.
 
     :param argv: arguments; the first is its path.
     :param program: its module.
     :param as_one: whether standard error goes to standard output.
+    :param env: what it has in its environment beside that of the tests.
     :raises TimeoutExpired: if it takes longer.
     """
     return _forks().run(
         f'{program}:main',
         argv,
-        os.environ,
+        {**os.environ, **env},
         _ROOT,
         timeout=timeout,
         as_one=as_one,
@@ -53,14 +56,18 @@ def run(
 
 
 def begin(
-    program: str, arguments: Sequence[str], log: pathlib.Path
+    program: str,
+    arguments: Sequence[str],
+    log: pathlib.Path,
+    env: Mapping[str, str] | None = None,
 ) -> process.Process:
     """Return a program that goes on, which is not started.
 
     :param log: takes its output.
+    :param env: variables to add to its environment.
     """
     return preloaded.Preloaded(
-        _forks(), f'{program}:main', [program, *arguments], log
+        _forks(), f'{program}:main', [program, *arguments], log, env=env
     )
 
 
