@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -35,32 +34,16 @@ if TYPE_CHECKING:
 _GROUPS = {'policies': plugins.POLICIES, 'backends': plugins.BACKENDS}
 _MEMBER_TTL = 6.0
 
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """One law and one plugin."""
-
-    plugin: str
-    distribution: str | None
-    law: str
-    passed: bool
-    detail: str
-    skipped: bool = False
-
-    @property
-    def result(self) -> str:
-        """Outcome of the law in one word."""
-        if self.skipped:
-            return 'skipped'
-        return 'pass' if self.passed else 'fail'
+Row = tuple[plugins.Plugin, 'runner.Finding']
+"""One law and one plugin."""
 
 
 _COLUMNS = (
-    columns.Column[Row]('plugin', lambda row: row.plugin),
-    columns.Column[Row]('distribution', lambda row: row.distribution),
-    columns.Column[Row]('law', lambda row: row.law),
-    columns.Column[Row]('result', lambda row: row.result),
-    columns.Column[Row]('detail', lambda row: row.detail or None),
+    columns.Column[Row]('plugin', lambda row: row[0].name),
+    columns.Column[Row]('distribution', lambda row: row[0].distribution),
+    columns.Column[Row]('law', lambda row: row[1].law),
+    columns.Column[Row]('result', lambda row: row[1].result),
+    columns.Column[Row]('detail', lambda row: row[1].detail or None),
 )
 
 
@@ -169,9 +152,11 @@ author."""
         checked_options.check(parsed_args.options, chosen)
         checked_options.check(parsed_args.peer_values, chosen, per_member=True)
         rows = [
-            row for plugin in chosen for row in self._rows(plugin, parsed_args)
+            (plugin, finding)
+            for plugin in chosen
+            for finding in self._findings(plugin, parsed_args)
         ]
-        if not all(row.passed for row in rows):
+        if not all(finding.passed for _, finding in rows):
             self.exit_code = errors.ExitCode.ERROR
         return self.table(_COLUMNS, rows)
 
@@ -187,70 +172,60 @@ author."""
             return self.wiring.inventory.scan(self.wiring.scope)
         return ()
 
-    def _rows(
+    def _findings(
         self, plugin: plugins.Plugin, parsed_args: argparse.Namespace
-    ) -> Iterator[Row]:
-        def row(
-            law: str, passed: bool, detail: str = '', skipped: bool = False
-        ) -> Row:
-            return Row(
-                plugin.name, plugin.distribution, law, passed, detail, skipped
-            )
+    ) -> Iterator[runner.Finding]:
+        from ironic_ownership_plugin_kit.runner import Finding
+        from ironic_ownership_plugin_kit.time_limit import TimeLimitError
 
-        if plugin.target is None:
-            assert plugin.error is not None
-            yield row('it can be loaded', False, str(plugin.error))
-            return
+        law, target = 'it can be loaded', plugin.target
         try:
+            if target is None:
+                raise plugin.error or AssertionError
+            law = 'its options are given'
             settings = checked_options.settings(plugin, parsed_args.options)
             peer_values = checked_options.peer_values(
                 plugin, parsed_args.peer_values
             )
         except exceptions.OwnershipError as exc:
-            yield row('its options are given', False, str(exc))
+            yield Finding(law, 'fail', str(exc))
             return
-        from ironic_ownership_plugin_kit.time_limit import TimeLimitError
-
-        for source in getattr(plugin.target, 'sources', ()):
+        for source in getattr(target, 'sources', ()):
             settings[source.name], error = source_snapshot.read(
                 source, settings
             )
             law = f'its source {source.name!r} can be read'
-            yield row(law, not error, error)
+            yield Finding(law, 'fail' if error else 'pass', error)
         try:
-            for found in self._findings(
-                plugin.target, settings, peer_values, parsed_args, plugin.name
-            ):
-                yield row(found.law, found.passed, found.detail, found.skipped)
-        except exceptions.MembershipError as exc:
-            yield row('its store can be used', False, str(exc))
-        except TimeLimitError as exc:
-            yield row('its store can be used', False, str(exc))
+            yield from self._laws(plugin, settings, peer_values, parsed_args)
+        except (exceptions.MembershipError, TimeLimitError) as exc:
+            yield Finding('its store can be used', 'fail', str(exc))
         except Exception as exc:  # noqa: BLE001 - a stranger's code
             text = foreign_errors.described(exc)
-            yield row('it can be built', False, text)
+            yield Finding('it can be built', 'fail', text)
 
-    def _findings(
+    def _laws(
         self,
-        target: plugins.Class,
+        plugin: plugins.Plugin,
         settings: Mapping[str, model.Value],
         peer_values: Mapping[str, Sequence[model.Value]],
         parsed_args: argparse.Namespace,
-        name: str,
     ) -> Iterator[runner.Finding]:
         from ironic_ownership_plugin_kit import runner
 
         def heard(law: str) -> None:
-            self.app.stderr.write(f'{name}: {law}\n')
+            self.app.stderr.write(f'{plugin.name}: {law}\n')
             self.app.stderr.flush()
 
+        target, limit = plugin.target, parsed_args.time_limit
+        assert target is not None
         if issubclass(target, backend.MembershipBackend):
             return runner.check_backend(
                 target,
                 settings,
                 parsed_args.member_ttl,
                 heard,
-                time_limit=parsed_args.time_limit,
+                time_limit=limit,
             )
         return runner.check_policy(
             target,
@@ -258,7 +233,7 @@ author."""
             heard,
             fleet=self._fleet,
             peer_values=peer_values,
-            time_limit=parsed_args.time_limit or runner.TIME_LIMIT,
+            time_limit=limit or runner.TIME_LIMIT,
         )
 
 

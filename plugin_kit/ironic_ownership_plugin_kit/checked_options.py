@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 from ironic_ownership import plugins
 from ironic_ownership.api import policy_options
+from ironic_ownership.api.policy_options import Given
 from ironic_ownership.cli import errors
 from ironic_ownership.contracts import exceptions, model, options
-
-
-@dataclasses.dataclass(frozen=True)
-class Given:
-    """One option as it was given; ``plugin`` is empty for any."""
-
-    plugin: str
-    name: str
-    text: str
 
 
 def option(words: str) -> Given:
@@ -31,7 +22,7 @@ def option(words: str) -> Given:
         raise argparse.ArgumentTypeError(
             f'{words!r} is not [PLUGIN.]NAME=VALUE'
         )
-    return Given(plugin, name, text)
+    return Given('', plugin, name, text)
 
 
 def check(
@@ -50,7 +41,7 @@ def check(
         names = {
             name
             for plugin in chosen
-            if plugin.target is not None and one.plugin in ('', plugin.name)
+            if plugin.target is not None and one.policy in ('', plugin.name)
             for declared in plugin.target.options
             if declared.per_member or not per_member
             for name in policy_options.names(declared)
@@ -112,7 +103,7 @@ def _values(
     """Yield the values that were given for one option, in order."""
     names = policy_options.names(declared)
     for one in given:
-        if one.plugin in ('', plugin.name) and one.name in names:
+        if one.policy in ('', plugin.name) and one.name in names:
             yield policy_options.value_of(declared, one.name, one.text)
 
 

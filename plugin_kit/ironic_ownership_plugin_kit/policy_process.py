@@ -8,9 +8,9 @@ answers of a policy must not depend on any of that.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -212,38 +212,30 @@ def ask_elsewhere(
     all_settings: Sequence[Settings],
     nodes: Sequence[model.Node],
     *,
-    hash_seed: int,
-    after_others: bool = False,
+    number: int,
     values: Values = (),
 ) -> Elsewhere:
     """Collect all answers of a policy in a process of its own.
 
-    :param after_others: whether it answers other questions before, on what
-        looks like another machine.
+    :param number: of the process. Beyond the first, it answers other questions
+        before, on what looks like another machine.
     :param target: a class that can be imported by its name.
     :raises AssertionError: if it cannot, or that process fails.
     """
-    questions = {
-        'module': target.__module__,
-        'name': target.__qualname__,
-        'settings': all_settings,
-        'values': values,
-        'nodes': [dataclasses.asdict(node) for node in nodes],
-        'hash_seed': hash_seed,
-        'after_others': after_others,
-    }
+    # Each node for itself, so that no two share a text.
+    pickled = [pickle.dumps(node) for node in nodes]
+    questions = pickle.dumps((target, all_settings, values, pickled))
     name = f'{target.__module__}:{target.__qualname__}'
     with tempfile.TemporaryDirectory() as directory:
         try:
             done = subprocess.run(
-                [sys.executable, '-c', _CHILD],
-                input=json.dumps(questions, default=list),
+                [sys.executable, '-c', _CHILD, str(number)],
+                input=questions,
                 capture_output=True,
-                text=True,
                 timeout=TIMEOUT,
                 check=False,
                 cwd=directory,
-                env=_environment(hash_seed, directory),
+                env=_environment(number, directory),
             )
         except subprocess.TimeoutExpired as exc:
             raise AssertionError(
@@ -253,9 +245,9 @@ def ask_elsewhere(
     if done.returncode:
         raise AssertionError(
             f'{name} fails in a process of its own: '
-            f'{done.stderr.strip()[-2000:]}'
+            f'{done.stderr.decode(errors="replace").strip()[-2000:]}'
         )
-    return Elsewhere(**json.loads(done.stdout.splitlines()[-1]))
+    return Elsewhere(*json.loads(done.stdout.splitlines()[-1]))
 
 
 def _environment(number: int, home: str) -> dict[str, str]:
@@ -263,11 +255,14 @@ def _environment(number: int, home: str) -> dict[str, str]:
         **os.environ,
         'HOME': home,
         'HOSTNAME': f'machine{number}',
+        'LC_ALL': 'C' if number % 2 else 'C.UTF-8',
+        'PYTHONCOERCECLOCALE': '0',
         'PYTHONHASHSEED': str(number),
         'PYTHONPATH': os.pathsep.join(
             os.path.abspath(entry)  # noqa: PTH100 - '' is here
             for entry in sys.path
         ),
+        'PYTHONUTF8': '0',
         'TZ': f'XYZ{number}',
         'USER': f'user{number}',
     }
@@ -275,36 +270,18 @@ def _environment(number: int, home: str) -> dict[str, str]:
 
 def main() -> None:
     """Answer the questions on the standard input, in the child process."""
-    questions = json.load(sys.stdin)
-    if questions['after_others']:
-        _be_another_machine(questions['hash_seed'])
-    target: Any = importlib.import_module(questions['module'])
-    for part in questions['name'].split('.'):
-        target = getattr(target, part)
-    nodes = [
-        model.Node(**{**read, 'traits': tuple(read['traits'])})
-        for read in questions['nodes']
-    ]
-    all_values = [
-        values_of(target, _frozen(settings))
-        for settings in questions['settings']
-    ]
-    values = [_frozen(one) for one in questions['values']]
+    number = int(sys.argv[1])
+    if number > 1:
+        _be_another_machine(number)
+    target, all_settings, values, pickled = pickle.load(sys.stdin.buffer)  # noqa: S301 - of our own
+    nodes = [pickle.loads(one) for one in pickled]  # noqa: S301 - as above
+    all_values = [values_of(target, settings) for settings in all_settings]
     with purity.watched() as outside:
-        if questions['after_others']:
+        if number > 1:
             for one in reversed(all_values):
                 _disturb(target(dict(one)), nodes)
         found = [ask(target(dict(one)), nodes, values) for one in all_values]
-    sys.stdout.write(
-        f'\n{json.dumps({"answers": found, "outside": outside})}\n'
-    )
-
-
-def _frozen(values: Mapping[str, Any]) -> dict[str, model.Value]:
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in values.items()
-    }
+    sys.stdout.write(f'\n{json.dumps([found, outside])}\n')
 
 
 def _disturb(asked: policy.Policy, nodes: Sequence[model.Node]) -> None:

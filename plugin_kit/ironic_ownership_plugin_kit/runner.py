@@ -1,7 +1,7 @@
 """Run the contract suites on an installed plugin, law by law.
 
-For ``ironic-ownership plugin check``, and other callers that need rows and
-no test runner. The suites are those that the author subclasses.
+For ``ironic-ownership plugin check``: ``unittest`` runs the suites that
+authors subclass, and each law becomes a row.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import functools
 import time
 import unittest
 from collections.abc import Callable, Iterator, Sequence
-from types import MappingProxyType, TracebackType
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
-from ironic_ownership_plugin_kit import backend_case, law_process, policy_laws
+from ironic_ownership_plugin_kit import backend_case, law_process
 from ironic_ownership_plugin_kit import policy_process as process
 from ironic_ownership_plugin_kit.backend import BackendContract
 from ironic_ownership_plugin_kit.backend_watch import ChangeContract
@@ -50,27 +50,25 @@ _POLL = 0.1
 Heard = Callable[[str], None]
 """Receives each law before it is checked."""
 
-_Error = (
-    tuple[type[BaseException], BaseException, TracebackType]
-    | tuple[None, None, None]
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
     """Result of one law.
 
     :param law: in words.
-    :param passed: also if it does not apply.
-    :param detail: explanation of a failure or why it does not apply, or a
-        measurement.
-    :param skipped: whether it does not apply to this plugin.
+    :param result: ``pass``, ``fail``, or ``skipped`` if the law says nothing
+        about this plugin.
+    :param detail: explanation of the result, or a measurement.
     """
 
     law: str
-    passed: bool
+    result: str
     detail: str = ''
-    skipped: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the law is not broken."""
+        return self.result != 'fail'
 
 
 def check_policy(
@@ -90,30 +88,22 @@ def check_policy(
         that members advertise besides that of the settings.
     :param time_limit: seconds after which a law is broken.
     """
-    suite: type[policy_laws.PolicyContract] = (
-        FilterPolicyContract
-        if issubclass(target, FilterPolicy)
-        else AssignerPolicyContract
-    )
-    yield from _run(
-        type(
-            'Checked',
-            (_Notes, suite),
-            {
-                'policy_class': target,
-                'settings': (settings,),
-                'fleet': fleet,
-                'tried_values': peer_values,
-                'time_limit': time_limit,
-            },
-        ),
-        heard,
-        lambda test: law_process.run(
-            functools.partial(_finding, test),
+    is_filter = issubclass(target, FilterPolicy)
+    suite = FilterPolicyContract if is_filter else AssignerPolicyContract
+    attributes = {
+        'policy_class': target,
+        'settings': (settings,),
+        'fleet': fleet,
+        'tried_values': peer_values,
+        'time_limit': time_limit,
+    }
+    for law, test in _laws(type('Checked', (_Notes, suite), attributes)):
+        heard(law)
+        yield law_process.run(
+            functools.partial(_finding, law, test),
             time_limit + _GRACE,
-            functools.partial(Finding, _law(test), False),
-        ),
-    )
+            functools.partial(Finding, law, 'fail'),
+        )
 
 
 def check_backend(
@@ -137,46 +127,30 @@ def check_backend(
         is not one store for two instances.
     """
     values = process.with_defaults(target.options, settings)
-    timeout = max(5.0, member_ttl)
     limit = time_limit or TIME_LIMIT + _LIVES * member_ttl
+
+    def make(ttl: float = member_ttl) -> MembershipBackend:
+        return target(
+            dict(values), member_ttl=ttl, call_timeout=max(5.0, member_ttl)
+        )
+
     with (
         limited(limit, target.__name__),
-        contextlib.ExitStack() as stack,
+        contextlib.closing(make()) as one,
+        contextlib.closing(make()) as other,
     ):
-        one, other = (
-            stack.enter_context(
-                contextlib.closing(
-                    target(
-                        dict(values),
-                        member_ttl=member_ttl,
-                        call_timeout=timeout,
-                    )
-                )
-            )
-            for _ in range(2)
-        )
         _check_store(one, other)
-        declared = one.capabilities
-    yield from _run(
-        type(
-            'Checked',
-            (
-                _Store,
-                BackendContract,
-                *((ChangeContract,) if Capability.WATCH in declared else ()),
-            ),
-            {
-                'target': target,
-                'values': values,
-                'ttl': member_ttl,
-                'call_timeout': timeout,
-                'sleep': staticmethod(sleep),
-                'time_limit': limit,
-            },
-        ),
-        heard,
-        _finding,
-    )
+        watches = Capability.WATCH in one.capabilities
+    suites = (BackendContract, *((ChangeContract,) if watches else ()))
+    attributes = {
+        'make': staticmethod(make),
+        'sleep': staticmethod(sleep),
+        'limit': functools.partial(limited, limit, target.__name__),
+        'ttl': member_ttl,
+    }
+    for law, test in _laws(type('Checked', (_Store, *suites), attributes)):
+        heard(law)
+        yield _finding(law, test)
 
 
 def _check_store(one: MembershipBackend, other: MembershipBackend) -> None:
@@ -199,41 +173,30 @@ def _check_store(one: MembershipBackend, other: MembershipBackend) -> None:
 
 
 class _Notes:
-    noted: str
-    skipped: bool
+    noted = 'pass', ''
 
     def note(self, text: str) -> None:
-        self.noted = text
+        self.noted = 'pass', text
 
     def inapplicable(self, reason: str) -> None:
-        self.noted, self.skipped = reason, True
+        self.noted = 'skipped', reason
 
 
 class _Store(backend_case.BackendCase):
     """A store that is left empty after each law."""
 
-    target: ClassVar[type[MembershipBackend]]
-    values: ClassVar[dict[str, model.Value]]
-    call_timeout: ClassVar[float]
-    time_limit: ClassVar[float]
-
-    @staticmethod
-    def sleep(seconds: float) -> None:
-        time.sleep(seconds)
+    make: Callable[..., MembershipBackend]
+    sleep: Callable[[float], None]
+    limit: Callable[[], contextlib.AbstractContextManager[None]]
 
     def setUp(self) -> None:
         super().setUp()
-        self.enterContext(limited(self.time_limit, self.target.__name__))
+        self.enterContext(self.limit())
         self._made: list[MembershipBackend] = []
 
     def make_backend(self, member_ttl: float) -> MembershipBackend:
-        made = self.target(
-            dict(self.values),
-            member_ttl=member_ttl,
-            call_timeout=self.call_timeout,
-        )
-        self._made.append(made)
-        return made
+        self._made.append(self.make(member_ttl))
+        return self._made[-1]
 
     def elapse(self, seconds: float) -> None:
         self.sleep(seconds)
@@ -250,70 +213,23 @@ class _Store(backend_case.BackendCase):
 
 
 class _Result(unittest.TestResult):
-    """Keeps the first error of each test."""
+    """Keeps each error as one line, in place of a traceback."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: BaseException | None = None
-
-    def addError(  # noqa: N802 - the name of unittest
-        self, test: unittest.TestCase, err: _Error
-    ) -> None:
-        self._keep(err)
-
-    def addFailure(  # noqa: N802 - as above
-        self, test: unittest.TestCase, err: _Error
-    ) -> None:
-        self._keep(err)
-
-    def addSubTest(  # noqa: N802 - as above
-        self,
-        test: unittest.TestCase,
-        subtest: unittest.TestCase,
-        err: _Error | None,
-    ) -> None:
-        if err is not None:
-            self._keep(err)
-
-    def _keep(self, err: _Error) -> None:
-        self.found = self.found or err[1]
+    def _exc_info_to_string(self, err: Any, test: object) -> str:
+        text = ' '.join(str(err[1]).split())
+        if not isinstance(err[1], AssertionError | TimeLimitError):
+            text = f'{err[0].__name__}: {text}'
+        return f'{text[:_DETAIL]}...' if len(text) > _DETAIL else text
 
 
-def _run(
-    suite: Any, heard: Heard, check: Callable[[unittest.TestCase], Finding]
-) -> Iterator[Finding]:
-    suite.setUpClass()
-    try:
-        for name in unittest.TestLoader().getTestCaseNames(suite):
-            test = suite(name)
-            heard(_law(test))
-            yield check(test)
-    finally:
-        suite.tearDownClass()
-        suite.doClassCleanups()
+def _laws(suite: Any) -> Iterator[tuple[str, unittest.TestCase]]:
+    for name in unittest.TestLoader().getTestCaseNames(suite):
+        yield name.removeprefix('test_').replace('_', ' '), suite(name)
 
 
-def _law(test: unittest.TestCase) -> str:
-    name = test.id().rpartition('.')[2]
-    return name.removeprefix('test_').replace('_', ' ')
-
-
-def _finding(test: unittest.TestCase) -> Finding:
+def _finding(law: str, test: unittest.TestCase) -> Finding:
     result = _Result()
-    test.run(result)
-    error = result.found
-    if error is not None:
-        return Finding(_law(test), False, _text(error))
-    return Finding(
-        _law(test),
-        True,
-        getattr(test, 'noted', ''),
-        getattr(test, 'skipped', False),
-    )
-
-
-def _text(error: BaseException) -> str:
-    text = ' '.join(str(error).split())
-    if not isinstance(error, AssertionError | TimeLimitError):
-        text = f'{type(error).__name__}: {text}'
-    return f'{text[:_DETAIL]}...' if len(text) > _DETAIL else text
+    unittest.TestSuite([test]).run(result)
+    for _, text in (*result.failures, *result.errors):
+        return Finding(law, 'fail', text)
+    return Finding(law, *getattr(test, 'noted', ('pass', '')))

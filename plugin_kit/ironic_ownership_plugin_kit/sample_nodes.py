@@ -9,7 +9,7 @@ import copy
 import dataclasses
 import functools
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model
@@ -150,50 +150,27 @@ class Requested(dict[str, Any]):
         elif key is not None and not dict.__contains__(self, key):
             self.was_read = f'{self._name}[{key!r}]'
 
-    def __contains__(self, key: object) -> bool:
-        self._note(key)
-        return super().__contains__(key)
-
-    def __getitem__(self, key: str) -> Any:
-        self._note(key)
-        return super().__getitem__(key)
-
-    def __iter__(self) -> Iterator[str]:
-        self._note()
-        return super().__iter__()
-
-    def __len__(self) -> int:
-        self._note()
-        return super().__len__()
-
-    def __eq__(self, other: object) -> bool:
-        self._note()
-        return super().__eq__(other)
-
-    __hash__ = None
-
-    def get(self, key: str, default: object = None) -> Any:
-        """Return the value, or the default."""
-        self._note(key)
-        return super().get(key, default)
-
-    def items(self) -> Any:
-        """Return the items."""
-        self._note()
-        return super().items()
-
-    def keys(self) -> Any:
-        """Return the keys."""
-        self._note()
-        return super().keys()
-
-    def values(self) -> Any:
-        """Return the values."""
-        self._note()
-        return super().values()
-
     def __deepcopy__(self, memo: object) -> Requested:
         return Requested(self._name, copy.deepcopy(plain(self)))  # type: ignore[arg-type]
+
+
+def _noting(name: str, has_key: bool) -> Callable[..., Any]:
+    original = getattr(dict, name)
+
+    def noted(self: Requested, *arguments: Any) -> Any:
+        self._note(*arguments[:has_key])
+        return original(self, *arguments)
+
+    return noted
+
+
+for _method in ('__contains__', '__getitem__', 'get'):
+    setattr(Requested, _method, _noting(_method, has_key=True))
+for _method in (
+    *('__eq__', '__iter__', '__len__', '__ne__', '__or__', '__reversed__'),
+    *('copy', 'items', 'keys', 'values'),
+):
+    setattr(Requested, _method, _noting(_method, has_key=False))
 
 
 def plain(value: object) -> object:
