@@ -46,7 +46,11 @@ def run(
             )
         return result
     finally:
-        _kill(process.pid)
+        assert process.pid is not None
+        # Its group is its own once it has begun; before, it has no children.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
         process.join()
         receiver.close()
 
@@ -54,11 +58,3 @@ def run(
 def _send(sender: Connection, work: Callable[[], object]) -> None:
     os.setsid()
     sender.send(work())
-
-
-def _kill(pid: int | None) -> None:
-    assert pid is not None
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)

@@ -17,11 +17,7 @@ from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership_plugin_kit.templates import package
 
-_KINDS = (
-    package.Kind.FILTER,
-    package.Kind.ASSIGNER,
-    package.Kind.WEIGHTED,
-)
+_KINDS = [kind for kind in package.Kind if kind is not package.Kind.BACKEND]
 
 _NEXT = """\
 
@@ -167,28 +163,22 @@ def _write(directory: pathlib.Path, files: dict[str, str]) -> None:
     """
     try:
         directory.mkdir()
+        try:
+            for path, text in files.items():
+                file = directory / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding='utf-8')
+        except OSError:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
     except FileExistsError as exc:
         raise exceptions.OwnershipError(
             f'{directory} exists, and is left as it is',
             hint='Name another one with --directory',
         ) from exc
     except OSError as exc:
-        raise _unwritable(directory, exc) from exc
-    try:
-        for path, text in files.items():
-            file = directory / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding='utf-8')
-    except OSError as exc:
-        shutil.rmtree(directory, ignore_errors=True)
-        raise _unwritable(directory, exc) from exc
-
-
-def _unwritable(
-    directory: pathlib.Path, exc: OSError
-) -> exceptions.OwnershipError:
-    return exceptions.OwnershipError(
-        f'{directory} cannot be written: {exc.strerror}',
-        hint='Name a directory in one that exists and that this user may '
-        'write to',
-    )
+        raise exceptions.OwnershipError(
+            f'{directory} cannot be written: {exc.strerror}',
+            hint='Name a directory in one that exists and that this user may '
+            'write to',
+        ) from exc

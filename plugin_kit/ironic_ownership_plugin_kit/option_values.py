@@ -11,7 +11,7 @@ from ironic_ownership.contracts import model, options
 _TEXTS = ('a', 'b', 'g1', 'rack1', 'baremetal', 'host1')
 _MARKER = 'secret-of-the-check'
 _NUMBERS = (1, -1, 7)
-_LISTED = (
+LISTED = (
     *('a', 'b', 'g1', 'g2', 'rack1', 'rack2', 'baremetal', 'gpu', 'large'),
     *('host1', 'host2', 'host3', 'ipmi', 'redfish'),
 )
@@ -29,21 +29,6 @@ def others(
     return itertools.islice(
         (value for value in values if is_allowed(declared, value)), _MOST
     )
-
-
-def listed(given: model.Value) -> Sequence[str]:
-    """Return the values that may be worth a place in a list."""
-    named = given if isinstance(given, tuple) else ()
-    return tuple(dict.fromkeys((*named, *_LISTED)))
-
-
-def lists(
-    declared: Sequence[options.Option], settings: Mapping[str, model.Value]
-) -> Iterator[tuple[str, model.Value]]:
-    """Yield name and given value of each option that is a public list."""
-    for option in declared:
-        if option.type is options.OptionType.LIST and not option.secret:
-            yield option.name, settings.get(option.name, option.default)
 
 
 def secrets(

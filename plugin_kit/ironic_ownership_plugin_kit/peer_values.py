@@ -46,20 +46,10 @@ def derive(
         for declared in _declared(target, settings)
     }
     count = max(map(len, by_name.values()), default=0)
-    built = (
-        _advertised(
-            target,
-            {
-                **settings,
-                **{
-                    name: values[number % len(values)]
-                    for name, values in by_name.items()
-                    if values
-                },
-            },
-        )
-        for number in range(count)
-    )
+    built = []
+    for number in range(count):
+        own = {n: of[number % len(of)] for n, of in by_name.items() if of}
+        built.append(_advertised(target, {**settings, **own}))
     return [one for one in built if one is not None]
 
 

@@ -168,8 +168,8 @@ class PolicyCase(unittest.TestCase):
         if expected != found:
             self.fail(f'{words}: {first_difference(expected, found)}')
 
-    @classmethod
-    def short(cls, value: object) -> str:
+    @staticmethod
+    def short(value: object) -> str:
         """Return the text of a value, cut to a readable length."""
         return _short(value)
 

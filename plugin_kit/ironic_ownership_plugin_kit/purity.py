@@ -27,28 +27,11 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-_EVENTS = (
-    'ctypes.dlopen',
-    'fcntl.',
-    'ftplib.',
-    'glob.',
-    'http.',
-    'imaplib.',
-    'mmap.',
-    'open',
-    'os.',
-    'pathlib.',
-    'poplib.',
-    'shutil.',
-    'smtplib.',
-    'socket.',
-    'sqlite3.',
-    'subprocess.',
-    'syslog.',
-    'tempfile.',
-    'urllib.',
-    'webbrowser.',
+_COMPUTING = (
+    *('array.', 'builtins.', 'code.', 'compile', 'cpython.', 'exec'),
+    *('function.', 'gc.', 'import', 'marshal.', 'object.', 'pickle.', 'sys.'),
 )
+"""Audit events of Python's own work; the others leave the process."""
 _FUNCTIONS = frozenset(
     function
     for module, names in (
@@ -104,7 +87,7 @@ def watched() -> Iterator[list[str]]:
             seen.append(f'{what} {where}')
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:
-        if active and event.startswith(_EVENTS):
+        if active and not event.startswith(_COMPUTING):
             shown = ', '.join(map(repr, arguments[:1]))
             note(f'{event}({shown})', sys._getframe(1))
 

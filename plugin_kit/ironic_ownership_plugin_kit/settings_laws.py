@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ironic_ownership.contracts import exceptions, model, plugin_validation
+from ironic_ownership.contracts import (
+    exceptions,
+    model,
+    options,
+    plugin_validation,
+)
 from ironic_ownership.contracts import policy as contract
 from ironic_ownership_plugin_kit import (
     option_values,
@@ -113,54 +119,48 @@ class SettingsLaws(policy_case.PolicyCase):
                     yield changed, f'with {self.short(changed)}'
 
     def test_lists_without_an_order_are_advertised_in_one_order(self) -> None:
-        if not any(option_values.lists(self.policy_class.options, {})):
+        lists = [
+            option
+            for option in self.policy_class.options
+            if option.type is options.OptionType.LIST and not option.secret
+        ]
+        if not lists:
             self.inapplicable('no option is a list')
-            return
-        for settings in self.settings:
-            for name, given in option_values.lists(
-                self.policy_class.options, settings
-            ):
-                self._check_order(settings, name, given)
-
-    def _check_order(
-        self, settings: policy_process.Settings, name: str, given: model.Value
-    ) -> None:
-        values = given if isinstance(given, tuple) else ()
-        if len(set(values)) < _EFFECTIVE:
+        for settings, option in itertools.product(self.settings, lists):
+            name = option.name
+            given = settings.get(name, option.default)
             values = self._effective(settings, name, given)
-        if not values:
-            return
-        first = self._known({**settings, name: values})
-        for other, what in (
-            (tuple(reversed(values)), 'sort it'),
-            ((*values, values[0]), 'drop what comes twice'),
-        ):
-            found = self._known({**settings, name: other})
-            if first is None or found is None or values == other:
-                continue
-            if first[1] == found[1]:
-                self.assert_same(
-                    first[0],
-                    found[0],
-                    f'the option {name} as {list(values)} and as '
-                    f'{list(other)} gives the same answers, and other '
-                    f'settings, so these services would not be peers ({what}, '
-                    'or give nodes for which it counts)',
-                )
+            first = self._known({**settings, name: values})
+            for other, what in (
+                (values[::-1], 'sort it'),
+                ((*values, *values[:1]), 'drop what comes twice'),
+            ):
+                found = self._known({**settings, name: other})
+                if first and found and first[1] == found[1]:
+                    self.assert_same(
+                        first[0],
+                        found[0],
+                        f'the option {name} as {list(values)} and as '
+                        f'{list(other)} gives the same answers, and other '
+                        'settings, so these services would not be peers '
+                        f'({what}, or give nodes for which it counts)',
+                    )
 
     def _effective(
         self, settings: policy_process.Settings, name: str, given: model.Value
     ) -> tuple[str, ...]:
         """Return values on each of which the answers depend."""
+        values = given if isinstance(given, tuple) else ()
+        if len(set(values)) >= _EFFECTIVE:
+            return values
         unset = self._known({**settings, name: ()})
-        found: list[str] = []
-        for text in option_values.listed(given):
-            alone = self._known({**settings, name: (text,)})
-            if alone is not None and (unset is None or alone[1] != unset[1]):
-                found.append(text)
-            if len(found) == _EFFECTIVE:
-                break
-        return tuple(found)
+        found = (
+            text
+            for text in dict.fromkeys((*values, *option_values.LISTED))
+            if (alone := self._known({**settings, name: (text,)}))
+            and (unset is None or alone[1] != unset[1])
+        )
+        return tuple(itertools.islice(found, _EFFECTIVE))
 
     def _known(
         self, settings: policy_process.Settings

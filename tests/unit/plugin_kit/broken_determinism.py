@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import locale
 import logging
 import math
 import os
@@ -22,6 +23,7 @@ from tests.unit.plugin_kit.broken_policies import GoodAssigner, GoodFilter
 
 LOG = logging.getLogger(__name__)
 _PYTHON = sys.version[-8:]
+_ENCODING = locale.getpreferredencoding(do_setlocale=False)
 _OWNERS: dict[str, str] = {}
 _LOCK = threading.Lock()
 _calls = 0
@@ -117,6 +119,13 @@ class KnowsItsPython(GoodAssigner):
 
     def place(self, node):
         return super().place(node) + ('1.0]' in _PYTHON)
+
+
+class KnowsItsLocale(GoodAssigner):
+    """Took the encoding when it was imported."""
+
+    def place(self, node):
+        return super().place(node) + (_ENCODING == 'UTF-8')
 
 
 class ReadsEnvironment(GoodFilter):

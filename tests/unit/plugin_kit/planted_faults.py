@@ -12,6 +12,7 @@ import itertools
 import os
 import queue
 import random
+import signal
 import threading
 import time
 import types
@@ -176,6 +177,12 @@ class AsksForAddress(GoodFilter):
 
 class WaitsInQueue(GoodFilter):
     admits = _reading(lambda: queue.SimpleQueue().empty())
+
+
+class SignalsItself(GoodFilter):
+    admits = _reading(
+        lambda: signal.pthread_kill(threading.get_ident(), 0) or 'sent'
+    )
 
 
 class LocksInModule(GoodFilter):

@@ -62,6 +62,7 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         broken.OrdersByHash: '',
         broken.KnowsWhereItIs: '',
         determinism.RemembersOwnersInGlobal: '',
+        determinism.KnowsItsLocale: '',
         determinism.KnowsItsPython: '',
         planted.HashesByWeights: 'another process',
     },
@@ -93,6 +94,7 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         planted.MakesNumbers: 'without a seed',
         planted.AsksForAddress: 'getnode()',
         planted.WaitsInQueue: 'SimpleQueue.empty()',
+        planted.SignalsItself: 'pthread_kill',
         planted.LocksInModule: 'lock in',
     },
     'answers_are_true_or_false': {

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import unittest
 import unittest.mock
@@ -28,7 +29,20 @@ then."""
 
 _ASKS = 'test_every_node_gets_an_answer'
 _REMARKS = 'test_remarks_are_lines'
-_SOME_LAWS = ('test_class_is_one_that_a_host_loads', _ASKS, _REMARKS)
+_SCOPED = 'test_admitted_nodes_are_in_the_scope'
+_DIFFER = 'test_members_differ_in_their_values'
+
+
+def _only(laws: Sequence[str]) -> contextlib.AbstractContextManager[object]:
+    """Have only some laws checked, where a policy has them; or all."""
+    names = unittest.TestLoader.getTestCaseNames
+
+    def chosen(loader: unittest.TestLoader, suite: type) -> Sequence[str]:
+        return [n for n in names(loader, suite) if not laws or n in laws]
+
+    return unittest.mock.patch.object(
+        unittest.TestLoader, 'getTestCaseNames', chosen
+    )
 
 
 class _Stored(memory.MemoryBackend):
@@ -153,16 +167,21 @@ class TestPolicies(unittest.TestCase):
         self,
         target: type,
         settings: Mapping[str, model.Value] | None = None,
+        laws: Sequence[str] = (_ASKS, _DIFFER, _SCOPED),
         **given: Any,
     ) -> dict[str, runner.Finding]:
-        with unittest.mock.patch.object(
-            policy_laws.PolicyContract, 'timed_nodes', 100
+        """Check some laws, or all, and return what was found by law."""
+        with (
+            unittest.mock.patch.object(
+                policy_laws.PolicyContract, 'timed_nodes', 100
+            ),
+            _only(laws),
         ):
             found = runner.check_policy(target, settings or {}, **given)
             return {finding.law: finding for finding in found}
 
     def test_speed_and_shares_are_details(self) -> None:
-        found = self.findings(broken.GoodFilter)
+        found = self.findings(broken.GoodFilter, laws=())
         self.assertTrue(all(f.passed for f in found.values()))
         self.assertIn('per 100,000 nodes', found['speed is reported'].detail)
         self.assertIn(
@@ -171,7 +190,7 @@ class TestPolicies(unittest.TestCase):
         )
 
     def test_failure_says_why_in_one_line(self) -> None:
-        found = self.findings(broken.NamesStranger)
+        found = self.findings(broken.NamesStranger, laws=())
         failed = [f for f in found.values() if not f.passed]
         self.assertEqual(
             ['every owner is a live member or none'],
@@ -217,21 +236,22 @@ class TestPolicies(unittest.TestCase):
         self.assertFalse(law.passed)
         self.assertIn('hall-9 is closed', law.detail)
 
-    def test_nodes_of_a_deployment_meet_members_that_differ(self) -> None:
+    def test_every_node_of_a_deployment_is_asked_about(self) -> None:
         nodes = [
             model.Node(f'00000000-0000-4000-8000-{number:012d}')
             for number in range(1000)
         ]
         nodes[777] = dataclasses.replace(nodes[777], name='one of a kind')
-        found = self.findings(planted.FailsForFleetByWeights, fleet=nodes)
-        self.assertIn(
-            nodes[777].uuid, found['every node gets an answer'].detail
-        )
+        for target in (planted.FailsForFleetByWeights, _Picky):
+            found = self.findings(target, laws=(_ASKS,), fleet=nodes)
+            self.assertIn(
+                nodes[777].uuid, found['every node gets an answer'].detail
+            )
 
     def test_policy_that_raises_when_built_breaks_laws_and_not_the_check(
         self,
     ) -> None:
-        found = self.findings(_Fails)
+        found = self.findings(_Fails, laws=())
         failed = {law for law, f in found.items() if not f.passed}
         self.assertIn('every node gets an answer', failed)
         self.assertNotIn('class is one that a host loads', failed)
@@ -269,11 +289,7 @@ class TestTimeLimit(unittest.TestCase):
         with (
             unittest.mock.patch.object(runner, '_GRACE', grace),
             unittest.mock.patch.object(law_process, 'run', run_for),
-            unittest.mock.patch.object(
-                unittest.TestLoader,
-                'getTestCaseNames',
-                return_value=_SOME_LAWS,
-            ),
+            _only(('test_class_is_one_that_a_host_loads', _ASKS, _REMARKS)),
         ):
             found = [*runner.check_policy(target, {}, time_limit=LIMIT)]
         return {finding.law: finding for finding in found}
@@ -308,19 +324,6 @@ class TestTimeLimit(unittest.TestCase):
             found['every node gets an answer'].detail,
         )
         self.assertTrue(found['remarks are lines'].passed)
-
-    def test_fleet_is_asked_about_as_a_whole(self) -> None:
-        nodes = [
-            model.Node(f'00000000-0000-4000-8000-{number:012d}')
-            for number in range(1000)
-        ]
-        nodes[777] = dataclasses.replace(nodes[777], name='one of a kind')
-        (found,) = (
-            finding
-            for finding in runner.check_policy(_Picky, {}, fleet=nodes)
-            if finding.law == 'every node gets an answer'
-        )
-        self.assertIn(nodes[777].uuid, found.detail)
 
 
 class _Picky(broken.GoodFilter):
