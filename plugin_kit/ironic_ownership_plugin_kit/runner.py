@@ -67,7 +67,7 @@ class Finding:
 
     @property
     def passed(self) -> bool:
-        """Whether the law is not broken."""
+        """True if the law is not broken."""
         return self.result != 'fail'
 
 
