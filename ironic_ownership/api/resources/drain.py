@@ -40,7 +40,6 @@ def _drain(request: Request) -> Answer:
         proposal,
         progress=request.progress,
         stopping=request.stopping,
-        skip_refused=True,
     )
     done = [
         move_answers.executed(move, result)

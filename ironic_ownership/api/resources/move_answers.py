@@ -14,7 +14,7 @@ from ironic_ownership.contracts.moves import NodeMove
 from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.moves.proposal import PlannedNode, Proposal
 from ironic_ownership.engine.operations import move_nodes
-from ironic_ownership.engine.operations.move_nodes import MoveNodes, Result
+from ironic_ownership.engine.operations.move_nodes import MoveNodes
 from ironic_ownership.observe.columns import cells
 
 LOG = log.getLogger(__name__)
@@ -51,9 +51,10 @@ def planned_cells(
     ]
 
 
-def executed(proposal: Proposal, result: Result) -> dict[str, Any]:
+def executed(proposal: Proposal, result: Proposal) -> dict[str, Any]:
     """Return the body for a move that was carried out."""
-    return _body(proposal, result.nodes, result.findings, background=False)
+    nodes = [planned.node for planned in result.nodes]
+    return _body(proposal, nodes, result.findings, background=False)
 
 
 def accepted(proposal: Proposal) -> dict[str, Any]:

@@ -132,7 +132,6 @@ def _answer(
         proposal,
         progress=request.progress,
         stopping=request.stopping,
-        skip_refused=skips,
     )
     body = move_answers.executed(proposal, result)
     if proposal.resumed or not proposal.planned:

@@ -6,14 +6,14 @@ Pure: everything that was read is in a :class:`case.Snapshot`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts.moves import NodeMove, NodeState
 from ironic_ownership.engine.gates import GateResult, Outcome, refusals
 from ironic_ownership.engine.moves.case import Case, Change
 from ironic_ownership.engine.moves.gates import evaluate
 
-PLANNED = NodeState.PLANNED
+PLANNED, MOVED = NodeState.PLANNED, NodeState.MOVED
 UNCHANGED, REFUSED = NodeState.UNCHANGED, NodeState.REFUSED
 
 
@@ -49,14 +49,16 @@ class PlannedNode:
 
 @dataclasses.dataclass(frozen=True)
 class Proposal:
-    """A move that is not carried out yet.
+    """A move, before and after it is carried out.
 
     :param resumed: whether it is the rest of a stored move.
+    :param findings: one sentence for each difference found afterwards.
     """
 
     order: Order
     nodes: Sequence[PlannedNode]
     resumed: bool = False
+    findings: Sequence[str] = ()
 
     def count(self, state: NodeState) -> int:
         """Return the number of nodes in a state."""
@@ -69,8 +71,21 @@ class Proposal:
 
     @property
     def planned(self) -> Sequence[NodeMove]:
-        """The nodes to move."""
+        """The nodes to move, or that remain if it was interrupted."""
         return [n.node for n in self.nodes if n.node.state is PLANNED]
+
+    @property
+    def moved(self) -> Sequence[NodeMove]:
+        """The nodes that have another owner now."""
+        return [n.node for n in self.nodes if n.node.state is MOVED]
+
+    def with_results(self, done: Mapping[str, NodeMove]) -> Proposal:
+        """Return it with the results of nodes, by uuid."""
+        nodes = [
+            dataclasses.replace(n, node=done.get(n.node.uuid, n.node))
+            for n in self.nodes
+        ]
+        return dataclasses.replace(self, nodes=nodes)
 
     @property
     def handed_over(self) -> frozenset[str]:

@@ -28,6 +28,7 @@ from ironic_ownership.engine.gates import Result, proposed
 from ironic_ownership.engine.operations.caller import (
     Progress,
     Stopping,
+    batches,
     never_stopping,
     no_progress,
 )
@@ -122,19 +123,17 @@ class DeleteNodes:
         :param stopping: asked before each node; the remaining nodes keep the
             result that was proposed.
         """
-        results = list(proposed.nodes)
-        for place, node in enumerate(proposed.nodes):
-            if stopping():
-                break
-            if node.result is not Result.REFUSED:
-                forgets = node.result is Result.WOULD_FORGET
-                results[place] = (
-                    self._forget(node, proposed, removals, origin, reason)
-                    if forgets
-                    else self._delete(node, proposed, removals, origin)
-                )
-            progress(place + 1, len(results))
-        return dataclasses.replace(proposed, nodes=results)
+        run = proposed, removals, origin
+        done: list[NodeDeletion] = []
+        for (node,) in batches(proposed.nodes, 1, progress, stopping):
+            if node.result is Result.WOULD_DELETE:
+                done.append(self._delete(node, *run))
+            elif node.result is Result.WOULD_FORGET:
+                done.append(self._forget(node, *run, reason))
+            else:
+                done.append(node)
+        rest = proposed.nodes[len(done) :]
+        return dataclasses.replace(proposed, nodes=[*done, *rest])
 
     @property
     def _remover(self) -> Remover:

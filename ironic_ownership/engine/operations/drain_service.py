@@ -26,13 +26,9 @@ from ironic_ownership.engine.operations.caller import (
     never_stopping,
     no_progress,
 )
-from ironic_ownership.engine.operations.move_errors import (
-    GateRefusalError,
-    UnfinishedMoveError,
-)
 from ironic_ownership.engine.operations.move_nodes import (
     MoveNodes,
-    Result,
+    UnfinishedMoveError,
 )
 
 LOG = log.getLogger(__name__)
@@ -169,29 +165,24 @@ class DrainService:
         *,
         progress: Progress = no_progress,
         stopping: Stopping = never_stopping,
-        skip_refused: bool = False,
-    ) -> list[Result]:
+    ) -> list[Proposal]:
         """Carry out the moves, one after the other.
 
         :returns: the results of the moves, in their order; fewer if it was
             told to stop.
-        :raises GateRefusalError: if a node cannot be moved.
         :raises UnfinishedMoveError: if the database fails.
         """
-        if proposal.refused and not skip_refused:
-            raise GateRefusalError(proposal.moves, proposal.unplaceable)
         verification = self._move_nodes.verification()
-        results: list[Result] = []
+        results: list[Proposal] = []
         done = 0
         for move in proposal.moves:
-            if stopping() or (results and results[-1].interrupted):
+            if stopping() or (results and results[-1].planned):
                 break
             try:
                 result = self._move_nodes.execute(
                     move,
                     progress=_shifted(progress, done, proposal.number),
                     stopping=stopping,
-                    skip_refused=True,
                     verification=verification,
                 )
             except UnfinishedMoveError as exc:
@@ -208,10 +199,10 @@ class DrainService:
             dataclasses.replace(
                 result,
                 findings=verification.compare(
-                    move.order.destination, result.moved, after
+                    result.order.destination, result.moved, after
                 ),
             )
-            for move, result in zip(proposal.moves, results, strict=False)
+            for result in results
         ]
 
 

@@ -25,6 +25,7 @@ from ironic_ownership.engine.gates import (
     Result,
 )
 from ironic_ownership.engine.moves.selection import FEW, read_nodes
+from ironic_ownership.engine.operations.caller import batches
 from ironic_ownership.engine.ports import Ports
 
 LOG = log.getLogger(__name__)
@@ -224,8 +225,7 @@ class ImportNodes:
             if one.result is Result.PLANNED:
                 by_service.setdefault(one.entry.service, []).append(one)
         for host, chosen in by_service.items():
-            for start in range(0, len(chosen), BATCH):
-                batch = chosen[start:][:BATCH]
+            for batch in batches(chosen, BATCH):
                 for result in self._record(host, batch, origin):
                     done[result.entry.uuid] = result
         return [done.get(one.entry.uuid, one) for one in proposed]

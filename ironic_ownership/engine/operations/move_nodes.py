@@ -31,13 +31,9 @@ from ironic_ownership.engine.moves.verification import Verification
 from ironic_ownership.engine.operations.caller import (
     Progress,
     Stopping,
+    batches,
     never_stopping,
     no_progress,
-)
-from ironic_ownership.engine.operations.move_errors import (
-    GateRefusalError,
-    LostMoveError,
-    UnfinishedMoveError,
 )
 from ironic_ownership.engine.ports import Ports
 
@@ -50,31 +46,34 @@ PLANNED, MOVED = NodeState.PLANNED, NodeState.MOVED
 UNCHANGED, REFUSED = NodeState.UNCHANGED, NodeState.REFUSED
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """The outcome of an executed move.
+class UnfinishedMoveError(exceptions.OwnershipError):
+    """A stored move has failed before its end; it can be resumed.
 
-    :param skipped: the number of nodes that a gate refused beforehand.
-    :param findings: one sentence for each difference found afterwards.
+    :ivar code: that of its cause.
     """
 
-    nodes: Sequence[NodeMove]
-    skipped: int = 0
-    findings: Sequence[str] = ()
+    def __init__(
+        self, request_id: str, cause: exceptions.OwnershipError
+    ) -> None:
+        self.code = cause.code
+        self.http_status, self.exit_code = cause.http_status, cause.exit_code
+        super().__init__(
+            f'{request_id}: {cause.args[0]}',
+            hint='The move is unfinished: "ironic-ownership move resume '
+            f'{request_id}" resumes it',
+        )
 
-    def count(self, state: NodeState) -> int:
-        """Return the number of nodes in a state."""
-        return sum(n.state is state for n in self.nodes)
 
-    @property
-    def moved(self) -> Sequence[NodeMove]:
-        """The nodes that have another owner now."""
-        return [node for node in self.nodes if node.state is MOVED]
+class LostMoveError(exceptions.NotFoundError):
+    """A move disappeared from the records while it was carried out."""
 
-    @property
-    def interrupted(self) -> bool:
-        """True if the move was stopped early, and can be resumed."""
-        return self.count(PLANNED) > 0
+    def __init__(self, request_id: str) -> None:
+        super().__init__(
+            f'{request_id} is no longer on record: the database lost commits, '
+            'by a promotion or a restore',
+            hint='Nothing can be resumed. Run "compute node move" again with '
+            'the same nodes: those that its destination owns stay unchanged',
+        )
 
 
 def find(moves: Moves, request_id: str) -> Move:
@@ -204,28 +203,23 @@ class MoveNodes:
         *,
         progress: Progress = no_progress,
         stopping: Stopping = never_stopping,
-        skip_refused: bool = False,
         verification: Verification | None = None,
-    ) -> Result:
+    ) -> Proposal:
         """Carry a proposal out, and compare the nodes afterwards.
 
-        A new move without a node to move is not stored.
+        Nodes that a gate refuses stay where they are. A new move without a
+        node to move is not stored.
 
         :param progress: called first when the move is about to be stored.
         :param stopping: asked between the batches; the rest can be resumed.
-        :param skip_refused: move the other nodes if a gate refuses some.
         :param verification: of several moves, whose nodes the caller compares
             together, after the last one.
-        :raises GateRefusalError: if a gate refuses nodes.
         :raises UnfinishedMoveError: if the database fails after the move was
             stored.
         :raises LostMoveError: if the database loses the move.
         """
-        if proposal.refused and not skip_refused:
-            raise GateRefusalError([proposal])
         if not (proposal.planned or proposal.resumed):
-            nodes = [planned.node for planned in proposal.nodes]
-            return Result(nodes, len(proposal.refused))
+            return proposal
         if proposal.planned:
             progress(0, len(proposal.planned))
         self.store(proposal)
@@ -268,36 +262,27 @@ class MoveNodes:
         progress: Progress = no_progress,
         stopping: Stopping = never_stopping,
         verification: Verification | None = None,
-    ) -> Result:
+    ) -> Proposal:
         """Carry out a stored proposal; see :meth:`execute`."""
         order, planned = proposal.order, proposal.planned
         verified = verification or self.verification()
         verified.remember_providers(node.uuid for node in planned)
         done: dict[str, NodeMove] = {}
-        for start in range(0, len(planned), BATCH):
-            if stopping():
-                LOG.warning(
-                    '%s: interrupted, %s nodes remain',
-                    order.request_id,
-                    len(planned) - start,
-                )
-                break
-            for node in self._move_batch(proposal, planned[start:][:BATCH]):
+        for batch in batches(planned, BATCH, progress, stopping):
+            for node in self._move_batch(proposal, batch):
                 done[node.uuid] = node
-            progress(len(done), len(planned))
-        result = Result(
-            [done.get(n.node.uuid, n.node) for n in proposal.nodes],
-            len(proposal.refused),
-        )
+        if remaining := len(planned) - len(done):
+            LOG.warning(
+                '%s: interrupted, %s nodes remain', order.request_id, remaining
+            )
+        result = proposal.with_results(done)
         if verification is not None:
             return result
         moved = result.moved
-        return dataclasses.replace(
-            result,
-            findings=verified.compare(
-                order.destination, moved, verified.read(moved)
-            ),
+        findings = verified.compare(
+            order.destination, moved, verified.read(moved)
         )
+        return dataclasses.replace(result, findings=findings)
 
     def verification(self) -> Verification:
         """Return what compares nodes before and after their moves."""

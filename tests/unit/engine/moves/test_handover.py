@@ -15,7 +15,7 @@ from ironic_ownership.engine.gates import Result
 from ironic_ownership.engine.moves import handover
 from ironic_ownership.engine.moves.proposal import Order, Proposal
 from ironic_ownership.engine.moves.selection import Selection
-from ironic_ownership.engine.operations import move_errors, move_nodes
+from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
 from ironic_ownership.engine.operations.release_nodes import ReleaseNodes
 from ironic_ownership.policies import all_nodes
@@ -93,7 +93,8 @@ class TestMoveOfFreeNodes(HandOverCase):
         )
 
     def move_node(self) -> tuple[NodeState, str | None]:
-        (node,) = self.operation.execute(self.propose()).nodes
+        (planned,) = self.operation.execute(self.propose()).nodes
+        node = planned.node
         return node.state, node.detail
 
     def test_no_service_is_stopped(self) -> None:
@@ -153,7 +154,7 @@ class TestMoveOfFreeNodes(HandOverCase):
             self.ironic.fail_with = exceptions.IronicUnavailableError('down')
 
         self.meanwhile = fail
-        with self.assertRaises(move_errors.UnfinishedMoveError):
+        with self.assertRaises(move_nodes.UnfinishedMoveError):
             self.operation.execute(proposal)
         self.assertIsNone(self.owners()[1])
         self.ironic.fail_with = None
@@ -161,7 +162,8 @@ class TestMoveOfFreeNodes(HandOverCase):
         move = move_nodes.find(self.moves, 'req-1')
         # No service has claimed it yet.
         rest = self.operation.propose_rest(move, 'operator')
-        (node,) = self.operation.execute(rest).nodes
+        (planned,) = self.operation.execute(rest).nodes
+        node = planned.node
         self.assertEqual((NodeState.MOVED, None), (node.state, node.detail))
         self.assertEqual(self.epochs, self.epochs_now())
 
@@ -175,7 +177,7 @@ class TestMoveOfFreeNodes(HandOverCase):
                 conn.execute(sa.delete(tables.moves))
 
         self.meanwhile = lose
-        with self.assertRaises(move_errors.LostMoveError):
+        with self.assertRaises(move_nodes.LostMoveError):
             self.operation.execute(proposal)
         self.source.refresh()
         self.assertEqual('host1', self.owners()[1])
@@ -192,7 +194,8 @@ class TestMoveOfFreeNodes(HandOverCase):
         self.ironic.put(world.node(1, shard='b', driver='fake'))
         move = move_nodes.find(self.moves, 'req-1')
         rest = self.operation.propose_rest(move, 'operator')
-        (node,) = self.operation.execute(rest).nodes
+        (planned,) = self.operation.execute(rest).nodes
+        node = planned.node
         self.assertIs(NodeState.MOVED, node.state)
 
     def test_source_has_to_stop_for_any_other_node(self) -> None:

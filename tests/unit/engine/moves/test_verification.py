@@ -40,7 +40,7 @@ class VerificationTest(move_case.MoveCase):
         return result.findings
 
     def test_differences_from_ironic_are_found(self) -> None:
-        moved = self.operation.execute(self.propose()).nodes
+        moved = self.operation.execute(self.propose()).moved
         del self.ironic.nodes[world.uuid(1)]
         self.ironic.put(world.node(2, shard='b', instance_uuid='new one'))
         found = self.compare(*moved)

@@ -8,7 +8,6 @@ from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.operations.drain_service import DrainService
-from ironic_ownership.engine.operations.move_errors import GateRefusalError
 from tests.unit.engine import world
 from tests.unit.engine.operations import move_case
 
@@ -79,7 +78,7 @@ class DrainServiceTest(move_case.MoveCase):
             {'drain of old: new rack'}, {move.reason for move in stored}
         )
 
-    def test_node_without_a_destination_stops_the_others(self) -> None:
+    def test_node_without_a_destination_is_skipped(self) -> None:
         self.ironic.put(world.node(1, shard='c'))
         del self.ironic.nodes[world.uuid(2)]
         proposal = self.drain.propose('old', CALLER)
@@ -90,11 +89,7 @@ class DrainServiceTest(move_case.MoveCase):
             },
             {n.node.uuid: n.gates[0].gate for n in proposal.unplaceable},
         )
-        before = self.everything()
-        with self.assertRaises(GateRefusalError):
-            self.drain.execute(proposal)
-        self.assertEqual(before, self.everything())
-        results = self.drain.execute(proposal, skip_refused=True)
+        results = self.drain.execute(proposal)
         self.assertEqual([14, 14], [r.count(MOVED) for r in results])
 
     def test_stopped_drain_starts_no_further_move(self) -> None:

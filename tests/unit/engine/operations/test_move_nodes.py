@@ -14,7 +14,7 @@ from ironic_ownership.engine.gates import codes
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.gates import MOVE
 from ironic_ownership.engine.moves.proposal import Order
-from ironic_ownership.engine.operations import move_errors, move_nodes
+from ironic_ownership.engine.operations import move_nodes
 from tests.unit.engine import world
 from tests.unit.engine.operations import move_case
 
@@ -41,17 +41,12 @@ class MoveNodesTest(move_case.MoveCase):
         for node in self.propose().nodes:
             self.assertEqual(codes(MOVE), [r.gate for r in node.gates])
 
-    def test_refused_node_stops_the_others_unless_skipped(self) -> None:
+    def test_refused_node_is_skipped(self) -> None:
         del self.ironic.nodes[world.uuid(2)]
         proposal = self.propose()
-        before = self.everything()
-        with self.assertRaises(move_errors.GateRefusalError):
-            self.operation.execute(proposal)
-        self.assertEqual(before, self.everything())
-        result = self.operation.execute(proposal, skip_refused=True)
+        result = self.operation.execute(proposal)
         self.assertEqual(29, result.count(MOVED))
         self.assertEqual(1, result.count(moves.NodeState.REFUSED))
-        self.assertEqual(1, result.skipped)
         (move,) = self.moves.moves()
         self.assertEqual(moves.MoveState.DONE, move.state)
 
@@ -69,7 +64,7 @@ class MoveNodesTest(move_case.MoveCase):
                 self.propose(), progress=lambda *now: reported.append(now)
             )
         self.assertEqual(30, result.count(MOVED))
-        self.assertFalse(result.interrupted)
+        self.assertEqual([], result.planned)
         self.assertEqual(
             [(0, 30), (7, 30), (14, 30), (21, 30), (28, 30), (30, 30)],
             reported,
@@ -80,7 +75,7 @@ class MoveNodesTest(move_case.MoveCase):
         broken = exceptions.RecordsUnavailableError('no answer')
         with (
             mock.patch.object(SqlMoves, 'carry_out', side_effect=broken),
-            self.assertRaises(move_errors.UnfinishedMoveError) as caught,
+            self.assertRaises(move_nodes.UnfinishedMoveError) as caught,
         ):
             self.operation.execute(self.propose())
         (move,) = self.moves.moves()
@@ -91,7 +86,7 @@ class MoveNodesTest(move_case.MoveCase):
         lost = exceptions.NotFoundError('there is no move')
         with (
             mock.patch.object(SqlMoves, 'carry_out', side_effect=lost),
-            self.assertRaises(move_errors.LostMoveError) as caught,
+            self.assertRaises(move_nodes.LostMoveError) as caught,
         ):
             self.operation.execute(self.propose())
         self.assertIn('compute node move', caught.exception.hint)
@@ -122,9 +117,7 @@ class MoveNodesTest(move_case.MoveCase):
         plan = self.plan()
         del self.ironic.nodes[world.uuid(2)]
         rest = self.plan_rest(plan)
-        with self.assertRaises(move_errors.GateRefusalError):
-            self.operation.execute(rest)
-        result = self.operation.execute(rest, skip_refused=True)
+        result = self.operation.execute(rest)
         self.assertEqual(29, result.count(MOVED))
         (move,) = self.moves.moves()
         self.assertEqual({MOVED: 29, moves.NodeState.REFUSED: 1}, move.counts)
@@ -136,7 +129,7 @@ class MoveNodesTest(move_case.MoveCase):
             result = self.operation.carry_out(
                 plan, stopping=lambda: next(answers)
             )
-        self.assertTrue(result.interrupted)
+        self.assertEqual(16, len(result.planned))
         self.assertEqual(14, result.count(MOVED))
         rest = self.plan_rest(plan)
         self.assertEqual(16, len(rest.nodes))
