@@ -26,9 +26,9 @@ from collections.abc import Callable, Mapping, Sequence
 from benchmarks import stores, table
 from ironic_ownership import wiring
 from ironic_ownership.conf import new
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.db import connection, schema
 from ironic_ownership.engine.host.process import Host
+from ironic_ownership.engine.ports import Records
 from lab import ironic, postgresql
 
 QUERY = 0.5

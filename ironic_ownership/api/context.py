@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import inventory, model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.moves import Moves
-from ironic_ownership.contracts.node_imports import NodeImports
 from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.contracts.records import Records
-from ironic_ownership.contracts.removals import Removals
-from ironic_ownership.contracts.reservations import Reservations
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import (
+    Moves,
+    NodeImports,
+    Ports,
+    Records,
+    Removals,
+    Reservations,
+)
 
 if TYPE_CHECKING:
     from ironic_ownership.api.background import BackgroundWork

@@ -6,10 +6,9 @@ process ends early, the rest can be read from here and resumed.
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import enum
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 
 
 class NodeState(enum.StrEnum):
@@ -96,127 +95,3 @@ class HandOver:
     actor: str
     longest: float
     reason: str | None = None
-
-
-class Moves(abc.ABC):
-    """Plans of moves, and their execution.
-
-    Threading: any thread. Blocking: up to the database's time-outs. Failure:
-    :class:`RecordsUnavailableError` when the database does not answer; then
-    the transaction was carried out as a whole or not at all.
-    """
-
-    @abc.abstractmethod
-    def plan(self, move: Move, nodes: Sequence[NodeMove]) -> None:
-        """Store a move and its nodes as one transaction.
-
-        :param nodes: each uuid once, in any state but ``MOVED``.
-        """
-
-    @abc.abstractmethod
-    def carry_out(
-        self, request_id: str, nodes: Sequence[NodeMove]
-    ) -> Sequence[NodeMove]:
-        """Move some planned nodes as one transaction.
-
-        Compute node, open instance, the node's result and one event are
-        written together. An instance that is open in a cell only is opened,
-        in place of another one. The same transaction raises the epochs of
-        the sources, so that a source that still runs can't write any more.
-
-        A node is refused if its record has changed, or if its source is no
-        longer stopped: neither forced down, nor disabled with the same epoch.
-        All are refused if the destination is disabled or forced down and that
-        gate was not overridden. Liveness is left to the gates.
-
-        A node that this move has released, and that is still unowned, is
-        moved although its source runs. If it is not moved, its release ends.
-
-        :param nodes: as they were when the gates were evaluated.
-        :returns: the result of each, in order; one that is no longer planned
-            keeps its result.
-        :raises NotFoundError: if there is no such move.
-        """
-
-    @abc.abstractmethod
-    def release(
-        self, nodes: Sequence[NodeMove], hand_over: HandOver
-    ) -> Mapping[str, str]:
-        """Make free nodes unowned as one transaction; one event for each.
-
-        Their sources stay as they are. Until the release ends, no service
-        owns the nodes, unless the move of the same request gives them one.
-        Permissions of the source that began before the return of this method
-        have to end before that. Repeated, it holds the nodes longer.
-
-        :param nodes: as they were when the gates were evaluated.
-        :returns: why a node was not released, by uuid: its record or owner
-            changed, it has an instance, or another request has released it.
-        """
-
-    @abc.abstractmethod
-    def end_release(self, request_id: str, uuids: Collection[str]) -> None:
-        """Let the policies decide the owner of released nodes.
-
-        Nodes that this request does not hold any more are not changed.
-        """
-
-    @abc.abstractmethod
-    def override(
-        self, request_id: str, gates: Collection[str], reason: str | None
-    ) -> None:
-        """Override more gates of a move, for its planned nodes.
-
-        :param gates: their codes, in addition to those of the plan.
-        :param reason: replaces that of the move.
-        :raises NotFoundError: if there is no such move.
-        """
-
-    @abc.abstractmethod
-    def refuse(self, request_id: str, details: Mapping[str, str]) -> None:
-        """Give up planned nodes of a move; those it released are not held.
-
-        :param details: the reason, by the node's uuid.
-        """
-
-    @abc.abstractmethod
-    def moves(
-        self, *, unfinished: bool = False, limit: int = 100
-    ) -> Sequence[Move]:
-        """Return the newest moves, newest first.
-
-        :param unfinished: only those with planned nodes.
-        """
-
-    @abc.abstractmethod
-    def find(self, request_id: str) -> Move | None:
-        """Return one move, if it exists."""
-
-    @abc.abstractmethod
-    def nodes(
-        self, request_id: str, *, state: NodeState | None = None
-    ) -> Sequence[NodeMove]:
-        """Return the nodes of a move in the order of its plan."""
-
-    @abc.abstractmethod
-    def open_instances(
-        self, uuids: Collection[str]
-    ) -> Mapping[str, Sequence[str]]:
-        """Return all running instances on record, by their node's uuid.
-
-        More than one on a node is a fault, which a gate finds.
-        """
-
-    @abc.abstractmethod
-    def other_types(self, uuids: Collection[str]) -> Mapping[str, str]:
-        """Return the hypervisor types that a cell has, by the node's uuid.
-
-        Of nodes that are not Ironic's there. None without a cell.
-        """
-
-    @abc.abstractmethod
-    def separated(self) -> Sequence[str]:
-        """Return the nodes whose open instance belongs to another service.
-
-        None, unless another program has written to the database.
-        """

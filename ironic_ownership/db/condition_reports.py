@@ -43,7 +43,15 @@ def store(
     interval: float,
     at: float,
 ) -> bool:
-    """Store the conditions of one process, unless another one's count."""
+    """Store the conditions of a process of a service, in place of others.
+
+    Needs no right to write. No event, no change of the service's row.
+
+    :param interval: seconds after which it reports again.
+    :param at: the time now, on the clock of ``found``.
+    :returns: whether they are stored. Those of another process stay if
+        it is the active one, or still reports.
+    """
     now = transaction.now_of(conn)
     before = conn.execute(ALL.where(_reports.host == host)).first()
     if before is not None and before.incarnation != incarnation:

@@ -11,7 +11,6 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import (
     HandOver,
     Move,
-    Moves,
     NodeMove,
     NodeState,
 )
@@ -31,13 +30,22 @@ _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 
 
-class SqlMoves(connection.Port, Moves):
-    """Moves in the database of the records."""
+class SqlMoves(connection.Port):
+    """Plans of moves, and their execution.
+
+    Threading: any thread. Blocking: up to the database's time-outs. Failure:
+    :class:`RecordsUnavailableError` when the database does not answer; then
+    the transaction was carried out as a whole or not at all.
+    """
 
     @connection.writes
     def plan(
         self, conn: sa.Connection, move: Move, nodes: Sequence[NodeMove]
     ) -> None:
+        """Store a move and its nodes as one transaction.
+
+        :param nodes: each uuid once, in any state but ``MOVED``.
+        """
         now = transaction.now_of(conn)
         conn.execute(
             sa.insert(tables.moves).values(
@@ -68,6 +76,27 @@ class SqlMoves(connection.Port, Moves):
     def carry_out(
         self, request_id: str, nodes: Sequence[NodeMove]
     ) -> Sequence[NodeMove]:
+        """Move some planned nodes as one transaction.
+
+        Compute node, open instance, the node's result and one event are
+        written together. An instance that is open in a cell only is opened,
+        in place of another one. The same transaction raises the epochs of
+        the sources, so that a source that still runs can't write any more.
+
+        A node is refused if its record has changed, or if its source is no
+        longer stopped: neither forced down, nor disabled with the same epoch.
+        All are refused if the destination is disabled or forced down and that
+        gate was not overridden. Liveness is left to the gates.
+
+        A node that this move has released, and that is still unowned, is
+        moved although its source runs. If it is not moved, its release ends.
+
+        :param nodes: as they were when the gates were evaluated.
+        :returns: the result of each, in order; one that is no longer planned
+            keeps its result.
+        :raises NotFoundError: if there is no such move.
+        """
+
         def work(conn: sa.Connection) -> Sequence[NodeMove]:
             row = conn.execute(_row_of(request_id)).first()
             if row is None:
@@ -82,6 +111,18 @@ class SqlMoves(connection.Port, Moves):
     def release(
         self, nodes: Sequence[NodeMove], hand_over: HandOver
     ) -> Mapping[str, str]:
+        """Make free nodes unowned as one transaction; one event for each.
+
+        Their sources stay as they are. Until the release ends, no service
+        owns the nodes, unless the move of the same request gives them one.
+        Permissions of the source that began before the return of this method
+        have to end before that. Repeated, it holds the nodes longer.
+
+        :param nodes: as they were when the gates were evaluated.
+        :returns: why a node was not released, by uuid: its record or owner
+            changed, it has an instance, or another request has released it.
+        """
+
         def work(conn: sa.Connection) -> Mapping[str, str]:
             return release_transaction.release(
                 conn, self._companion, nodes, hand_over
@@ -93,6 +134,10 @@ class SqlMoves(connection.Port, Moves):
     def end_release(
         self, conn: sa.Connection, request_id: str, uuids: Collection[str]
     ) -> None:
+        """Let the policies decide the owner of released nodes.
+
+        Nodes that this request does not hold any more are not changed.
+        """
         release_transaction.end(conn, request_id, uuids)
 
     @connection.writes
@@ -103,6 +148,12 @@ class SqlMoves(connection.Port, Moves):
         gates: Collection[str],
         reason: str | None,
     ) -> None:
+        """Override more gates of a move, for its planned nodes.
+
+        :param gates: their codes, in addition to those of the plan.
+        :param reason: replaces that of the move.
+        :raises NotFoundError: if there is no such move.
+        """
         row = conn.execute(_row_of(request_id).with_for_update()).first()
         if row is None:
             raise _lost(request_id)
@@ -120,6 +171,10 @@ class SqlMoves(connection.Port, Moves):
         self, conn: sa.Connection, request_id: str, details: Mapping[str, str]
     ) -> None:
         # The nodes first, as in every transaction that locks both.
+        """Give up planned nodes of a move; those it released are not held.
+
+        :param details: the reason, by the node's uuid.
+        """
         release_transaction.end(conn, request_id, details)
         now = transaction.now_of(conn)
         for uuid, detail in sorted(details.items()):
@@ -140,6 +195,10 @@ class SqlMoves(connection.Port, Moves):
     def moves(
         self, *, unfinished: bool = False, limit: int = 100
     ) -> Sequence[Move]:
+        """Return the newest moves, newest first.
+
+        :param unfinished: only those with planned nodes.
+        """
         statement = (
             sa.select(tables.moves).order_by(_moves.id.desc()).limit(limit)
         )
@@ -158,11 +217,13 @@ class SqlMoves(connection.Port, Moves):
         return self._database.read(work)
 
     def find(self, request_id: str) -> Move | None:
+        """Return one move, if it exists."""
         return self._database.read(lambda conn: _find(conn, request_id))
 
     def nodes(
         self, request_id: str, *, state: NodeState | None = None
     ) -> Sequence[NodeMove]:
+        """Return the nodes of a move in the order of its plan."""
         statement = (
             sa.select(tables.node_moves)
             .where(_node_moves.request_id == request_id)
@@ -175,6 +236,11 @@ class SqlMoves(connection.Port, Moves):
     def open_instances(
         self, uuids: Collection[str]
     ) -> Mapping[str, Sequence[str]]:
+        """Return all running instances on record, by their node's uuid.
+
+        More than one on a node is a fault, which a gate finds.
+        """
+
         def work(conn: sa.Connection) -> dict[str, list[str]]:
             found: dict[str, list[str]] = {}
             for some in queries.chunks(uuids):
@@ -198,11 +264,19 @@ class SqlMoves(connection.Port, Moves):
         return self._database.read(work)
 
     def other_types(self, uuids: Collection[str]) -> Mapping[str, str]:
+        """Return the hypervisor types that a cell has, by the node's uuid.
+
+        Of nodes that are not Ironic's there. None without a cell.
+        """
         return self._database.read(
             lambda conn: self._companion.other_types(conn, uuids)
         )
 
     def separated(self) -> Sequence[str]:
+        """Return the nodes whose open instance belongs to another service.
+
+        None, unless another program has written to the database.
+        """
         statement = (
             sa.select(_nodes.uuid, _nodes.host, _instances.host)
             .select_from(

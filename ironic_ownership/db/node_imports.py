@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import exceptions, model, node_imports
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Claim
@@ -23,8 +23,13 @@ from ironic_ownership.db import (
 )
 
 
-class SqlNodeImports(connection.Port, node_imports.NodeImports):
-    """Imports into the database of the records."""
+class SqlNodeImports(connection.Port):
+    """Imports of owners by operators.
+
+    Threading: any thread. Blocking: up to the database's time-outs. Failure:
+    :class:`RecordsUnavailableError` when the database does not answer; then
+    the transaction was carried out as a whole or not at all.
+    """
 
     @connection.writes
     def claim(
@@ -37,6 +42,23 @@ class SqlNodeImports(connection.Port, node_imports.NodeImports):
         request_id: str | None = None,
         create: bool = False,
     ) -> Collection[str]:
+        """Record a service as the owner of unowned nodes, in one transaction.
+
+        An instance that a node has is recorded with it. Leaves one event for
+        each node, and one for each instance.
+
+        :param host: canonical name of the service.
+        :param nodes: as Ironic has them, each once.
+        :param actor: user and place, for the events.
+        :param request_id: of the operator's request.
+        :param create: create the row of the service if there is none, as one
+            that never registered.
+        :returns: the uuids of the nodes that the service owns now; the others
+            got an owner before.
+        :raises NotFoundError: if there is no such service.
+        :raises FencedError: if the service has no right to write: it was
+            stopped or forced down. Nothing is changed.
+        """
         service = _service(conn, host, create=create)
         outcome = change_transaction.apply(
             conn,

@@ -19,13 +19,28 @@ _NAME = 'notifications'
 _OURS = _outbox.name == _NAME
 
 
-class SqlOutbox(connection.Port, notifications.Outbox):
-    """The events in the database of the records."""
+class SqlOutbox(connection.Port):
+    """The events of the history that have yet to be sent.
+
+    One process of all services sends at a time. Two may overlap for a moment,
+    and a new one sends the last events again: a consumer may see an event
+    twice, but none is left out.
+
+    Threading: any thread. Blocking and failure as for the records.
+    """
 
     @connection.writes
     def claim(
         self, conn: sa.Connection, sender: str, *, lease: float, max_age: float
     ) -> notifications.Turn:
+        """Take the turn if it is free, or renew the own one.
+
+        :param sender: unique name of the process.
+        :param lease: seconds for which it is taken; renewed in the second
+            half.
+        :param max_age: seconds; older events are not sent any more. With no
+            position on record that is now.
+        """
         now = transaction.now_of(conn)
         row = _row(conn)
         turn = _turn(row, sender, now, lease)
@@ -44,6 +59,11 @@ class SqlOutbox(connection.Port, notifications.Outbox):
     def read(
         self, since: float, after: EventPosition | None, limit: int
     ) -> Sequence[model.Event]:
+        """Return events, oldest first.
+
+        :param since: first moment, by the database's clock.
+        :param after: only those that follow this place in the list.
+        """
         statement = (
             sa.select(tables.events)
             .where(_events.at >= (since if after is None else after.at))
@@ -65,6 +85,10 @@ class SqlOutbox(connection.Port, notifications.Outbox):
         *,
         lease: float,
     ) -> bool:
+        """Record until when all events were sent, and renew the turn.
+
+        :returns: ``False`` if another process has the turn.
+        """
         until = transaction.now_of(conn) + lease
         return _change(
             conn,
@@ -75,6 +99,7 @@ class SqlOutbox(connection.Port, notifications.Outbox):
 
     @connection.writes
     def yield_turn(self, conn: sa.Connection, sender: str) -> None:
+        """Let another process have the turn."""
         _change(conn, _outbox.sender == sender, sender_until=0.0)
 
 

@@ -48,8 +48,14 @@ SERVICES = 50
 """Services whose changes are read with one query."""
 
 
-class SqlRecords(connection.Port, records.Records):
-    """Services, compute nodes, instances and events in one SQL database."""
+class SqlRecords(connection.Port):
+    """Services, compute nodes, instances and events.
+
+    ``host`` is a canonical name, ``actor`` the client, for the event, and
+    ``request_id`` that of the operator's request. Threading: any thread.
+    Blocking: up to the database's time-outs. Failure:
+    :class:`RecordsUnavailableError` when the database does not answer.
+    """
 
     register = connection.joint_transaction(registration.register)
     retire = connection.transaction(registration.retire)
@@ -62,6 +68,10 @@ class SqlRecords(connection.Port, records.Records):
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings
     ) -> None:
+        """Store changed settings of a registered service.
+
+        :raises FencedError: if the epoch is no longer the current one.
+        """
         self._change_service(host, epoch, settings=settings.to_json())
 
     def report(
@@ -72,6 +82,12 @@ class SqlRecords(connection.Port, records.Records):
         view_checksum: str,
         config_error: str | None,
     ) -> None:
+        """Store the status of a registered service.
+
+        :param view_checksum: of the view it last saw.
+        :param config_error: why it does not act by its configuration.
+        :raises FencedError: if the epoch is no longer the current one.
+        """
         self._change_service(
             host, epoch, view_checksum=view_checksum, config_error=config_error
         )
@@ -85,6 +101,7 @@ class SqlRecords(connection.Port, records.Records):
         service_admin.update(conn, host, **values)
 
     def services(self) -> Sequence[model.Service]:
+        """Return all services, sorted by host. One query."""
         found = self._database.select(
             self._companion.services().select(), rows.service
         )
@@ -92,12 +109,14 @@ class SqlRecords(connection.Port, records.Records):
         return sorted(found, key=lambda s: s.host)
 
     def condition_reports(self) -> dict[str, ConditionReport]:
+        """Return the last report of each service that has one. One query."""
         found = self._database.select(
             condition_reports.ALL, condition_reports.read
         )
         return {report.host: report for report in found}
 
     def service(self, host: str) -> model.Service | None:
+        """Return one service, if it exists. One query, by the key."""
         statement = queries.service(host, self._companion.services())
         found = self._database.select(statement, rows.service)
         return found[0] if found else None
@@ -105,6 +124,10 @@ class SqlRecords(connection.Port, records.Records):
     def service_and_node(
         self, host: str, uuid: str
     ) -> tuple[model.Service | None, model.ComputeNode | None]:
+        """Return a service and the record of a node, of the same moment.
+
+        One query. Two times ``None`` if there is no such service.
+        """
         statement = queries.service_and_node(
             host, uuid, self._companion.services()
         )
@@ -112,11 +135,17 @@ class SqlRecords(connection.Port, records.Records):
         return found[0] if found else (None, None)
 
     def compute_nodes(self) -> Sequence[model.ComputeNode]:
+        """Return the compute nodes of all services. One query."""
         return self._database.select(queries.COMPUTE_NODES, rows.compute_node)
 
     def compute_nodes_page(
         self, chosen: NodeFilter, *, after: str = '', limit: int
     ) -> Sequence[model.ComputeNode]:
+        """Return one page of compute nodes, in the order of their uuids.
+
+        :param after: uuid with which the page before ended.
+        :param limit: size of the page; a smaller one is the last.
+        """
         found: list[model.ComputeNode] = []
         while len(found) < limit:
             some = self._database.select(
@@ -132,6 +161,7 @@ class SqlRecords(connection.Port, records.Records):
     def compute_nodes_near(
         self, host: str, scope: model.Scope
     ) -> Sequence[model.ComputeNode]:
+        """Return those of one host or last seen in a scope. One query."""
         found = self._database.select(
             queries.near(host, scope), rows.compute_node
         )
@@ -140,6 +170,7 @@ class SqlRecords(connection.Port, records.Records):
     def near(
         self, host: str, scope: model.Scope
     ) -> compact.CompactMap[model.ComputeNode]:
+        """Return the same by uuid, to keep them; not all of one moment."""
         found = compact.Builder(compact_forms.RecordForm())
         after = ''
         while True:
@@ -156,6 +187,10 @@ class SqlRecords(connection.Port, records.Records):
     def compute_nodes_changed(
         self, since: Mapping[str, int]
     ) -> Iterator[Mapping[str, model.ComputeNode | None]]:
+        """Yield pages of those that changed, by uuid: ``None`` if deleted.
+
+        :param since: last known revisions of services that changed.
+        """
         for hosts in queries.chunks(sorted(since), SERVICES):
             some = {host: since[host] for host in hosts}
             page, last = self._changed(queries.changed(some, PAGE))
@@ -188,6 +223,7 @@ class SqlRecords(connection.Port, records.Records):
     def compute_nodes_by_uuid(
         self, uuids: Collection[str]
     ) -> Sequence[model.ComputeNode]:
+        """Return those of the given uuids that exist."""
         node_uuid = tables.compute_nodes.c.uuid
         found: list[model.ComputeNode] = []
         for some in queries.chunks(uuids):
@@ -198,6 +234,7 @@ class SqlRecords(connection.Port, records.Records):
         return found
 
     def node_of_instance(self, instance_uuid: str) -> str | None:
+        """Return the uuid of the node with an open instance. One query."""
         instances = tables.instances.c
         statement = sa.select(instances.open_node_uuid).where(
             instances.uuid == instance_uuid,
@@ -207,6 +244,7 @@ class SqlRecords(connection.Port, records.Records):
         return str(found[0][0]) if found else None
 
     def counts(self) -> dict[str | None, tuple[int, int]]:
+        """Count compute nodes by owner: (all, those with an instance)."""
         found = self._database.select(queries.COUNTS, tuple)
         return {host: (nodes, used) for host, nodes, used in found}
 
@@ -220,6 +258,16 @@ class SqlRecords(connection.Port, records.Records):
         *,
         confirm: Callable[[], object] | None = None,
     ) -> records.Outcome:
+        """Carry out changes as one transaction.
+
+        Those are refused whose record is not as they expect it. Every change
+        of an owner or of an instance leaves one event.
+
+        :param confirm: called last, inside of the transaction, which may
+            have waited for others; an exception rolls everything back.
+        :raises FencedError: if the epoch is no longer the current one of
+            the host, or the host is fenced; then nothing is changed.
+        """
         outcome = change_transaction.apply(
             conn, self._companion, host, epoch, changes
         )
@@ -234,10 +282,15 @@ class SqlRecords(connection.Port, records.Records):
         before: EventPosition | None = None,
         limit: int = 100,
     ) -> Sequence[model.Event]:
+        """Return the newest events, newest first: by time, then by id.
+
+        :param before: only those that follow this place in the list.
+        """
         statement = queries.events(chosen, before).limit(limit)
         return self._database.select(statement, rows.event)
 
     def close(self) -> None:
+        """Free connections. Idempotent."""
         self._database.close()
 
 

@@ -36,9 +36,19 @@ def register(
 ) -> int:
     """Create or renew the row of a service and raise its epoch.
 
-    The database may have lost commits, by a promotion or a restore: an epoch
-    that contains the time does not repeat a lost one, which a process may
-    hold.
+    The process becomes the active one of its host. All later writes of
+    an earlier process of that host are refused, and an absence announced
+    by :meth:`retire` is over.
+
+    :param incarnation: of the process that registers.
+    :param alive: incarnations of the host that may be alive; ``None`` if
+        all may. Another one of them that is active keeps its place, unless
+        the row was fenced for this incarnation by :meth:`fail_over`.
+    :returns: the new epoch: greater than each earlier one, also than those
+        of commits that the database has lost.
+    :raises FencedError: if it is forced down; nothing is changed.
+    :raises StandbyError: if another process, perhaps alive, is active;
+        nothing is changed.
     """
     before = service_admin.lock(conn, host, companion)
     if before is not None and before.forced_down:
@@ -54,6 +64,8 @@ def register(
         raise exceptions.StandbyError(host, active)
     now = transaction.now_of(conn)
     last = before.epoch if before else service_admin.last_epoch(conn, host)
+    # One that contains the time repeats none of the commits that the database
+    # may have lost, by a promotion or a restore: a process may hold one.
     epoch = int(now * 1000)
     if epoch <= last:
         # The clock is behind, so the next number may be a lost one.
@@ -102,7 +114,16 @@ def _touch_nodes(conn: sa.Connection, host: str, now: float) -> None:
 def retire(
     conn: sa.Connection, host: str, epoch: int, *, grace: float
 ) -> None:
-    """Give up the active place and the right to write."""
+    """Give up the active place: the last write of a process that stops.
+
+    No process is active afterwards, so that the next one need not wait.
+    The row is fenced: no write under the old epoch is accepted any more.
+
+    :param grace: seconds for which the service is expected back, by the
+        database's clock: until then it counts as ``away`` and its nodes
+        stay where they are. Zero: it is gone.
+    :raises FencedError: if the epoch is no longer the current one.
+    """
     before = service_admin.lock(conn, host)
     transaction.check_epoch(host, epoch, before.epoch if before else None)
     now = transaction.now_of(conn)
@@ -132,7 +153,15 @@ def fail_over(
     actor: str,
     request_id: str | None = None,
 ) -> model.Service:
-    """Name the process that is to be active, and fence the one that is."""
+    """Make another process of a host the active one.
+
+    In one event. The process that was active writes nothing more, and
+    only the named one, or any once that one is dead, can register.
+
+    :param incarnation: the standby that takes over.
+    :returns: the service as it is now, ``fenced``.
+    :raises NotFoundError: if there is no such service.
+    """
     before = service_admin.lock_known(conn, host)
     service_admin.update(
         conn,
@@ -157,10 +186,17 @@ def fail_over(
 def record_death(
     conn: sa.Connection, host: str, epoch: int, dead: str, cause: str
 ) -> bool:
-    """Record the death of a service, unless another observer did.
+    """Record that a service was found dead, in one event.
 
-    A service that stopped cleanly, was forced down or was fenced has an
-    event that tells more.
+    Each registration has one at most. A service that stopped cleanly or
+    was fenced has an event already.
+
+    :param host: the observer.
+    :param epoch: of the observer.
+    :param dead: the service.
+    :param cause: for the reason of the event.
+    :returns: whether an event was added.
+    :raises FencedError: if the observer's epoch is no longer the current.
     """
     services = transaction.lock_services(conn, {host, dead}, write=False)
     transaction.check_right(host, epoch, services.get(host))

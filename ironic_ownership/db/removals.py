@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import reasons, removals
+from ironic_ownership.contracts import reasons
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import (
     change_set,
@@ -24,8 +24,12 @@ from ironic_ownership.db import (
 _nodes = tables.compute_nodes.c
 
 
-class SqlRemovals(connection.Port, removals.Removals):
-    """Deletions in the database of the records."""
+class SqlRemovals(connection.Port):
+    """Deletions of records by operators.
+
+    Threading: any thread. Blocking: up to the database's time-outs. Failure:
+    :class:`RecordsUnavailableError` when the database does not answer.
+    """
 
     @connection.writes
     def begin_deletion(
@@ -36,6 +40,16 @@ class SqlRemovals(connection.Port, removals.Removals):
         seen_host: str | None,
         seen_epoch: int | None,
     ) -> str | None:
+        """Mark the record of a node without an instance as being deleted.
+
+        Its provider is deleted next, then :meth:`remove` follows. No event.
+        A claim of a service that sees the node in Ironic again ends it.
+
+        :param seen_host: owner on record when the gates were evaluated.
+        :param seen_epoch: epoch of that owner then, if it had a row.
+        :returns: why the record can't be deleted, in one line; then nothing
+            was changed.
+        """
         locked = _lock(conn, uuid, seen_host, seen_epoch)
         if locked is None or transaction.open_instances(conn, [uuid]):
             return 'the record changed in the last moment'
@@ -63,6 +77,18 @@ class SqlRemovals(connection.Port, removals.Removals):
         reason: reasons.Reason = reasons.Reason.NODE_GONE,
         request_id: str | None = None,
     ) -> bool:
+        """Delete the record of a node, which is marked as being deleted.
+
+        The row stays, marked: a node that returns gets it back. Later writes
+        of the owner about the node are refused. Leaves one event.
+
+        :param seen_host: owner on record when the gates were evaluated.
+        :param seen_epoch: epoch of that owner then, if it had a row.
+        :param actor: user and place, for the event.
+        :param request_id: of the operator's request.
+        :returns: ``False`` if there is no such record, or mark, owner, epoch
+            or instance are not as seen; then nothing was changed.
+        """
         locked = _lock(conn, uuid, seen_host, seen_epoch)
         if locked is None or not locked.is_being_deleted:
             return False
@@ -107,6 +133,19 @@ class SqlRemovals(connection.Port, removals.Removals):
         reason: str,
         request_id: str | None = None,
     ) -> str | None:
+        """Close the open instance of a node that Ironic does not have.
+
+        The record of the node stays, without an instance. Leaves one event.
+
+        :param uuid: of the node.
+        :param seen_host: owner on record when the gates were evaluated.
+        :param seen_epoch: epoch of that owner then, if it had a row.
+        :param actor: user and place, for the event.
+        :param reason: of the operator, for the event.
+        :param request_id: of the operator's request.
+        :returns: why nothing was changed, in one line; ``None`` if the
+            instance is closed.
+        """
         locked = _lock(conn, uuid, seen_host, seen_epoch)
         if locked is None:
             return 'the record changed in the last moment'

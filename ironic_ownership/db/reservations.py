@@ -13,7 +13,6 @@ from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     OPEN,
     Reservation,
-    Reservations,
     ReservationState,
 )
 from ironic_ownership.db import (
@@ -29,8 +28,17 @@ _reservations = tables.reservations.c
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 
-class SqlReservations(connection.Port, Reservations):
-    """Reservations in the database of the records."""
+class SqlReservations(connection.Port):
+    """Reservations on record.
+
+    ``epoch`` is that of the reservation's service when the service itself
+    writes; ``None`` for an operator. ``origin`` is the client's request, for
+    the event; without it the service itself is the actor.
+
+    Threading: any thread. Blocking: up to the database's time-outs. Failure:
+    :class:`RecordsUnavailableError` when the database does not answer; then
+    the transaction was carried out as a whole or not at all.
+    """
 
     @connection.writes
     def begin(
@@ -42,6 +50,14 @@ class SqlReservations(connection.Port, Reservations):
     ) -> Reservation:
         # If two processes get here, the insertion of one of them fails,
         # and it is repeated from the start.
+        """Store a reservation, unless its instance has an open one.
+
+        :param reservation: pending; or deleting, to undo an allocation in
+            Ironic that has no reservation on record.
+        :param lifetime: seconds until it expires; ``None`` for never.
+        :returns: the one on record then: this one, or the open one that was
+            there before, for any request.
+        """
         existing = _of_instance(conn, reservation.instance_uuid)
         if existing is not None:
             return existing
@@ -65,6 +81,19 @@ class SqlReservations(connection.Port, Reservations):
         epoch: int,
         origin: Origin | None = None,
     ) -> Reservation:
+        """Record that Ironic gave the node, as one transaction.
+
+        The reservation becomes active, the service the node's owner, the
+        instance is opened on it, and one event is written. Idempotent.
+
+        :param epoch: of the service, read before the request to Ironic.
+        :raises FencedError: if that is not the service's epoch any more, or
+            the service was fenced or deleted.
+        :raises ServiceRefusedError: if the service is disabled.
+        :raises ReservationConflictError: if another service owns the node,
+            or the reservation is neither pending nor active.
+        :raises NotFoundError: if there is no such reservation.
+        """
         before = _known(conn, reservation_id)
         reservation_transaction.activate(
             conn,
@@ -78,6 +107,11 @@ class SqlReservations(connection.Port, Reservations):
 
     @connection.writes
     def confirm(self, conn: sa.Connection, reservation_id: str) -> Reservation:
+        """Record that the node is used: the reservation no longer expires.
+
+        :raises ReservationConflictError: if it is not active.
+        :raises NotFoundError: if there is no such reservation.
+        """
         before = reservation_transaction.locked(conn, reservation_id)
         if before.state is not ReservationState.ACTIVE:
             raise exceptions.ReservationConflictError(
@@ -98,6 +132,19 @@ class SqlReservations(connection.Port, Reservations):
         seen: Reservation | None = None,
         epoch: int | None = None,
     ) -> Reservation:
+        """Record that it is not wanted any more; a closed one stays closed.
+
+        The caller, and no other process, then releases the node in Ironic: a
+        deletion that another process began belongs to that process, unless
+        the caller takes it over by passing it as ``seen``.
+
+        :param detail: the reason.
+        :param seen: the reservation on which the caller decided; without it
+            the deletion begins from any state.
+        :raises ReservationConflictError: if it was changed since it was seen.
+        :raises FencedError: if the service has no right to write.
+        :raises NotFoundError: if there is no such reservation.
+        """
         host = _known(conn, reservation_id).host
         reservation_transaction.check_writer(conn, host, epoch)
         before = reservation_transaction.locked(conn, reservation_id)
@@ -118,6 +165,14 @@ class SqlReservations(connection.Port, Reservations):
     def keep(
         self, conn: sa.Connection, reservation_id: str, detail: str
     ) -> Reservation:
+        """Take a deletion back: Ironic did not release the node.
+
+        A reservation that was active is active again, and confirmed; nothing
+        else changes.
+
+        :param detail: why it could not be deleted.
+        :raises NotFoundError: if there is no such reservation.
+        """
         before = reservation_transaction.locked(conn, reservation_id)
         if before.state is not DELETING or before.node_uuid is None:
             return before
@@ -140,6 +195,14 @@ class SqlReservations(connection.Port, Reservations):
         epoch: int | None = None,
         origin: Origin | None = None,
     ) -> Reservation:
+        """Record that Ironic holds no node for it, as one transaction.
+
+        The reservation and its instance are closed, the node's record is
+        released, and one event is written. Idempotent.
+
+        :raises FencedError: if the service has no right to write.
+        :raises NotFoundError: if there is no such reservation.
+        """
         before = _known(conn, reservation_id)
         reservation_transaction.close(
             conn, before, detail, epoch, origin or Origin(before.host)
@@ -147,9 +210,11 @@ class SqlReservations(connection.Port, Reservations):
         return _known(conn, reservation_id)
 
     def find(self, reservation_id: str) -> Reservation | None:
+        """Return one reservation, if it exists."""
         return self._database.read(lambda conn: _find(conn, reservation_id))
 
     def of_instance(self, instance_uuid: str) -> Reservation | None:
+        """Return the open reservation of an instance, if it has one."""
         return self._database.read(
             lambda conn: _of_instance(conn, instance_uuid)
         )
@@ -163,6 +228,11 @@ class SqlReservations(connection.Port, Reservations):
         limit: int | None = None,
         marker: str | None = None,
     ) -> Sequence[Reservation]:
+        """Return reservations, oldest first.
+
+        :param creator: only those that this actor made, or may have.
+        :param marker: id of the one after which the list begins.
+        """
         number = _reservations.number
         statement = (
             sa.select(tables.reservations)
@@ -187,6 +257,7 @@ class SqlReservations(connection.Port, Reservations):
         return self._database.select(statement, rows.reservation)
 
     def now(self) -> float:
+        """Return the time of the database's clock, which decides expiry."""
         return self._database.read(transaction.now_of)
 
 

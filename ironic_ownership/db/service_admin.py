@@ -84,7 +84,17 @@ def change(
     reason: str | None = None,
     request_id: str | None = None,
 ) -> model.Service:
-    """Change the settings of a service that belong to the operator."""
+    """Change an operator's settings of a service, in one event.
+
+    ``None`` keeps a setting; without a change there is no event. Forcing
+    down raises the epoch and fences the service: it can't register until
+    that is taken back, and then registers again by itself.
+
+    :param disabled_reason: kept while the service is disabled.
+    :param reason: why it is changed, for the event.
+    :returns: the service as it is now.
+    :raises NotFoundError: if there is no such service; none is created.
+    """
     own = lock_known(conn, host)
     known = companion.flags(conn, [host]).get(host)
     before = _with_flags(own, known)
@@ -135,7 +145,14 @@ def delete(
     actor: str,
     request_id: str | None = None,
 ) -> None:
-    """Delete the row of a service to which no record refers any more."""
+    """Delete a service that nothing names any more, dead or alive.
+
+    One that registers later has a greater epoch.
+
+    :raises NotFoundError: if there is no such service.
+    :raises ServiceInUseError: if a compute node or an open instance
+        names it; nothing is changed.
+    """
     before = lock_known(conn, host)
     nodes = _count(conn, (_nodes.host == host) & _nodes.deleted_at.is_(None))
     instances = _count(

@@ -1,15 +1,42 @@
-"""Access to everything that the use cases read from and write to."""
+"""Access to everything that the use cases read from and write to.
+
+The ports to the database have one implementation each, in ``db``, where their
+methods are described. Here are their names, for annotations: at run time the
+engine imports none of them.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import inventory
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.cell import Cell
 from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.decision import policy_set
+
+if TYPE_CHECKING:
+    from ironic_ownership.db.moves import SqlMoves as Moves
+    from ironic_ownership.db.node_imports import SqlNodeImports as NodeImports
+    from ironic_ownership.db.outbox import SqlOutbox as Outbox
+    from ironic_ownership.db.records import SqlRecords as Records
+    from ironic_ownership.db.removals import SqlRemovals as Removals
+    from ironic_ownership.db.reservations import (
+        SqlReservations as Reservations,
+    )
+else:
+    Moves = NodeImports = Outbox = Records = Removals = Reservations = object
+
+__all__ = [
+    'Moves',
+    'NodeImports',
+    'Outbox',
+    'Ports',
+    'Records',
+    'Removals',
+    'Reservations',
+]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,15 +18,18 @@ from ironic_ownership.contracts import (
 )
 from ironic_ownership.contracts.cell import Cell
 from ironic_ownership.contracts.inventory import Inventory
-from ironic_ownership.contracts.moves import Moves
-from ironic_ownership.contracts.node_imports import NodeImports
-from ironic_ownership.contracts.notifications import Notifier, Outbox
+from ironic_ownership.contracts.notifications import Notifier
 from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.contracts.records import Records
-from ironic_ownership.contracts.removals import Removals
-from ironic_ownership.contracts.reservations import Reservations
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
+from ironic_ownership.engine.ports import (
+    Moves,
+    NodeImports,
+    Outbox,
+    Records,
+    Removals,
+    Reservations,
+)
 from ironic_ownership.settings import (
     Settings,
     backend,

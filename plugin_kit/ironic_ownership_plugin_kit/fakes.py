@@ -12,7 +12,7 @@ import dataclasses
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model, policy
@@ -22,7 +22,9 @@ from ironic_ownership.contracts.inventory import (
     Inventory,
     LatestChanges,
 )
-from ironic_ownership.contracts.records import Records
+
+if TYPE_CHECKING:
+    from ironic_ownership.db.records import SqlRecords
 
 
 @dataclasses.dataclass
@@ -215,7 +217,7 @@ class FakeMembership:
 
 
 @contextlib.contextmanager
-def records() -> Iterator[Records]:
+def records() -> Iterator[SqlRecords]:
     """Open empty records of the caller's own.
 
     :yields: the records of a deployment, on a database that is deleted

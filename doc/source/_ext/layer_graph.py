@@ -76,7 +76,11 @@ def read(pyproject: pathlib.Path, contract: str) -> LayerGraph:
     if chosen is None or chosen['type'] != 'layers':
         raise LookupError(f'{pyproject} has no layers named {contract!r}')
     (container,) = chosen['containers']
-    graph = grimp.build_graph(settings['root_package'], cache_dir=None)
+    graph = grimp.build_graph(
+        settings['root_package'],
+        exclude_type_checking_imports=True,
+        cache_dir=None,
+    )
     return LayerGraph(
         container,
         rows(chosen['layers'], graph.find_children(container)),

@@ -16,8 +16,8 @@ from ironic_ownership.contracts.events import (
     EventKind,
     EventPosition,
 )
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.ports import Records
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns
 

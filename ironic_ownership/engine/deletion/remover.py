@@ -15,7 +15,6 @@ from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.deletion.mass_loss import Batch
 from ironic_ownership.engine.gates import (
@@ -26,6 +25,7 @@ from ironic_ownership.engine.gates import (
     Result,
     proposed,
 )
+from ironic_ownership.engine.ports import Records
 
 CHANGED = 'the record changed in the last moment'
 """Objection to a deletion: the record is not as it was seen."""

@@ -15,8 +15,9 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.events import EventPosition
-from ironic_ownership.contracts.notifications import Notifier, Outbox, Turn
+from ironic_ownership.contracts.notifications import Notifier, Turn
 from ironic_ownership.engine import conditions
+from ironic_ownership.engine.ports import Outbox
 
 LOG = log.getLogger(__name__)
 

@@ -43,7 +43,7 @@ from collections.abc import (
 
 from ironic_ownership.contracts import compact_forms, model
 from ironic_ownership.contracts.compact import CompactMap
-from ironic_ownership.contracts.records import Records
+from ironic_ownership.engine.ports import Records
 
 LOOKED_UP_BY_UUID = 500
 """Above this number, one query for all records is cheaper than several."""

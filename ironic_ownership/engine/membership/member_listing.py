@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.conditions import ConditionReport, Loop
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.ports import Records
 
 
 @dataclasses.dataclass(frozen=True)

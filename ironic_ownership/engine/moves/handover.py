@@ -15,10 +15,10 @@ from collections.abc import Callable, Collection, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.moves import HandOver, Moves, NodeMove
+from ironic_ownership.contracts.moves import HandOver, NodeMove
 from ironic_ownership.engine.moves.gates import operation_on
 from ironic_ownership.engine.moves.selection import read_nodes
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import Moves, Ports
 
 LOG = log.getLogger(__name__)
 

@@ -11,9 +11,8 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, inventory, model
-from ironic_ownership.contracts.moves import Moves
 from ironic_ownership.engine.moves.case import Snapshot
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import Moves, Ports
 
 FEW = 20
 """The maximum number of nodes that are read one by one."""

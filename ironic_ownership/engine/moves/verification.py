@@ -12,10 +12,10 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.moves import Moves, NodeMove
+from ironic_ownership.contracts.moves import NodeMove
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.placement import inventory_diff
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import Moves, Ports
 
 SAMPLE = 200
 """The maximum number of providers to compare: each costs requests twice."""

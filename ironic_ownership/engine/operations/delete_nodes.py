@@ -18,8 +18,6 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.contracts.records import Records
-from ironic_ownership.contracts.removals import Removals
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.deletion import gates, mass_loss
 from ironic_ownership.engine.deletion.missing_nodes import Limits
@@ -32,6 +30,7 @@ from ironic_ownership.engine.operations.caller import (
     never_stopping,
     no_progress,
 )
+from ironic_ownership.engine.ports import Records, Removals
 
 LOG = log.getLogger(__name__)
 _Records = Sequence[model.ComputeNode]

@@ -14,7 +14,6 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.contracts.node_imports import NodeImports
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.gates import (
     Found,
@@ -26,7 +25,7 @@ from ironic_ownership.engine.gates import (
 )
 from ironic_ownership.engine.moves.selection import FEW, read_nodes
 from ironic_ownership.engine.operations.caller import batches
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import NodeImports, Ports
 
 LOG = log.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.moves import Move, Moves, NodeMove, NodeState
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.case import Change
@@ -35,7 +35,7 @@ from ironic_ownership.engine.operations.caller import (
     never_stopping,
     no_progress,
 )
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import Moves, Ports
 
 LOG = log.getLogger(__name__)
 

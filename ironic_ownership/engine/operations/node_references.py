@@ -6,8 +6,8 @@ import dataclasses
 import uuid
 from collections.abc import Collection, Sequence
 
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.ports import Records
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from oslo_log import log
 
 from ironic_ownership.contracts import availability, exceptions, model
 from ironic_ownership.contracts.placement import FIRST_GENERATION, Placement
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.placement import inventory_diff, loop
+from ironic_ownership.engine.ports import Records
 
 LOG = log.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from ironic_ownership.contracts.placement import (
     Confirm,
     Placement,
 )
-from ironic_ownership.contracts.records import Change, Records, Report
+from ironic_ownership.contracts.records import Change, Report
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.fence import Clock, Fence, monotonic
@@ -30,6 +30,7 @@ from ironic_ownership.engine.placement import (
     loop,
     staggered_schedule,
 )
+from ironic_ownership.engine.ports import Records
 
 LOG = log.getLogger(__name__)
 

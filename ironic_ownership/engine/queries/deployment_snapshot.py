@@ -21,9 +21,9 @@ from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.contracts.records import Records
-from ironic_ownership.contracts.reservations import Reservation, Reservations
+from ironic_ownership.contracts.reservations import Reservation
 from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.ports import Records, Reservations
 
 MAX_LOOKUPS = 20
 """Records whose node is not listed that are looked up one by one."""

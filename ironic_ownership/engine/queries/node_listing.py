@@ -13,11 +13,10 @@ import itertools
 from collections.abc import Collection, Iterator, Sequence
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.host import slices, snapshot
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import Ports, Records
 from ironic_ownership.engine.queries import node_query, node_status
 from ironic_ownership.engine.queries.node_status import Deployment, NodeStatus
 

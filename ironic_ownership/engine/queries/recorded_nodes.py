@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.conditions import ConditionReport, Loop
 from ironic_ownership.contracts.node_filter import NodeFilter
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.ports import Records
 
 _FEW = 3
 """Services that a remark names."""

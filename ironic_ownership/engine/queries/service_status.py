@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.conditions import ConditionReport
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.ports import Records
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.engine.queries.deployment_snapshot import (
     DeploymentSnapshot,

@@ -22,9 +22,9 @@ from ironic_ownership.contracts import (
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     Reservation,
-    Reservations,
     ReservationState,
 )
+from ironic_ownership.engine.ports import Reservations
 from ironic_ownership.engine.reservations import (
     eligibility,
     free_node_cache,

@@ -10,8 +10,8 @@ from ironic_ownership.contracts import (
     refusals,
     reservation_request,
 )
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.ports import Records
 from ironic_ownership.engine.reservations import (
     eligibility,
     free_node_cache,

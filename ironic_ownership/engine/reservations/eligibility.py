@@ -10,9 +10,9 @@ from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership import fence
+from ironic_ownership.engine.ports import Records
 
 POLICY = 'reservation'
 """Name of the built-in policy that reserves nodes, for messages."""

@@ -22,12 +22,12 @@ from ironic_ownership.contracts import (
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.reservations import (
     Reservation,
-    Reservations,
     ReservationState,
 )
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.fence import Fence
+from ironic_ownership.engine.ports import Reservations
 from ironic_ownership.engine.reservations import release
 
 LOG = log.getLogger(__name__)

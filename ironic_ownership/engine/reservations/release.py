@@ -22,9 +22,9 @@ from ironic_ownership.contracts import (
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     Reservation,
-    Reservations,
     ReservationState,
 )
+from ironic_ownership.engine.ports import Reservations
 
 LOG = log.getLogger(__name__)
 

@@ -18,14 +18,13 @@ from ironic_ownership.contracts import (
 )
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.contracts.reservations import (
     METHOD,
     Reservation,
-    Reservations,
     ReservationState,
 )
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.ports import Records, Reservations
 from ironic_ownership.engine.reservations import (
     attempt,
     candidates,

@@ -13,7 +13,7 @@ from ironic_ownership.contracts.cell import (
     CellNode,
 )
 from ironic_ownership.contracts.inventory import Inventory
-from ironic_ownership.contracts.records import Records
+from ironic_ownership.engine.ports import Records
 from ironic_ownership_nova.cell import check
 
 BATCH = 500

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.cell import Cell
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.ports import Records
 
 
 class ReturnState(enum.StrEnum):

@@ -19,6 +19,7 @@ from typing import Any
 from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Release, Update
+from ironic_ownership.db.moves import SqlMoves
 from tests.contract.suites import records
 
 PLANNED, MOVED = moves.NodeState.PLANNED, moves.NodeState.MOVED
@@ -28,7 +29,7 @@ UNCHANGED, REFUSED = moves.NodeState.UNCHANGED, moves.NodeState.REFUSED
 class MoveCase(records.RecordsContract):
     """``host1``, dead and disabled, owns four nodes, two with an instance."""
 
-    def make_moves(self) -> moves.Moves:
+    def make_moves(self) -> SqlMoves:
         """Return an access to the moves of this test's records."""
         raise NotImplementedError
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ironic_ownership.contracts import exceptions, node_imports
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import EventFilter
+from ironic_ownership.engine.ports import NodeImports
 from tests.contract.suites import records
 
 ACTOR = 'operator@somewhere'
@@ -14,7 +15,7 @@ INSTANCE = records.uuid(901)
 class NodeImportContract(records.RecordsContract):
     """An operator records owners; a service that runs keeps its rules."""
 
-    def make_imports(self) -> node_imports.NodeImports:
+    def make_imports(self) -> NodeImports:
         """Return an access to the same database as this test's records."""
         raise NotImplementedError
 

@@ -23,15 +23,16 @@ from ironic_ownership.contracts.records import (
     Change,
     Claim,
     Forget,
-    Records,
     Release,
     Report,
     Update,
 )
 from ironic_ownership.db import connection
+from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.node_imports import SqlNodeImports
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.engine.host.record_cache import RecordCache
+from ironic_ownership.engine.ports import Records
 from tests.contract.suites import record_history, records
 
 HOSTS = ('host1', 'host2', 'host3')
@@ -47,7 +48,7 @@ class RecordCacheContract(records.RecordsContract):
 
     database: connection.Database
 
-    def make_moves(self) -> moves.Moves:
+    def make_moves(self) -> SqlMoves:
         """Return an access to the moves of this test's records."""
         raise NotImplementedError
 

@@ -21,7 +21,6 @@ from ironic_ownership.contracts.records import (
     Change,
     Claim,
     Forget,
-    Records,
     Release,
     Report,
     Update,
@@ -37,6 +36,7 @@ from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.node_imports import SqlNodeImports
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.db.reservations import SqlReservations
+from ironic_ownership.engine.ports import Records
 from tests.contract.suites import records, reservations
 
 HOSTS = ('host1', 'host2', 'host3')

@@ -17,7 +17,8 @@ from typing import Any
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import EventFilter
-from ironic_ownership.contracts.records import Change, Claim, Outcome, Records
+from ironic_ownership.contracts.records import Change, Claim, Outcome
+from ironic_ownership.engine.ports import Records
 
 SETTINGS = model.MemberSettings(
     (model.PolicySettings.of('shard_key', {'shard_key': 'Rack-1 é'}),)

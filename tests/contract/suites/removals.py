@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ironic_ownership.contracts import model, reasons, removals
+from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import (
     BeginDeletion,
@@ -13,6 +13,7 @@ from ironic_ownership.contracts.records import (
     Report,
     Update,
 )
+from ironic_ownership.engine.ports import Removals
 from tests.contract.suites import records
 
 ACTOR = 'operator@somewhere'
@@ -22,7 +23,7 @@ INSTANCE = records.uuid(901)
 class RemovalContract(records.RecordsContract):
     """Deletions by an operator, and their effect on the owner."""
 
-    def make_removals(self) -> removals.Removals:
+    def make_removals(self) -> Removals:
         """Return an access to the same database as this test's records."""
         raise NotImplementedError
 

@@ -19,9 +19,9 @@ from ironic_ownership.contracts import events, exceptions, reservation_request
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.reservations import (
     Reservation,
-    Reservations,
     ReservationState,
 )
+from ironic_ownership.engine.ports import Reservations
 from tests.contract.suites import records
 
 ACTOR = 'operator@somewhere'

@@ -11,8 +11,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
-from ironic_ownership.contracts import model, records
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.db.records import SqlRecords
 
 _BY_OPERATORS = (
     EventKind.SERVICE_CHANGED,
@@ -59,7 +60,7 @@ class Evidence:
 
 
 def violations(
-    source: records.Records, evidence: Evidence | None = None
+    source: SqlRecords, evidence: Evidence | None = None
 ) -> list[str]:
     """Return one sentence for each broken law; none is what is expected."""
     evidence = evidence or Evidence()
@@ -77,7 +78,7 @@ def violations(
 class _Replay:
     """The state of all nodes at one event of the history."""
 
-    def __init__(self, source: records.Records, evidence: Evidence) -> None:
+    def __init__(self, source: SqlRecords, evidence: Evidence) -> None:
         self.found: list[str] = []
         self._lapses = sorted(evidence.lapses, key=lambda x: -x.event_id)
         self._writers = evidence.writers
@@ -332,7 +333,7 @@ class _Replay:
         settings = self._settings.get(host, model.MemberSettings())
         return any(p.name == 'reservation' for p in settings.policies)
 
-    def compare(self, source: records.Records) -> None:
+    def compare(self, source: SqlRecords) -> None:
         """Compare the end of the history with the records."""
         nodes = source.compute_nodes()
         kept = {n.uuid: n.host for n in nodes if n.host is not None}

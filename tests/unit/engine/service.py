@@ -12,7 +12,6 @@ import threading
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.contracts.records import Records
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.availability.evaluation import FlapDamper
@@ -30,7 +29,7 @@ from ironic_ownership.engine.host.tuning import Intervals, Tuning
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import Ports, Records
 from ironic_ownership_plugin_kit import fakes
 from tests.unit.db import sqlite
 from tests.unit.engine import world

@@ -8,12 +8,12 @@ from ironic_ownership.contracts import events, model, reservation_request
 from ironic_ownership.contracts.allocations import Allocation, Allocations
 from ironic_ownership.contracts.reservations import (
     Reservation,
-    Reservations,
     ReservationState,
 )
 from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import refresh_result
+from ironic_ownership.engine.ports import Reservations
 from ironic_ownership.engine.reservations import (
     attempt,
     candidates,
