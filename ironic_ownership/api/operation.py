@@ -41,13 +41,17 @@ class Parameter:
     """One parameter of the path or of the query.
 
     :param schema: of its value. A list is given by repeating the parameter.
+    :param description: one or more sentences, the first without a subject:
+        the help of the command line begins with it, too.
     :param example: a value for the documentation, if a name is not enough.
+    :param metavar: the word for a value in the help of the command line.
     """
 
     name: str
     description: str
     schema: Schema
     example: Any = None
+    metavar: str = ''
 
 
 LIMIT = Parameter(

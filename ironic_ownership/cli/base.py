@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from cliff import display, lister, show
 from cliff.formatters import base
 
-from ironic_ownership.cli import deadline, errors, formatters
+from ironic_ownership.api import resources
+from ironic_ownership.api.operation import Operation
+from ironic_ownership.cli import arguments, deadline, errors, formatters
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
@@ -32,12 +34,21 @@ Record = tuple[Sequence[str], Sequence[Any]]
 class Shown(display.DisplayCommandBase[base.FormatterT]):
     """A command that shows its result.
 
+    :cvar operation: whose parameters are the arguments of the command.
+    :cvar options: of argparse, by parameter, where the schema does not tell.
+    :cvar limit: whether --limit is one of them, and its default.
+    :cvar long: help of --long, if the command has it.
     :cvar program: the words before a command.
     :cvar examples: lines for the end of its help.
     :cvar uses_api: whether it calls operations, or runs locally only.
     :ivar exit_code: of the program, unless an error is raised.
     """
 
+    operation: ClassVar[str] = ''
+    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    limit: ClassVar[int] = 0
+    long: ClassVar[str] = ''
+    shown: ClassVar[Sequence[columns.Column[Any]]]
     program: ClassVar[str] = errors.PROG
     uses_api: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ()
@@ -63,7 +74,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
 
     def warn(self, body: Mapping[str, Any]) -> None:
         """Log the warnings of an answer; they make the result degraded."""
-        for text in body['warnings']:
+        for text in body.get('warnings', ()):
             LOG.warning('%s', ' '.join(text.split()))
             self.exit_code = errors.ExitCode.DEGRADED
         self.note(body)
@@ -93,7 +104,23 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        if self.operation:
+            one = resources.find(self.operation)
+            arguments.add(parser, one, self.options, self.limit)
+        if self.long:
+            parser.add_argument('--long', action='store_true', help=self.long)
         return parser
+
+    def read(self, parsed_args: argparse.Namespace) -> Any:
+        """Call the operation with the arguments, and show its warnings."""
+        one, given = resources.find(self.operation), vars(parsed_args)
+        body = self.api.call(
+            self.operation,
+            path={p.name: given[p.name] for p in one.parameters},
+            query=query_of(one, given),
+        )
+        self.warn(body)
+        return body
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command and return its exit code; that of cliff is 0."""
@@ -123,13 +150,20 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         return super().produce_output(parsed_args, shown, data)  # type: ignore[safe-super]
 
 
+def query_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the query of an operation, of the arguments that are given."""
+    return {p.name: given[p.name] for p in one.query if p.name in given}
+
+
 class Lister(Shown[base.ListFormatter], lister.Lister):
     """A command that shows many things of one kind.
 
     :cvar nothing: text that replaces an empty table, if it is not empty.
+    :cvar short: the columns without --long, if there are fewer.
     """
 
     nothing = ''
+    short: ClassVar[Sequence[columns.Column[Any]]] = ()
 
     def produce_output(
         self,
@@ -143,6 +177,17 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
                 self.app.stdout.write(f'{self.nothing}\n')
                 return 0
         return super().produce_output(parsed_args, column_names, data)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        body = self.read(parsed_args)
+        return self.rows(self.chosen(parsed_args), body[next(iter(body))])
+
+    def chosen(
+        self, parsed_args: argparse.Namespace
+    ) -> Sequence[columns.Column[Any]]:
+        """Return the columns to show."""
+        is_short = self.short and not parsed_args.long
+        return self.short if is_short else self.shown
 
     @staticmethod
     def table(
@@ -177,7 +222,15 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
 
 
 class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
-    """A command that shows one thing."""
+    """A command that shows one thing.
+
+    :cvar more: keys of the answer that are no columns.
+    """
+
+    more: ClassVar[Sequence[str]] = ()
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Record:
+        return self.cells(self.shown, self.read(parsed_args), *self.more)
 
     @staticmethod
     def cells(

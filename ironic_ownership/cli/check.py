@@ -31,14 +31,7 @@ without a shard are then counted and not checked."""
     examples = ('check', 'check --long', 'check -f json')
     nothing = 'No problems found'
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--long',
-            action='store_true',
-            help=f'name all subjects of a problem, not only {_FEW}',
-        )
-        return parser
+    long = f'name all subjects of a problem, not only {_FEW}'
 
     def words(self, cell: Any) -> Any:
         return _readable(cell)

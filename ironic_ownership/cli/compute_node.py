@@ -1,13 +1,19 @@
-"""``compute node list`` and ``compute node show``."""
+"""``compute node list|show|explain|check-action``."""
 
 from __future__ import annotations
 
 import argparse
 import operator
-from collections.abc import Iterable, Mapping
-from typing import Any
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
-from ironic_ownership.api.resources import compute_node_records, compute_nodes
+from ironic_ownership.api import resources
+from ironic_ownership.api.resources import (
+    compute_node_records,
+    compute_nodes,
+    explanation,
+)
 from ironic_ownership.cli import base, errors
 from ironic_ownership.engine.queries import node_status
 from ironic_ownership.observe import columns
@@ -25,12 +31,20 @@ A table of what Ironic says now is in the order of the names, everything else
 in the order of the uuids. -f csv, -f json and -f value write each page when it
 is read. If an error comes after that, standard error says that the list is
 incomplete, the exit code is not 0, and JSON is not closed."""
+_WIDTH = 76
 _SCOPE = """\
 Without a shard key in the configuration every node that Ironic shows to the
 configured credential is listed, in any conductor group. With one, only
 nodes of a shard are ever listed: the configured one, or that of --shard.
 Records of the shard whose node is not in the list are looked up one by one,
 and shown as Ironic describes them now, so that an orphan is really gone."""
+
+
+def _shard(text: str) -> str:
+    if not text:
+        # Ironic would take no shard at all for "any".
+        raise argparse.ArgumentTypeError('a shard has a name')
+    return text
 
 
 class ListComputeNode(base.Lister):
@@ -45,43 +59,17 @@ class ListComputeNode(base.Lister):
         'compute node list --shard rack1 -f json -c uuid -c service',
     )
 
+    operation = 'compute_node:list'
+    short, shown = compute_nodes.SHORT, compute_nodes.LONG
+    long = (
+        'also show driver, provision state, maintenance, the owner as decided '
+        'now, the service that the policies want, contending services, and '
+        'whether the owner is alive'
+    )
+    options: ClassVar = {'shard': {'type': _shard}}
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--service',
-            metavar='HOST',
-            help='only nodes that this service owns, by the host name in '
-            '"service list"; case does not count',
-        )
-        parser.add_argument(
-            '--shard',
-            type=_shard,
-            metavar='SHARD',
-            help='only nodes of this shard, exactly as in Ironic',
-        )
-        parser.add_argument(
-            '--conductor-group',
-            metavar='GROUP',
-            help='only nodes of this conductor group; case does not count, '
-            'and "" is the default group',
-        )
-        parser.add_argument(
-            '--state',
-            nargs='+',
-            action='extend',
-            choices=[*node_status.State, *node_status.Availability],
-            metavar='STATE',
-            help='only nodes in one of these states: '
-            f'{", ".join(sorted(node_status.State))}, '
-            f'{", ".join(node_status.Availability)}; may be repeated',
-        )
-        parser.add_argument(
-            '--long',
-            action='store_true',
-            help='also show driver, provision state, maintenance, the owner '
-            'as decided now, the service that the policies want, contending '
-            'services, and whether the owner is alive',
-        )
         parser.add_argument(
             '--recorded',
             action='store_true',
@@ -90,17 +78,13 @@ class ListComputeNode(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        query = {
-            'service': parsed_args.service,
-            'shard': parsed_args.shard,
-            'conductor_group': parsed_args.conductor_group,
-        }
+        query = base.query_of(
+            resources.find(self.operation), vars(parsed_args)
+        )
         if parsed_args.recorded:
             return self._recorded(parsed_args, query)
         found: Iterable[Mapping[str, Any]] = self.listed(
-            'compute_node:list',
-            'compute_nodes',
-            {**query, 'state': parsed_args.state},
+            'compute_node:list', 'compute_nodes', query
         )
         if parsed_args.formatter == 'table':
             found = sorted(found, key=_name_and_uuid)
@@ -110,7 +94,7 @@ class ListComputeNode(base.Lister):
         )
 
     def _recorded(
-        self, parsed_args: argparse.Namespace, query: Mapping[str, str | None]
+        self, parsed_args: argparse.Namespace, query: Mapping[str, Any]
     ) -> base.Table:
         for name in ('state', 'long'):
             if getattr(parsed_args, name):
@@ -118,6 +102,7 @@ class ListComputeNode(base.Lister):
                     f'--{name} needs what Ironic says now',
                     hint=f'Leave out --{name} or --recorded',
                 )
+        query = {key: value for key, value in query.items() if key != 'state'}
         return _rows(
             compute_node_records.COLUMNS,
             self.listed(
@@ -138,15 +123,6 @@ def _name_and_uuid(item: Mapping[str, Any]) -> tuple[str, str]:
     return item['name'] or '', item['uuid']
 
 
-def add_node(parser: argparse.ArgumentParser) -> None:
-    """Add the node that a command is about."""
-    parser.add_argument(
-        'node',
-        metavar='UUID|NAME',
-        help='uuid or name of the node, or uuid of the instance on it',
-    )
-
-
 class ShowComputeNode(base.ShowOne):
     """Show one compute node: its record, Ironic's node, the decision.
 
@@ -159,38 +135,101 @@ class ShowComputeNode(base.ShowOne):
         'compute node show rack1-node7 -f json',
         'compute node show rack1-node7 -f value -c service',
     )
+    operation, shown = 'compute_node:show', compute_nodes.DETAILS
+    more = ('events',)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_node(parser)
-        parser.add_argument(
-            '--events',
-            type=_count,
-            default=5,
-            metavar='N',
-            help='how many of its last events to show, newest first '
-            '(default: 5)',
+
+class ExplainComputeNode(base.ShowOne):
+    """Explain the owner of a node: inputs, members, policies, rule, record.
+
+    The answer depends on Ironic, the records and the members only; the
+    configuration of this machine just says where to find these.
+    """
+
+    notes = """\
+"members" are all known services, each with the reason why it is considered
+for the node or not, and with the result of each of its policies. "rule" is
+the rule that led to the decision, "record" the row in the database, "ironic"
+the node in Ironic now (nothing if it answers 404), and "advice" what can be
+done. The node is found in any shard and conductor group."""
+    examples = (
+        'compute node explain 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11',
+        'compute node explain rack1-node7 -f json',
+    )
+    operation, shown = 'compute_node:explain', explanation.COLUMNS
+
+    def words(self, cell: Any) -> Any:
+        return readable(cell)
+
+
+class CheckActionComputeNode(base.ShowOne):
+    """Check whether a node can be acted on now, and by which service.
+
+    The node is in service, a service owns it, and that service is alive and
+    may act on it. Otherwise the error names the condition that does not
+    hold; for a node that is out of service it names driver, conductor group
+    and the conductors that are needed.
+    """
+
+    notes = """\
+The exit code is 0 if the node can be acted on, 3 if not, and 1 if that is
+not known."""
+    examples = (
+        'compute node check-action 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11',
+        'compute node check-action rack1-node7 -f value -c service',
+    )
+    operation, shown = 'compute_node:check_action', compute_nodes.ACTION
+
+
+def readable(cell: columns.Cell) -> str | int | float:
+    """Return a cell as text for people, one line for each thing."""
+    if isinstance(cell, Mapping):
+        # The empty conductor group is a value and has to be visible.
+        return '\n'.join(
+            f'{k}: {repr(v) if v == "" else columns.readable(v)}'
+            for k, v in cell.items()
         )
-        return parser
+    if isinstance(cell, list) and cell:
+        if isinstance(cell[0], Mapping):
+            return '\n'.join(line for row in cell for line in _lines(row))
+        if any(' ' in text for text in cell):
+            return '\n'.join(_wrap(text, '* ') for text in cell)
+    if isinstance(cell, str) and len(cell) > _WIDTH:
+        return _wrap(cell, '')
+    return columns.readable(cell)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        body = self.api.call(
-            'compute_node:show',
-            path={'node': parsed_args.node},
-            query={'events': parsed_args.events},
+
+def _lines(member: Mapping[str, Any]) -> Sequence[str]:
+    return [
+        _wrap(f'{member["host"]}: {member["why"]}', ''),
+        *(
+            _wrap(f'{_policy(result)}: {result["says"]}', '  - ')
+            for result in member['policies']
+        ),
+    ]
+
+
+def _policy(result: Mapping[str, Any]) -> str:
+    # A service of another release may not know the values.
+    values = columns.text(result.get('member_values', {}))
+    shown = '; '.join(
+        part
+        for part in (
+            str(columns.text(result['options'])),
+            f'for itself {values}' if values else '',
         )
-        return self.cells(compute_nodes.DETAILS, body, 'events')
+        if part
+    )
+    name = str(result['policy'])
+    return f'{name} ({shown})' if shown else name
 
 
-def _shard(text: str) -> str:
-    if not text:
-        # Ironic would take no shard at all for "any".
-        raise argparse.ArgumentTypeError('a shard has a name')
-    return text
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= 10000:
-        raise argparse.ArgumentTypeError(f'{text} is not in 0 to 10000')
-    return number
+def _wrap(text: str, bullet: str) -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=bullet,
+        subsequent_indent=' ' * len(bullet),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ironic_ownership.api import resources
 from ironic_ownership.cli import base, connection, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.pending_calls import pending
@@ -33,9 +34,19 @@ class WritingCommand(base.Shown[Any]):
         add_arguments(parser)
         return parser
 
-    @abc.abstractmethod
+    def body(self, parsed_args: argparse.Namespace) -> Body:
+        """Return the body of the request, if it has one."""
+        return {}
+
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
         """Call the operation, and return the body of its answer."""
+        one = resources.find(self.operation)
+        path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
+        trial = {'dry_run': dry_run}
+        if one.body is None:
+            return self.api.call(one.name, path=path, query=trial)
+        body = {**self.body(parsed_args), **trial}
+        return self.api.call(one.name, path=path, body=body)
 
     @abc.abstractmethod
     def describe(self, proposal: Body) -> str:

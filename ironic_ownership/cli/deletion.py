@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from ironic_ownership.api.resources import compute_node_deletion as deletion
 from ironic_ownership.cli import base, errors, gated_change
@@ -37,13 +36,13 @@ class CheckDeleteComputeNode(base.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        gated_change.add_nodes(parser)
+        gated_change.add_names(parser, gated_change.GatedChange.given)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         answer = self.api.call(
             'compute_node:bulk_check_delete',
-            body={'uuids': gated_change.uuids_of(self.api, parsed_args.nodes)},
+            body={'uuids': gated_change.uuids_of(self.api, parsed_args.names)},
         )
         outcomes = [
             Outcome(gate[deletion.OUTCOME]) for gate in answer['gates']
@@ -63,30 +62,9 @@ class DeleteComputeNode(gated_change.GatedChange):
     deleted.
     """
 
-    verb, shown, notes = 'delete', deletion.RESULTS, _GATES
+    operation, verb = 'compute_node:bulk_delete', 'delete'
+    shown, notes = deletion.RESULTS, _GATES
     examples = (
         'compute node delete 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11 --dry-run',
         'compute node delete rack1-node7 rack1-node8 --yes',
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        gated_change.add_nodes(parser)
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        return self.change(parsed_args, parsed_args.nodes)
-
-    def send(
-        self,
-        parsed_args: argparse.Namespace,
-        uuids: Sequence[str],
-        *,
-        dry_run: bool,
-    ) -> Sequence[gated_change.Row]:
-        answer = self.api.call(
-            'compute_node:bulk_delete',
-            body={'uuids': uuids, 'dry_run': dry_run},
-        )
-        rows: Sequence[gated_change.Row] = answer['nodes']
-        return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import re
+from typing import ClassVar
 
 from ironic_ownership.api.resources import events
 from ironic_ownership.cli import base
@@ -21,94 +22,6 @@ Times are those of the database's clock. An event of a service is one that
 happened to it, or to a node that it lost or got: who fenced it, and why.
 
 {_KINDS}"""
-
-
-class ListEvent(base.Lister):
-    """List the history of nodes and services, newest first."""
-
-    notes = _NOTES
-    examples = (
-        'event list --service rack1 --since 12h',
-        'event list --kind service_died service_fenced --since 2d',
-        'event list --node rack1-node7 --long',
-        'event list --request-id req-... -f json',
-        'event list --since 2025-01-31T22:00 --until 2025-02-01 --limit 1000',
-    )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add = parser.add_argument
-        add(
-            '--service',
-            metavar='HOST',
-            help='only events of this service, or of nodes that it lost or '
-            'got; case does not count',
-        )
-        add(
-            '--node',
-            metavar='UUID|NAME',
-            help='only events of this node; a deleted one by its uuid',
-        )
-        add(
-            '--kind',
-            nargs='+',
-            action='extend',
-            choices=[kind.value for kind in EventKind],
-            metavar='KIND',
-            help='only events of one of these kinds, listed below; may be '
-            'repeated',
-        )
-        add(
-            '--since',
-            type=_moment,
-            metavar='TIME',
-            help='only events at this time or later: 2025-01-31, '
-            '2025-01-31T22:00, both UTC unless they have an offset, or an age '
-            'such as 90m, 12h, 7d',
-        )
-        add(
-            '--until',
-            type=_moment,
-            metavar='TIME',
-            help='only events before this time',
-        )
-        add(
-            '--actor',
-            metavar='ACTOR',
-            help='only events of this service or user, exactly as shown',
-        )
-        add(
-            '--request-id',
-            metavar='ID',
-            help="only events of one operator's request; a move has its own",
-        )
-        add(
-            '--limit',
-            type=_count,
-            default=100,
-            metavar='N',
-            help='the maximum number of events (default: 100)',
-        )
-        add(
-            '--long',
-            action='store_true',
-            help='also show instance, request id and id',
-        )
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        body = self.api.call(
-            'event:list',
-            query={
-                name: getattr(parsed_args, name)
-                for name in (
-                    *('service', 'node', 'kind', 'since', 'until'),
-                    *('actor', 'request_id', 'limit'),
-                )
-            },
-        )
-        shown = events.LONG if parsed_args.long else events.SHORT
-        return self.rows(shown, body['events'])
 
 
 def _moment(text: str) -> str:
@@ -129,8 +42,26 @@ def _moment(text: str) -> str:
         ) from exc
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= 1_000_000:
-        raise argparse.ArgumentTypeError(f'{text} is not in 1 to 1000000')
-    return number
+class ListEvent(base.Lister):
+    """List the history of nodes and services, newest first."""
+
+    notes = _NOTES
+    examples = (
+        'event list --service rack1 --since 12h',
+        'event list --kind service_died service_fenced --since 2d',
+        'event list --node rack1-node7 --long',
+        'event list --request-id req-... -f json',
+        'event list --since 2025-01-31T22:00 --until 2025-02-01 --limit 1000',
+    )
+    operation, limit = 'event:list', 100
+    short, shown = events.SHORT, events.LONG
+    long = 'also show instance, request id and id'
+    options: ClassVar = {
+        'since': {
+            'type': _moment,
+            'help': 'only events at this time or later: 2025-01-31, '
+            '2025-01-31T22:00, both UTC unless they have an offset, or an age '
+            'such as 90m, 12h, 7d',
+        },
+        'until': {'type': _moment},
+    }

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import abc
 import argparse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from ironic_ownership.cli import base, confirmation, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.operations.node_references import is_uuid
-from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
     from ironic_ownership.api.caller import Caller
@@ -28,20 +26,28 @@ class GatedChange(base.Lister):
 
     :cvar verb: the change, in the imperative.
     :cvar thing: what is changed; its name follows.
-    :cvar shown: columns of the result.
+    :cvar given: the help of the arguments that name the things.
     """
 
     verb: ClassVar[str]
     thing: ClassVar[str] = 'compute node'
-    shown: ClassVar[Collection[columns.Column[Any]]]
+
+    given: ClassVar[str] = 'uuid of a node, or its name on record'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         confirmation.add_arguments(parser)
+        add_names(parser, self.given)
         return parser
 
-    @abc.abstractmethod
-    def send(
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """Return what the request has besides the uuids."""
+        return {}
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        return self._change(parsed_args, parsed_args.names)
+
+    def _send(
         self,
         parsed_args: argparse.Namespace,
         uuids: Sequence[str],
@@ -49,12 +55,16 @@ class GatedChange(base.Lister):
         dry_run: bool,
     ) -> Sequence[Row]:
         """Call the operation, and return its rows."""
+        body = {**self.body(parsed_args), 'dry_run': dry_run, 'uuids': uuids}
+        answer = self.api.call(self.operation, body=body)
+        rows: Sequence[Row] = answer[next(iter(answer))]
+        return rows
 
     def name(self, row: Row) -> str:
         """Return how a question names a thing."""
         return str(row['name'] or row['uuid'])
 
-    def change(
+    def _change(
         self, parsed_args: argparse.Namespace, names: Sequence[str]
     ) -> base.Table:
         """Change things, as far as options, gates and the operator allow.
@@ -64,7 +74,7 @@ class GatedChange(base.Lister):
         uuids = uuids_of(self.api, names)
         # A proposal may read a lot: only if it is shown.
         if parsed_args.dry_run or not parsed_args.yes:
-            rows = self.send(parsed_args, uuids, dry_run=True)
+            rows = self._send(parsed_args, uuids, dry_run=True)
             would = [r for r in rows if r['result'] == f'would_{self.verb}']
             if parsed_args.dry_run or not would:
                 return self._result(rows)
@@ -79,7 +89,7 @@ class GatedChange(base.Lister):
         self, parsed_args: argparse.Namespace, uuids: Sequence[str]
     ) -> Sequence[Row]:
         try:
-            return self.send(parsed_args, uuids, dry_run=False)
+            return self._send(parsed_args, uuids, dry_run=False)
         except exceptions.OwnershipError as exc:
             if exc.code != 'gates_failed':
                 raise
@@ -96,14 +106,9 @@ class GatedChange(base.Lister):
         return f'{self.verb} {self.thing} {names[0]}{rest}'
 
 
-def add_nodes(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name compute nodes."""
-    parser.add_argument(
-        'nodes',
-        metavar='UUID|NAME',
-        nargs='+',
-        help='uuid of a node, or its name on record',
-    )
+def add_names(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the arguments that name things."""
+    parser.add_argument('names', metavar='UUID|NAME', nargs='+', help=text)
 
 
 def uuids_of(api: Caller, names: Sequence[str]) -> Sequence[str]:

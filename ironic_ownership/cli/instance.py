@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from typing import Any
 
 from ironic_ownership.api.resources import instances
-from ironic_ownership.cli import base, gated_change
+from ironic_ownership.cli import gated_change
 from ironic_ownership.cli.service_change import reason_text
 
 
@@ -21,7 +21,9 @@ class ForgetInstance(gated_change.GatedChange):
     is 3.
     """
 
-    verb, thing, shown = 'forget', 'the instance', instances.RESULTS
+    operation, verb = 'instance:forget', 'forget'
+    thing, shown = 'the instance', instances.RESULTS
+    given = 'uuid of an instance, or uuid or name of its node'
     notes = (
         'The gates are those of "compute node delete", without no_instance.\n'
         'They cannot be overridden.'
@@ -34,12 +36,6 @@ class ForgetInstance(gated_change.GatedChange):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            'instances',
-            metavar='UUID|NAME',
-            nargs='+',
-            help='uuid of an instance, or uuid or name of its node',
-        )
-        parser.add_argument(
             '--reason',
             required=True,
             type=reason_text,
@@ -48,26 +44,8 @@ class ForgetInstance(gated_change.GatedChange):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        return self.change(parsed_args, parsed_args.instances)
-
     def name(self, row: gated_change.Row) -> str:
         return str(row['instance_uuid'])
 
-    def send(
-        self,
-        parsed_args: argparse.Namespace,
-        uuids: Sequence[str],
-        *,
-        dry_run: bool,
-    ) -> Sequence[gated_change.Row]:
-        answer = self.api.call(
-            'instance:forget',
-            body={
-                'uuids': uuids,
-                'reason': parsed_args.reason,
-                'dry_run': dry_run,
-            },
-        )
-        rows: Sequence[gated_change.Row] = answer['instances']
-        return rows
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        return {'reason': parsed_args.reason}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_schemas as move_columns
 from ironic_ownership.cli import (
@@ -165,59 +164,21 @@ class ListMove(base.Lister):
     """List the moves of operators, newest first."""
 
     examples = ('move list --unfinished', 'move list -f json')
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--unfinished',
-            action='store_true',
-            help='only those that run or can be resumed',
-        )
-        parser.add_argument(
-            '--limit',
-            type=_count,
-            default=100,
-            metavar='N',
-            help='the maximum number of moves (default: 100)',
-        )
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        query = {
-            'unfinished': parsed_args.unfinished or None,
-            'limit': parsed_args.limit,
-        }
-        moves = self.api.call('move:list', query=query)['moves']
-        return self.rows(move_columns.MOVE, moves)
+    operation, limit, shown = 'move:list', 100, move_columns.MOVE
 
 
 class ShowMove(base.ShowOne):
     """Show one move: caller, time, reason, and nodes by state."""
 
     examples = ('move show req-... --nodes -f json',)
+    operation = 'move:show'
+    options: ClassVar = {
+        'nodes': {'help': 'also show the result of each node'}
+    }
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            'request_id', metavar='ID', help='as "move list" shows it'
-        )
-        parser.add_argument(
-            '--nodes',
-            action='store_true',
-            help='also show the result of each node',
-        )
-        return parser
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Sequence[Any]]:
-        body = self.api.call(
-            'move:show',
-            path={'request_id': parsed_args.request_id},
-            query={'nodes': parsed_args.nodes},
-        )
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         more = ('nodes',) if parsed_args.nodes else ()
-        return self.cells(move_columns.MOVE, body, *more)
+        return self.cells(move_columns.MOVE, self.read(parsed_args), *more)
 
 
 class ResumeMove(operation_command.OperationCommand):
@@ -234,11 +195,10 @@ class ResumeMove(operation_command.OperationCommand):
         'move resume req-... --override destination_alive --reason CHG-42',
     )
 
+    operation = 'move:resume'
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            'request_id', metavar='ID', help='as "move list" shows it'
-        )
         operation_command.add_override(parser)
         return parser
 
@@ -256,10 +216,3 @@ class ResumeMove(operation_command.OperationCommand):
             self.say(f'{parsed_args.request_id}: nothing remains to be moved')
             keys = columns.keys(move_columns.NODE)
         return keys, rows
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= 10000:
-        raise argparse.ArgumentTypeError(f'{text} is not in 1 to 10000')
-    return number

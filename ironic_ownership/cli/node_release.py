@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from typing import Any
 
 from ironic_ownership.api.resources import compute_node_release
-from ironic_ownership.cli import base, gated_change
+from ironic_ownership.cli import gated_change
 from ironic_ownership.cli.service_change import reason_text
 
 
@@ -21,7 +21,8 @@ class ReleaseComputeNode(gated_change.GatedChange):
     refuses keep their owner, and the exit code is 3.
     """
 
-    verb, shown = 'release', compute_node_release.RESULTS
+    operation, verb = 'compute_node:release', 'release'
+    shown = compute_node_release.RESULTS
     examples = (
         'compute node release rack1-node7 --dry-run',
         'compute node release rack1-node7 rack1-node8 --reason CHG-42 --yes',
@@ -39,7 +40,6 @@ class ReleaseComputeNode(gated_change.GatedChange):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        gated_change.add_nodes(parser)
         parser.add_argument(
             '--reason',
             type=reason_text,
@@ -48,24 +48,6 @@ class ReleaseComputeNode(gated_change.GatedChange):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        return self.change(parsed_args, parsed_args.nodes)
-
-    def send(
-        self,
-        parsed_args: argparse.Namespace,
-        uuids: Sequence[str],
-        *,
-        dry_run: bool,
-    ) -> Sequence[gated_change.Row]:
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         reason = parsed_args.reason
-        answer = self.api.call(
-            'compute_node:release',
-            body={
-                'uuids': uuids,
-                **({'reason': reason} if reason else {}),
-                'dry_run': dry_run,
-            },
-        )
-        rows: Sequence[gated_change.Row] = answer['nodes']
-        return rows
+        return {'reason': reason} if reason else {}

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from ironic_ownership.api.resources import reservation_schemas as shown
+from ironic_ownership.api.resources import reservation_schemas as columns
 from ironic_ownership.cli import base, confirmation, errors, reservation_input
-
-if TYPE_CHECKING:
-    pass
-
-
-def _add_key(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'reservation',
-        metavar='ID|INSTANCE',
-        help='id of a reservation, or the uuid of the instance of an open one',
-    )
 
 
 class CreateReservation(base.ShowOne):
@@ -60,7 +48,7 @@ class CreateReservation(base.ShowOne):
             )
             if not choice['candidates']:
                 self.exit_code = errors.ExitCode.REFUSED
-            return self.cells(shown.CHOICE, choice)
+            return self.cells(columns.CHOICE, choice)
         what = (
             f'reserve a node for instance {wanted.instance_uuid} of '
             f'{wanted.service}'
@@ -68,7 +56,7 @@ class CreateReservation(base.ShowOne):
         confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
         confirmation.announce(self.api.request_id, what)
         return self.cells(
-            shown.DETAILED, self.api.call('reservation:create', body=body)
+            columns.DETAILED, self.api.call('reservation:create', body=body)
         )
 
 
@@ -80,18 +68,10 @@ class ListReservation(base.Lister):
         'reservation list --service rack1 --all -f json',
     )
 
+    operation, shown = 'reservation:list', columns.RESERVATION
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--service',
-            metavar='HOST',
-            help='only those of this service; case does not count',
-        )
-        parser.add_argument(
-            '--all',
-            action='store_true',
-            help='those that are closed, too',
-        )
         parser.add_argument(
             '--limit',
             type=_positive,
@@ -99,45 +79,19 @@ class ListReservation(base.Lister):
             help='how many at most',
         )
         parser.add_argument(
-            '--marker',
-            metavar='ID',
-            help='only those after this one',
+            '--marker', metavar='ID', help='only those after this one'
         )
         return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        body = self.api.call(
-            'reservation:list',
-            query={
-                'service': parsed_args.service,
-                'all': parsed_args.all or None,
-                'limit': parsed_args.limit,
-                'marker': parsed_args.marker,
-            },
-        )
-        return self.rows(shown.RESERVATION, body['reservations'])
 
 
 class ShowReservation(base.ShowOne):
     """Show one reservation, with the request that it was made for."""
 
     examples = ('reservation show ID -f json',)
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _add_key(parser)
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        return self.cells(
-            shown.DETAILED,
-            self.api.call(
-                'reservation:show', path={'id': parsed_args.reservation}
-            ),
-        )
+    operation, shown = 'reservation:show', columns.DETAILED
 
 
-class _Changing(base.ShowOne):
+class _Changing(ShowReservation):
     """A command that changes one reservation.
 
     :cvar verb: of its operation.
@@ -147,14 +101,11 @@ class _Changing(base.ShowOne):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        _add_key(parser)
         confirmation.add_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        found = self.api.call(
-            'reservation:show', path={'id': parsed_args.reservation}
-        )
+        found = self.read(parsed_args)
         if not parsed_args.dry_run:
             what = f'{self.verb} reservation {found["id"]}'
             confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
@@ -162,7 +113,7 @@ class _Changing(base.ShowOne):
             found = self.api.call(
                 f'reservation:{self.verb}', path={'id': found['id']}
             )
-        return self.cells(shown.DETAILED, found)
+        return self.cells(self.shown, found)
 
 
 class ConfirmReservation(_Changing):

@@ -24,21 +24,8 @@ that the assigner declares, such as weights, or else the mean of the ring. It
 is empty if none can be expected. Disabled and forced-down services, and
 members whose settings cannot be read here, are in no ring."""
     examples = ('ring show', 'ring show --long -f json')
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--long',
-            action='store_true',
-            help='also show policies, settings and the names of all peers',
-        )
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        peers = self.api.call('ring:show')['peers']
-        return self.rows(
-            rings.LONG if parsed_args.long else rings.SHORT, peers
-        )
+    operation, short, shown = 'ring:show', rings.SHORT, rings.LONG
+    long = 'also show policies, settings and the names of all peers'
 
 
 class PreviewRing(comparison.Comparison):
@@ -58,47 +45,17 @@ settings, unless --like says otherwise."""
         'ring preview --with host4 --like host1 --nodes',
         'ring preview --without host1 --with host4 -f json',
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        for option, dest, what in (
-            ('--without', 'gone', 'as if these members died'),
-            ('--with', 'new', 'as if these services joined'),
-        ):
-            parser.add_argument(
-                option,
-                dest=dest,
-                nargs='+',
-                action='extend',
-                default=[],
-                metavar='HOST',
-                help=f'{what}; may be repeated, case does not count',
-            )
-        parser.add_argument(
-            '--like',
-            metavar='HOST',
-            help='the live member whose settings a new one runs; needed if '
-            'there are several rings',
-        )
-        return parser
+    operation = 'ring:preview'
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         _check_usage(parsed_args)
-        body = self.api.call(
-            'ring:preview',
-            query={
-                'without': parsed_args.gone or None,
-                'with': parsed_args.new or None,
-                'like': parsed_args.like,
-                'nodes': parsed_args.nodes or None,
-            },
-        )
-        return self.compared(body)
+        return self.compared(self.read(parsed_args))
 
 
 def _check_usage(parsed_args: argparse.Namespace) -> None:
-    gone = set(map(model.canonical_host, parsed_args.gone))
-    new = set(map(model.canonical_host, parsed_args.new))
+    given = vars(parsed_args)
+    gone = set(map(model.canonical_host, given['without'] or ()))
+    new = set(map(model.canonical_host, given['with'] or ()))
     if not gone and not new:
         raise errors.UsageError(
             'nothing to preview', hint='Name services: --without or --with'

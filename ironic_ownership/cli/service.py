@@ -1,14 +1,14 @@
-"""``service list`` and ``service show``: from records and membership.
+"""``service list|show`` and ``member list``: from records and membership.
 
-Both work while the membership backend is down, with a warning. Ironic is read
-for the long list only.
+Those of services work while the membership backend is down, with a warning.
+Ironic is read for the long list only.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from ironic_ownership.api.resources import services
+from ironic_ownership.api.resources import members, services
 from ironic_ownership.cli import base
 
 _NOTES = """\
@@ -32,47 +32,49 @@ without a ring that of all services without one."""
 class ListService(base.Lister):
     """List the compute services: alive or not, and how much they own."""
 
-    notes = f'{_NOTES}\n\n{_LONG_NOTES}'
+    operation, notes = 'service:list', f'{_NOTES}\n\n{_LONG_NOTES}'
     examples = ('service list', 'service list --long -f json')
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--long',
-            action='store_true',
-            help='also show how much of it is free and unavailable, its '
-            'share against the mean, whether it is fenced, why it is '
-            'disabled, when it registered, its policies and their settings',
-        )
-        return parser
+    short, shown = services.SHORT, services.LONG
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        body = self.api.call(
-            'service:list', query={'long': parsed_args.long or None}
-        )
-        self.warn(body)
-        if not body['services']:
+        keys, rows = super().take_action(parsed_args)
+        if not rows:
             base.LOG.warning('no services are registered')
-        shown = services.LONG if parsed_args.long else services.SHORT
-        return self.rows(shown, body['services'])
+        return keys, rows
 
 
 class ShowService(base.ShowOne):
     """Show one compute service: row, membership, settings, nodes owned."""
 
-    notes = _NOTES
+    operation, notes, shown = 'service:show', _NOTES, services.DETAILS
     examples = ('service show rack1', 'service show rack1 -f json')
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            'host',
-            metavar='HOST',
-            help='its host name as in "service list"; case does not count',
-        )
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        body = self.api.call('service:show', path={'host': parsed_args.host})
-        self.warn(body)
-        return self.cells(services.DETAILS, body)
+_MEMBER = ('host', 'role', 'machine', 'pid', 'version', 'last_heartbeat')
+"""The columns of a table."""
+
+
+class ListMember(base.Lister):
+    """List the members: live processes, as they advertise themselves.
+
+    Asks the membership backend, and the records for who is active.
+    """
+
+    notes = """\
+Several processes of one host are active and standby: the one that is named
+in the records acts, the others wait for its end. "readable" tells whether
+this installation knows the policies that a member advertises, in their
+contract version. A member that is not readable is left out of what this
+program decides. If the records do not answer, "role" is "unknown" and the
+exit code is 4."""
+    examples = ('member list', 'member list --long', 'member list -f json')
+
+    operation, shown = 'member:list', members.COLUMNS
+    long = 'show all columns in a table, as other formats do'
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        is_table = parsed_args.formatter == 'table'
+        if is_table and not parsed_args.long and not parsed_args.columns:
+            parsed_args.columns = list(_MEMBER)
+        return super().take_action(parsed_args)

@@ -13,25 +13,7 @@ from ironic_ownership.cli.confirmation import Body
 _MAX_REASON = 255
 
 
-def add_host(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that names a service."""
-    parser.add_argument(
-        'host',
-        metavar='HOST',
-        help='its host name as in "service list"; case does not count',
-    )
-
-
-class ServiceCommand(confirmation.WritingCommand):
-    """A command that changes one service."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_host(parser)
-        return parser
-
-
-class SetService(ServiceCommand, base.ShowOne):
+class SetService(confirmation.WritingCommand, base.ShowOne):
     """Enable or disable a service, or force it down.
 
     A disabled service is given no nodes and keeps those that it has. A
@@ -40,6 +22,7 @@ class SetService(ServiceCommand, base.ShowOne):
     itself.
     """
 
+    operation = 'service:set'
     notes = (
         '"changed" names the settings that are not as before; a command that '
         'is\nrepeated changes nothing.'
@@ -98,20 +81,10 @@ class SetService(ServiceCommand, base.ShowOne):
         body = self.operate(parsed_args)
         return self.cells(shown.CHANGE, body, 'dry_run', 'request_id')
 
-    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
-        wanted = {
-            name: getattr(parsed_args, name)
-            for name in (
-                *('disabled', 'disabled_reason', 'forced_down'),
-                'reason',
-            )
-            if getattr(parsed_args, name) is not None
-        }
-        return self.api.call(
-            'service:set',
-            path={'host': parsed_args.host},
-            body=wanted | {'dry_run': dry_run},
-        )
+    def body(self, parsed_args: argparse.Namespace) -> Body:
+        names = 'disabled', 'disabled_reason', 'forced_down', 'reason'
+        given = {name: getattr(parsed_args, name) for name in names}
+        return {k: value for k, value in given.items() if value is not None}
 
     def describe(self, proposal: Body) -> str:
         if not proposal['changed']:
@@ -122,7 +95,7 @@ class SetService(ServiceCommand, base.ShowOne):
         )
 
 
-class DeleteService(ServiceCommand, base.Lister):
+class DeleteService(confirmation.WritingCommand, base.Lister):
     """Delete a service that owns nothing and does not run.
 
     All gates are shown, with everything that remains of the service. If one
@@ -130,6 +103,7 @@ class DeleteService(ServiceCommand, base.Lister):
     capacity in Placement is deleted, too.
     """
 
+    operation = 'service:delete'
     examples = (
         'service delete rack1 --dry-run',
         'service delete rack1 --yes',
@@ -137,13 +111,6 @@ class DeleteService(ServiceCommand, base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         return self.rows(shown.GATES, self.operate(parsed_args)['gates'])
-
-    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
-        return self.api.call(
-            'service:delete',
-            path={'host': parsed_args.host},
-            query={'dry_run': dry_run},
-        )
 
     def describe(self, proposal: Body) -> str:
         return f'delete service {proposal["host"]}'

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.cli import base, errors, operation_command
-from ironic_ownership.cli.service_change import add_host
 from ironic_ownership.contracts.moves import NodeState
 
 
@@ -23,6 +22,7 @@ class DrainService(operation_command.OperationCommand):
     move of its own, with its own request id.
     """
 
+    operation = 'service:drain'
     examples = (
         'service drain rack1a --dry-run',
         'service drain rack1a --yes',
@@ -30,7 +30,6 @@ class DrainService(operation_command.OperationCommand):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        add_host(parser)
         operation_command.add_override(parser)
         return parser
 

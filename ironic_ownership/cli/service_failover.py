@@ -8,11 +8,10 @@ from typing import Any
 
 from ironic_ownership.api.resources import service_changes as shown
 from ironic_ownership.cli import base
-from ironic_ownership.cli.confirmation import Body
-from ironic_ownership.cli.service_change import ServiceCommand
+from ironic_ownership.cli.confirmation import Body, WritingCommand
 
 
-class FailoverService(ServiceCommand, base.ShowOne):
+class FailoverService(WritingCommand, base.ShowOne):
     """Make a standby the active process of its service.
 
     The active process loses its right to write immediately, and stands by
@@ -20,6 +19,7 @@ class FailoverService(ServiceCommand, base.ShowOne):
     has taken over.
     """
 
+    operation = 'service:failover'
     notes = """\
 Refused, with exit code 3, if no process stands by, if several do and none is
 named with --to, or if the service is forced down. If the standby does not
@@ -46,13 +46,8 @@ process that was active registers again by itself."""
         body = self.operate(parsed_args)
         return self.cells(shown.FAILOVER, body, 'dry_run', 'request_id')
 
-    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
-        wanted = {'to': parsed_args.to} if parsed_args.to else {}
-        return self.api.call(
-            'service:failover',
-            path={'host': parsed_args.host},
-            body=wanted | {'dry_run': dry_run},
-        )
+    def body(self, parsed_args: argparse.Namespace) -> Body:
+        return {'to': parsed_args.to} if parsed_args.to else {}
 
     def describe(self, proposal: Body) -> str:
         return (

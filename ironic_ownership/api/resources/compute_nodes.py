@@ -168,6 +168,7 @@ NODE = Parameter(
     'Uuid or name of the node, or uuid of the instance on it.',
     schemas.KEY,
     example='rack1-node7',
+    metavar='UUID|NAME',
 )
 
 _FILTERS = (
@@ -175,6 +176,7 @@ _FILTERS = (
         'service',
         'Only nodes that this service owns; case does not count.',
         schemas.HOST,
+        metavar='HOST',
     ),
     Parameter(
         'shard',
@@ -186,17 +188,19 @@ _FILTERS = (
         'Only nodes of this conductor group; case does not count, and empty '
         'is the default group.',
         schemas.GROUP,
+        metavar='GROUP',
     ),
     Parameter(
         'state',
-        'Only nodes in this state; repeat it for several.',
+        'Only nodes in one of these states; may be repeated.',
         {'type': 'array', 'items': _STATE_FILTER, 'minItems': 1},
     ),
 )
 _EVENTS = Parameter(
     'events',
-    'How many of its last events to show, newest first. Without it: 5.',
+    'How many of its last events to show, newest first (default: 5).',
     {'type': 'integer', 'minimum': 0, 'maximum': 10000},
+    metavar='N',
 )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Operation, Parameter
+from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import move_answers, move_schemas, moves
+from ironic_ownership.api.resources.services import HOST
 from ironic_ownership.engine.operations.drain_service import (
     DrainProposal,
     DrainService,
@@ -96,14 +96,7 @@ OPERATIONS = (
         'it, and a free node of a hash ring goes where the ring puts it. '
         'The service itself has to be stopped, as for any move. '
         f'{move_answers.BACKGROUND}',
-        parameters=(
-            Parameter(
-                'host',
-                'Host name of the service, in any case.',
-                schemas.HOST,
-                example='rack1',
-            ),
-        ),
+        parameters=(HOST,),
         body=move_schemas.DRAIN,
         errors=(404, 409, 502, 503),
     ),

@@ -66,18 +66,20 @@ _MOMENT = {
 _FILTERS = (
     Parameter(
         'service',
-        'Only events of this service: of it, or of nodes that it lost or '
-        'got; case does not count.',
+        'Only events of this service, or of nodes that it lost or got; case '
+        'does not count.',
         schemas.HOST,
+        metavar='HOST',
     ),
     Parameter(
         'node',
-        'Only events of this node, by its uuid or by the name on record.',
+        'Only events of this node: a uuid, or a name on record.',
         schemas.NAME,
+        metavar='UUID|NAME',
     ),
     Parameter(
         'kind',
-        'Only events of this kind; repeat it for several.',
+        'Only events of one of these kinds; may be repeated.',
         {
             'type': 'array',
             'items': schemas.codes(EventKind),
@@ -90,13 +92,21 @@ _FILTERS = (
         'UTC unless it has an offset; by the clock of the database.',
         _MOMENT,
         example='2025-01-31T22:00:00Z',
+        metavar='TIME',
     ),
-    Parameter('until', 'Only events before this time.', _MOMENT),
-    Parameter('actor', 'Only events of this actor, exactly.', schemas.NAME),
+    Parameter(
+        'until', 'Only events before this time.', _MOMENT, metavar='TIME'
+    ),
+    Parameter(
+        'actor',
+        'Only events of this service or user, exactly as shown.',
+        schemas.NAME,
+    ),
     Parameter(
         'request_id',
-        'Only events of this request; that of a move is its id.',
+        "Only events of one operator's request; a move has its own.",
         schemas.NAME,
+        metavar='ID',
     ),
 )
 _MARKER = re.compile(r'(\d{1,12}(?:\.\d{1,9})?)_(\d{1,18})', re.ASCII)

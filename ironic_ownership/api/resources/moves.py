@@ -25,7 +25,10 @@ _MAX_TIME = 10**16
 """Microseconds: newer moves have smaller markers, and come first."""
 
 REQUEST_ID = Parameter(
-    'request_id', 'Of the move, as in the list.', schemas.KEY
+    'request_id',
+    'Id of the move, as "move list" shows it.',
+    schemas.KEY,
+    metavar='ID',
 )
 _NODES = Parameter(
     'nodes',

@@ -26,6 +26,7 @@ ID = Parameter(
     'id',
     'Id of the reservation or, while it is open, the uuid of its instance.',
     schemas.KEY,
+    metavar='ID|INSTANCE',
 )
 
 
@@ -128,6 +129,7 @@ OPERATIONS = (
                 'service',
                 'Only those of this service; case does not count.',
                 schemas.HOST,
+                metavar='HOST',
             ),
             Parameter('all', 'Also those that are closed.', schemas.FLAG),
             *PAGE,

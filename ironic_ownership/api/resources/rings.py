@@ -214,16 +214,25 @@ OPERATIONS = (
         'its service.',
         query=(
             Parameter(
-                'without', 'As if these members died; may be repeated.', _HOSTS
+                'without',
+                'As if these members died; may be repeated, case does not '
+                'count.',
+                _HOSTS,
+                metavar='HOST',
             ),
             Parameter(
-                'with', 'As if these services joined; may be repeated.', _HOSTS
+                'with',
+                'As if these services joined; may be repeated, case does not '
+                'count.',
+                _HOSTS,
+                metavar='HOST',
             ),
             Parameter(
                 'like',
                 'The live member whose settings a new one has; needed if '
                 'there are several rings.',
                 schemas.HOST,
+                metavar='HOST',
             ),
             Parameter('nodes', 'Also list each node.', schemas.FLAG),
         ),

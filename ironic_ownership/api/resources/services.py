@@ -164,8 +164,9 @@ DETAILS: Columns[ServiceStatus] = (
 )
 _WITH_LOAD = Parameter(
     'long',
-    'Also say how much of each service is free and unavailable, its share '
-    'against the mean, and its settings. Ironic is read for all nodes.',
+    'Also show how much of it is free and unavailable, its share against '
+    'the mean, whether it is fenced, why it is disabled, when it registered, '
+    'its policies and their settings. Ironic is read for all nodes.',
     schemas.FLAG,
 )
 HOST = Parameter(

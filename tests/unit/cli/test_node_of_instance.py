@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ironic_ownership.cli import check_action, compute_node, explain
+from ironic_ownership.cli import compute_node
 from ironic_ownership.contracts.records import Update
 from tests.unit.cli import test_move
 from tests.unit.engine import world
@@ -35,10 +35,12 @@ class InstanceTest(test_move.CommandCase):
 
     def test_explanation_and_check_of_an_action(self) -> None:
         self.backend.join('old', 'two', world.ALL)
-        _, row = self.run_command(explain.ExplainComputeNode, self.instance)
+        _, row = self.run_command(
+            compute_node.ExplainComputeNode, self.instance
+        )
         self.assertEqual(self.node.uuid, row['uuid'])
         _, row = self.run_command(
-            check_action.CheckActionComputeNode, self.instance
+            compute_node.CheckActionComputeNode, self.instance
         )
         self.assertEqual(self.node.uuid, row['uuid'])
 

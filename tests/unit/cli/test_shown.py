@@ -6,7 +6,7 @@ import unittest
 
 from ironic_ownership.api.resources import comparison as preview_columns
 from ironic_ownership.api.resources.check import COLUMNS
-from ironic_ownership.cli import check, comparison, explain
+from ironic_ownership.cli import check, comparison, compute_node
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.checks.problem import Kind, Problem, Severity
 from ironic_ownership.engine.decision import preview
@@ -17,22 +17,22 @@ class ExplanationTest(unittest.TestCase):
     def test_empty_group_is_seen(self) -> None:
         self.assertEqual(
             "shard: -\ngroup: ''\nalive: yes",
-            explain.readable({'shard': None, 'group': '', 'alive': True}),
+            compute_node.readable({'shard': None, 'group': '', 'alive': True}),
         )
 
     def test_advice_is_a_list_of_wrapped_lines(self) -> None:
-        shown = str(explain.readable(['word ' * 30, 'Nothing to do']))
+        shown = str(compute_node.readable(['word ' * 30, 'Nothing to do']))
         self.assertEqual(3, len(shown.splitlines()))
         self.assertTrue(shown.startswith('* word'))
         self.assertIn('\n* Nothing to do', shown)
         self.assertLess(max(map(len, shown.splitlines())), 80)
 
     def test_names_stay_in_one_line(self) -> None:
-        self.assertEqual('h1, h2', explain.readable(['h1', 'h2']))
-        self.assertEqual('-', explain.readable([]))
+        self.assertEqual('h1, h2', compute_node.readable(['h1', 'h2']))
+        self.assertEqual('-', compute_node.readable([]))
 
     def test_member_is_a_line_and_one_for_each_policy(self) -> None:
-        shown = explain.readable(
+        shown = compute_node.readable(
             [
                 {
                     'host': 'h1',
