@@ -91,34 +91,25 @@ def _lock(
     owners: dict[str, str | None] = {}
     released: set[str] = set()
     held: dict[str, str] = {}
-    instances: dict[str, str] = {}
     results: dict[str, moves.NodeMove] = {}
-    for uuids in queries.chunks(sorted({node.uuid for node in nodes})):
-        for row in conn.execute(
-            sa.select(
-                _nodes.uuid, _nodes.host, _nodes.held_by, _nodes.held_until
-            )
-            .where(_nodes.uuid.in_(uuids), _nodes.deleted_at.is_(None))
-            .order_by(_nodes.uuid)
-            .with_for_update()
-        ):
-            owners[row.uuid] = row.host
-            objection = change_set.against_held(
-                dict(row._mapping), now, move.request_id
-            )
-            if objection:
-                held[row.uuid] = objection
-            elif row.host is None and row.held_by == move.request_id:
-                released.add(row.uuid)
-        instances.update(transaction.open_instances(conn, uuids))
+    uuids = sorted({node.uuid for node in nodes})
+    known, instances = release_transaction.lock_nodes(conn, uuids)
+    for uuid, row in known.items():
+        owners[uuid] = row['host']
+        objection = change_set.against_held(row, now, move.request_id)
+        if objection:
+            held[uuid] = objection
+        elif row['host'] is None and row['held_by'] == move.request_id:
+            released.add(uuid)
+    for some in queries.chunks(uuids):
         # Not locked: a result changes only under the lock of its node.
-        for row in conn.execute(
+        for result in conn.execute(
             sa.select(tables.node_moves).where(
                 _node_moves.request_id == move.request_id,
-                _node_moves.node_uuid.in_(uuids),
+                _node_moves.node_uuid.in_(some),
             )
         ):
-            results[row.node_uuid] = rows.node_move(row)
+            results[result.node_uuid] = rows.node_move(result)
     flags = companion.flags(conn, sorted(services))
     for host in flags:
         services[host] = dataclasses.replace(

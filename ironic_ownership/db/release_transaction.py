@@ -26,6 +26,10 @@ from ironic_ownership.db import (
 from ironic_ownership.db.companion import Companion
 
 _nodes = tables.compute_nodes.c
+_OWNERSHIP = (
+    *(_nodes.uuid, _nodes.host, _nodes.released_by),
+    *(_nodes.held_by, _nodes.held_until),
+)
 
 
 def release(
@@ -43,7 +47,7 @@ def release(
     raised = known or transaction.lock_any_service(conn)
     for host in sorted(hosts - known.keys()):
         service_admin.keep_unregistered(conn, host)
-    rows, instances = _lock(conn, [node.uuid for node in nodes])
+    rows, instances = lock_nodes(conn, {node.uuid for node in nodes})
     companions = companion.lock(conn, rows)
     now = transaction.now_of(conn)
     refused: dict[str, str] = {}
@@ -73,14 +77,18 @@ def end(conn: sa.Connection, request_id: str, uuids: Collection[str]) -> None:
     )
 
 
-def _lock(
+def lock_nodes(
     conn: sa.Connection, uuids: Collection[str]
 ) -> tuple[dict[str, change_set.Row], dict[str, str]]:
+    """Lock compute nodes; return what decides about their owners.
+
+    :returns: rows, and open instances, by the node's uuid.
+    """
     rows: dict[str, change_set.Row] = {}
     instances: dict[str, str] = {}
     for some in queries.chunks(sorted(uuids)):
         for row in conn.execute(
-            sa.select(tables.compute_nodes)
+            sa.select(*_OWNERSHIP)
             .where(_nodes.uuid.in_(some), _nodes.deleted_at.is_(None))
             .order_by(_nodes.uuid)
             .with_for_update()

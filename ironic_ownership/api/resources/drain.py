@@ -12,6 +12,7 @@ from ironic_ownership.engine.operations.drain_service import (
     DrainProposal,
     DrainService,
 )
+from ironic_ownership.observe.columns import cells
 
 
 def _drain(request: Request) -> Answer:
@@ -32,7 +33,7 @@ def _drain(request: Request) -> Answer:
     if move_answers.is_long(request, planned):
         move_answers.run_in_background(request, move_nodes, planned)
         return Answer(
-            _done(proposal, [move_answers.accepted(m) for m in planned]),
+            _done(proposal, [move_answers.executed(m) for m in planned]),
             202,
             f'/v1/moves/{planned[0].order.request_id}',
         )
@@ -53,9 +54,9 @@ def _proposed(proposal: DrainProposal) -> dict[str, Any]:
     return {
         'host': proposal.host,
         'moves': [move_answers.proposed(move) for move in proposal.moves],
-        'unplaceable': move_answers.planned_cells(
-            proposal.unplaceable, None, every=True
-        ),
+        'unplaceable': [
+            cells(move_schemas.PLAN, node) for node in proposal.unplaceable
+        ],
     }
 
 
@@ -68,8 +69,7 @@ def _done(
         'host': proposal.host,
         'moves': moved,
         'unplaceable': [
-            move_answers.node_cells(planned.node, None, planned.name)
-            for planned in proposal.unplaceable
+            cells(move_schemas.NODE, node) for node in proposal.unplaceable
         ],
         'not_started': not_started or [],
     }

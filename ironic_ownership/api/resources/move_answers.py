@@ -8,10 +8,9 @@ from typing import Any
 from oslo_log import log
 
 from ironic_ownership.api.request import Request
-from ironic_ownership.api.resources.move_schemas import NODE, PLAN, Row
+from ironic_ownership.api.resources.move_schemas import NODE, PLAN
 from ironic_ownership.contracts import refusals
-from ironic_ownership.contracts.moves import NodeMove
-from ironic_ownership.engine.gates import GateResult, Outcome
+from ironic_ownership.engine.gates import Outcome
 from ironic_ownership.engine.moves.proposal import PlannedNode, Proposal
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
@@ -32,69 +31,26 @@ def proposed(proposal: Proposal) -> dict[str, Any]:
     """Return the body for a proposal."""
     return {
         'request_id': proposal.order.request_id,
-        'nodes': planned_cells(proposal.nodes, proposal, every=True),
+        'nodes': [cells(PLAN, node) for node in proposal.nodes],
         'warnings': [],
     }
 
 
-def planned_cells(
-    nodes: Sequence[PlannedNode], proposal: Proposal | None, *, every: bool
-) -> list[dict[str, Any]]:
-    """Return proposed nodes with their gates.
-
-    :param proposal: ``None`` for nodes without a destination.
-    :param every: whether to include the gates that they passed.
-    """
-    return [
-        cells(PLAN, _planned_row(node, proposal, every=every))
-        for node in nodes
-    ]
-
-
-def executed(proposal: Proposal, result: Proposal) -> dict[str, Any]:
-    """Return the body for a move that was carried out."""
-    nodes = [planned.node for planned in result.nodes]
-    return _body(proposal, nodes, result.findings, background=False)
-
-
-def accepted(proposal: Proposal) -> dict[str, Any]:
-    """Return the body for a move that is carried out in the background."""
-    nodes = [planned.node for planned in proposal.nodes]
-    return _body(proposal, nodes, (), background=True)
-
-
-def _body(
-    proposal: Proposal,
-    nodes: Sequence[NodeMove],
-    warnings: Sequence[str],
-    *,
-    background: bool,
+def executed(
+    proposal: Proposal, result: Proposal | None = None
 ) -> dict[str, Any]:
-    names = [planned.name for planned in proposal.nodes]
+    """Return the body for a move.
+
+    :param result: ``None`` if it is carried out in the background.
+    """
+    ended = result or proposal
     return {
         'request_id': proposal.order.request_id,
-        'nodes': [
-            node_cells(node, proposal, name)
-            for node, name in zip(nodes, names, strict=True)
-        ],
-        'warnings': list(warnings),
+        'nodes': [cells(NODE, node) for node in ended.nodes],
+        'warnings': list(ended.findings),
         'skipped': len(proposal.refused),
-        'background': background,
+        'background': result is None,
     }
-
-
-def node_cells(
-    node: NodeMove, proposal: Proposal | None, name: str | None = None
-) -> dict[str, Any]:
-    """Return the result of a node."""
-    order = proposal.order if proposal else None
-    row = Row(
-        order.request_id if order else '',
-        order.destination if order else '',
-        node,
-        name,
-    )
-    return cells(NODE, row)
 
 
 def refused(
@@ -103,11 +59,11 @@ def refused(
     """Return the error for nodes that a gate refuses."""
     rows, reasons = [], []
     for proposal in proposals:
-        shown = planned_cells(proposal.refused, proposal, every=False)
+        shown = [_failed(node) for node in proposal.refused]
         reasons += sentences(shown, len(proposal.nodes))
         rows += shown
     if unplaceable:
-        rows += planned_cells(unplaceable, None, every=False)
+        rows += [_failed(node) for node in unplaceable]
         reasons.append(f'{len(unplaceable)} nodes have no destination')
     evaluated = {p.order.destination: len(p.nodes) for p in proposals}
     total = sum(evaluated.values()) + len(unplaceable)
@@ -121,48 +77,11 @@ def refused(
     )
 
 
-def _gate_cells(
-    results: Iterable[GateResult], *, every: bool
-) -> list[dict[str, Any]]:
-    """Return gates with their results as dictionaries.
-
-    :param every: all of them, or only those that did not pass.
-    """
-    shown: list[dict[str, Any]] = []
-    for result in results:
-        outcome = result.outcome
-        if outcome is Outcome.UNKNOWN:
-            outcome = Outcome.FAILED
-        cell: dict[str, Any] = {
-            'gate': result.gate,
-            'result': outcome.value,
-        }
-        if outcome is not Outcome.PASSED:
-            cell['detail'] = result.detail
-            if result.hint:
-                cell['hint'] = result.hint
-            shown.append(cell)
-        elif every:
-            shown.append(cell)
-    return shown
-
-
-def _planned_row(
-    planned: PlannedNode, proposal: Proposal | None, *, every: bool
-) -> Row:
-    """Return a row of a proposed node.
-
-    :param proposal: ``None`` for a node without a destination.
-    :param every: whether to include the gates that it passed.
-    """
-    order = proposal.order if proposal else None
-    return Row(
-        order.request_id if order else '',
-        order.destination if order else '',
-        planned.node,
-        planned.name,
-        _gate_cells(planned.gates, every=every),
-    )
+def _failed(node: PlannedNode) -> dict[str, Any]:
+    """Return a node with the gates that did not pass."""
+    row = cells(PLAN, node)
+    row['gates'] = [g for g in row['gates'] if g['result'] != Outcome.PASSED]
+    return row
 
 
 def sentences(rows: Iterable[Mapping[str, Any]], total: int) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,29 +10,15 @@ from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts.moves import (
     Move,
     MoveState,
-    NodeMove,
     NodeState,
 )
+from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.moves import gates
+from ironic_ownership.engine.moves.proposal import PlannedNode
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns
 
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """One node of a move, for a list.
-
-    :param gates: each gate with its result, as dictionaries.
-    """
-
-    request_id: str
-    destination: str
-    node: NodeMove
-    name: str | None = None
-    gates: Sequence[columns.Cell] = ()
-
-
-NODE: Columns[Row] = (
+NODE: Columns[PlannedNode] = (
     Column('uuid', 'node.uuid'),
     Column('name', type=TEXT_OR_NULL),
     Column('source', 'node.source', TEXT_OR_NULL),
@@ -45,11 +30,26 @@ NODE: Columns[Row] = (
 )
 """The result of one node."""
 
-PLAN: Columns[Row] = (
+
+def _gate_cell(result: GateResult) -> columns.Cell:
+    unknown = result.outcome is Outcome.UNKNOWN
+    outcome = Outcome.FAILED if unknown else result.outcome
+    cell: dict[str, columns.Cell] = {
+        'gate': result.gate,
+        'result': outcome.value,
+    }
+    if outcome is not Outcome.PASSED:
+        cell['detail'] = result.detail
+        if result.hint:
+            cell['hint'] = result.hint
+    return cell
+
+
+PLAN: Columns[PlannedNode] = (
     *NODE[:6],
     Column(
         'gates',
-        lambda r: list(r.gates),
+        lambda n: list(map(_gate_cell, n.gates)),
         schemas.THINGS,
         'Each gate with its result: passed, failed or overridden. A gate that '
         'could not be evaluated has failed.',

@@ -130,7 +130,7 @@ def _answer(
     location = f'/v1/moves/{proposal.order.request_id}'
     if move_answers.is_long(request, [proposal]):
         move_answers.run_in_background(request, operation, [proposal])
-        return Answer(move_answers.accepted(proposal), 202, location)
+        return Answer(move_answers.executed(proposal), 202, location)
     result = operation.execute(
         proposal,
         progress=request.progress,

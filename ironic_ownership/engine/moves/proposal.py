@@ -39,12 +39,15 @@ class PlannedNode:
     :param gates: in the order of :data:`gates.MOVE`; empty for a node that the
         destination owns already.
     :param hands_over: whether its source has to release it first.
+    :param destination: empty if there is none.
     """
 
     node: NodeMove
     name: str | None = None
     gates: tuple[GateResult, ...] = ()
     hands_over: bool = False
+    destination: str = ''
+    request_id: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,26 +96,40 @@ class Proposal:
         return frozenset(n.node.uuid for n in self.nodes if n.hands_over)
 
 
-def plan_node(uuid: str, change: Change) -> PlannedNode:
+def plan_node(order: Order, change: Change, uuid: str) -> PlannedNode:
     """Evaluate the gates of one node, unless the destination owns it."""
     case = Case(change, uuid)
     name = case.record.name if case.record else None
     owner = case.snapshot.services.get(case.source or '')
-    epoch = owner.epoch if owner else None
+    node = NodeMove(uuid, case.source, owner.epoch if owner else None)
+    results: tuple[GateResult, ...] = ()
+    hands_over = False
     if case.record is not None and case.source == case.destination:
-        node = NodeMove(uuid, case.source, epoch, case.recorded, UNCHANGED)
-        return PlannedNode(node, name)
-    node = NodeMove(uuid, case.source, epoch, case.instance_uuid)
-    results = evaluate(case)
-    if blocking := refusals(results):
         node = dataclasses.replace(
-            node, state=REFUSED, detail=_details(blocking)
+            node, instance_uuid=case.recorded, state=UNCHANGED
         )
-        return PlannedNode(node, name, results)
-    if overridden := [r for r in results if r.outcome is not Outcome.PASSED]:
-        detail = f'overridden: {_details(overridden)}'
-        node = dataclasses.replace(node, detail=detail)
-    return PlannedNode(node, name, results, case.hands_over)
+    else:
+        results = evaluate(case)
+        state, detail = _state(results)
+        node = dataclasses.replace(
+            node, instance_uuid=case.instance_uuid, state=state, detail=detail
+        )
+        hands_over = state is PLANNED and case.hands_over
+    return PlannedNode(
+        *(node, name, results, hands_over, order.destination, order.request_id)
+    )
+
+
+def _state(
+    results: Sequence[GateResult],
+) -> tuple[NodeState, str | None]:
+    if blocking := refusals(results):
+        return REFUSED, _details(blocking)
+    overridden = [r for r in results if r.outcome is not Outcome.PASSED]
+    return (
+        PLANNED,
+        f'overridden: {_details(overridden)}' if overridden else None,
+    )
 
 
 def _details(results: Sequence[GateResult]) -> str:
@@ -131,4 +148,7 @@ def as_planned_before(now: PlannedNode, before: NodeMove) -> PlannedNode:
     node = dataclasses.replace(now.node, source=before.source, state=PLANNED)
     # Perhaps this move has released it before it was interrupted.
     hands_over = now.hands_over if same else now.node.source is None
-    return PlannedNode(node, now.name, now.gates if same else (), hands_over)
+    gates = now.gates if same else ()
+    return dataclasses.replace(
+        now, node=node, gates=gates, hands_over=hands_over
+    )

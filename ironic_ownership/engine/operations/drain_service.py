@@ -1,22 +1,29 @@
 """Empty a service: one move for each service that takes nodes from it.
 
-Every gate of every move is evaluated before the first node is moved.
+Only live and enabled services that admit a node can take it. Of several, a
+free node goes to the one to which their assigner gives it, since it would not
+stay with another one. The one with the fewest nodes takes any other node,
+including those already planned for it. Every gate of every move is evaluated
+before the first node is moved.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import NodeMove, NodeState
 from ironic_ownership.engine import request_id, suggestions
+from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.gates import GateResult, Outcome
-from ironic_ownership.engine.moves import drain, selection
+from ironic_ownership.engine.host.plan_memory import decides_node_by_node
+from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.case import Case, Change, Snapshot
 from ironic_ownership.engine.moves.gates import DESTINATION_ADMITS, NODE_EXISTS
 from ironic_ownership.engine.moves.proposal import Order, PlannedNode, Proposal
@@ -40,6 +47,20 @@ _NO_SERVICE = GateResult(
     hint='Start a service that admits it; or change shard and conductor group '
     'of the node in Ironic',
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class Drain:
+    """The new owners of the nodes of one service.
+
+    :param moves: uuids of nodes by the service that takes them, in order.
+    :param unplaceable: uuids of the nodes that no other service admits.
+    :param gone: uuids of records whose node Ironic does not have.
+    """
+
+    moves: Mapping[str, Sequence[str]]
+    unplaceable: Sequence[str] = ()
+    gone: Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +151,7 @@ class DrainService:
 
     def _plan(
         self, host: str, services: Sequence[model.Service]
-    ) -> tuple[Snapshot, drain.Drain]:
+    ) -> tuple[Snapshot, Drain]:
         """Plan on one snapshot, which serves for all the moves."""
         near = self._ports.records.compute_nodes_near(
             host, model.Scope(nothing=True)
@@ -143,7 +164,7 @@ class DrainService:
             self._move_nodes.sharded,
         )
         view = self._ports.backend.view().serving(services)
-        found = drain.plan(
+        found = plan(
             host,
             owned,
             [node for node in nodes.values() if node is not None],
@@ -219,3 +240,66 @@ def _unplaceable(record: model.ComputeNode, result: GateResult) -> PlannedNode:
         detail=f'{result.gate}: {result.detail}',
     )
     return PlannedNode(node, record.name, (result,))
+
+
+def plan(
+    host: str,
+    owned: Collection[str],
+    nodes: Iterable[model.Node],
+    peer_groups: PeerGroups,
+    counts: Mapping[str | None, tuple[int, int]],
+) -> Drain:
+    """Find a new owner for every node of a service.
+
+    The same arguments always give the same plan, in any order.
+
+    :param host: canonical name of the service to empty.
+    :param owned: uuids of the compute nodes that it owns on record.
+    :param nodes: these nodes as Ironic has them now.
+    :param counts: compute nodes by owner: (all, those with an instance).
+    """
+    candidates = sorted(set(peer_groups.group_of) - {host})
+    loads = {name: counts.get(name, (0, 0))[0] for name in candidates}
+    present = {n.uuid: n for n in nodes if n.uuid in owned}
+    admitting = {
+        uuid: [name for name in candidates if peer_groups.admits(name, node)]
+        for uuid, node in present.items()
+    }
+    moves: dict[str, list[str]] = collections.defaultdict(list)
+    for uuid, taker in _assigned(present.values(), peer_groups).items():
+        if taker in admitting[uuid]:
+            del admitting[uuid]
+            loads[taker] += 1
+            moves[taker].append(uuid)
+    unplaceable = []
+    # Nodes with few candidates first, so that the loads stay balanced.
+    for uuid in sorted(admitting, key=lambda u: (len(admitting[u]), u)):
+        if not admitting[uuid]:
+            unplaceable.append(uuid)
+            continue
+        taker = min(admitting[uuid], key=lambda name: (loads[name], name))
+        loads[taker] += 1
+        moves[taker].append(uuid)
+    return Drain(
+        {name: sorted(moves[name]) for name in sorted(moves)},
+        unplaceable,
+        sorted(set(owned) - present.keys()),
+    )
+
+
+def _assigned(
+    nodes: Iterable[model.Node], peer_groups: PeerGroups
+) -> Mapping[str, str]:
+    """Return the service to which each free node is assigned, if it is.
+
+    An assigner that decides about all nodes together is not asked: these are
+    those of one service only.
+    """
+    if not decides_node_by_node(peer_groups):
+        return {}
+    free = [node for node in nodes if node.instance_uuid is None]
+    return {
+        uuid: decision.owner
+        for uuid, decision in decide(free, {}, peer_groups).items()
+        if decision.owner and decision.reason is reasons.Reason.ASSIGNED
+    }

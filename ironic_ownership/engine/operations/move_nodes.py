@@ -195,7 +195,7 @@ class MoveNodes:
             self.ports.interpret,
             order.overrides,
         )
-        return [plan_node(uuid, change) for uuid in read.uuids]
+        return [plan_node(order, change, uuid) for uuid in read.uuids]
 
     def execute(
         self,
