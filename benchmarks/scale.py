@@ -204,7 +204,7 @@ def _show(
         steady['ironic cpu']
         + whole['ironic cpu'] * FULL_REFRESHES_AN_HOUR / 60
     )
-    target = 100 if nodes > 10_000 else 60
+    target = 200 if nodes > 10_000 else 60
 
     def row(
         measure: str, mine: float, other: float, unit: str, most: float

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import types
 from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import compact, compact_forms, model
+from ironic_ownership.contracts import model
+
+NO_NODES: Mapping[str, model.Node] = types.MappingProxyType({})
 
 SUMMARY = (
     'uuid',
@@ -83,14 +86,16 @@ class Inventory(abc.ABC):
             the server a fraction; the others are as in a node without them.
         """
 
-    def fleet(self, scope: model.Scope) -> compact.CompactMap[model.Node]:
+    def fleet(
+        self, scope: model.Scope, known: Mapping[str, model.Node] = NO_NODES
+    ) -> dict[str, model.Node]:
         """List every node in the scope, as :meth:`scan`, to keep them.
 
+        :param known: nodes that are kept already. The equal ones among them
+            are returned, so that memory holds none of them twice.
         :returns: by uuid. The default implementation makes it from a scan.
         """
-        return compact.CompactMap.of(
-            compact_forms.NodeForm(), self.scan(scope)
-        )
+        return {node.uuid: same(node, known) for node in self.scan(scope)}
 
     def latest_changes(
         self, scope: model.Scope, limit: int
@@ -177,3 +182,9 @@ class Inventory(abc.ABC):
     @abc.abstractmethod
     def conductors(self) -> Sequence[model.Conductor]:
         """List all conductors, those that are not alive as well."""
+
+
+def same(node: model.Node, known: Mapping[str, model.Node]) -> model.Node:
+    """Return the equal node among those that are known; itself if none is."""
+    before = known.get(node.uuid, node)
+    return before if before == node else node

@@ -17,8 +17,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import (
-    compact,
-    compact_forms,
     model,
     records,
 )
@@ -42,7 +40,7 @@ from ironic_ownership.db import (
 )
 
 PAGE = 2000
-"""Records that are read at once where all of them are kept in compact form."""
+"""Records that are read at once where many of them are kept."""
 
 SERVICES = 50
 """Services whose changes are read with one query."""
@@ -169,19 +167,16 @@ class SqlRecords(connection.Port):
 
     def near(
         self, host: str, scope: model.Scope
-    ) -> compact.CompactMap[model.ComputeNode]:
-        """Return the same by uuid, to keep them; not all of one moment."""
-        found = compact.Builder(compact_forms.RecordForm())
+    ) -> Iterator[model.ComputeNode]:
+        """Yield the same page by page; not all of one moment."""
         after = ''
         while True:
             some = self._database.select(
                 queries.near_page(host, scope, after, PAGE), rows.compute_node
             )
-            for one in some:
-                if _is_near(one, host, scope):
-                    found.put(one)
+            yield from (one for one in some if _is_near(one, host, scope))
             if len(some) < PAGE:
-                return found.built()
+                return
             after = some[-1].uuid
 
     def compute_nodes_changed(

@@ -7,6 +7,7 @@ other rows unreadable: it becomes one that admits or requests nothing.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -43,20 +44,29 @@ def settings(text: str) -> model.MemberSettings:
 
 def compute_node(row: Iterable[Any]) -> model.ComputeNode:
     """Build a compute node from a row of ``queries.COMPUTE_NODES``."""
-    uuid, host, instance, name, driver, shard, group, reason, at, *more = row
+    uuid, host, instance, name, driver, shard, group, reason, *more = row
+    at, unavailable, since, digest, released_by = more
     return model.ComputeNode(
         uuid,
-        host,
+        _shared(host),
         instance,
         name,
-        driver,
-        shard,
-        group,
+        sys.intern(driver),
+        _shared(shard),
+        sys.intern(group),
         # A newer release may have other reasons: the owner is what matters.
         _REASONS.get(reason, reasons.Reason.RECORD_KEEPS),
         at,
-        *more,
+        _shared(unavailable),
+        since,
+        digest,
+        _shared(released_by),
     )
+
+
+def _shared(text: str | None) -> str | None:
+    """Return the one text of all that are equal: 100,000 records are kept."""
+    return None if text is None else sys.intern(text)
 
 
 def changed_node(

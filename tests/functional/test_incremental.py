@@ -38,7 +38,7 @@ class RandomChangesTest(ironics.IronicTestCase):
             for scope in SCOPES
         }
         for scope, reader in self.readers.items():
-            self.assertTrue(reader.read(scope).is_whole)
+            self.assertIsNone(reader.read(scope).changed)
 
     def test_fleet_is_that_of_a_list_of_all(self) -> None:
         incremental_reads = whole_reads = 0
@@ -47,8 +47,8 @@ class RandomChangesTest(ironics.IronicTestCase):
                 self.change(number)
             for scope, reader in self.readers.items():
                 fleet = reader.read(scope)
-                incremental_reads += not fleet.is_whole
-                whole_reads += fleet.is_whole
+                incremental_reads += fleet.changed is not None
+                whole_reads += fleet.changed is None
                 self.compare(scope, fleet.nodes)
         self.assertGreater(incremental_reads, ROUNDS)
         self.assertGreater(whole_reads, 0)
@@ -64,7 +64,7 @@ class RandomChangesTest(ironics.IronicTestCase):
         self.proxy.requests.clear()
         for scope, reader in self.readers.items():
             before = len(self.proxy.requests)
-            self.assertFalse(reader.read(scope).is_whole)
+            self.assertIsNotNone(reader.read(scope).changed)
             paths = [path for path, _, _ in self.proxy.requests[before:]]
             self.assertEqual(['/v1/nodes/detail', '/v1/shards'], paths)
             _, query, _ = self.proxy.requests[before]

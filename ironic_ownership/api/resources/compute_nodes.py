@@ -21,7 +21,7 @@ from ironic_ownership.api.schemas import FLAG_OR_NULL, TEXT_OR_NULL, TEXTS
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.host import slices
+from ironic_ownership.engine.decision.peer_groups import BATCH
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import (
     action_check,
@@ -208,7 +208,7 @@ def _list(request: Request) -> Answer:
     states = request.query.get('state')
     listing = request.kept('compute nodes', _read)
     # A page, and the one that tells whether there are more.
-    size = min(request.limit, slices.SIZE) + 1
+    size = min(request.limit, BATCH) + 1
     following = (
         status
         for status in listing.after(request.query.get('marker', ''), size)

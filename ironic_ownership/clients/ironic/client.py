@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from oslo_config import cfg
@@ -31,8 +31,6 @@ from ironic_ownership.clients.ironic.nodes import (
     query,
 )
 from ironic_ownership.contracts import (
-    compact,
-    compact_forms,
     exceptions,
     inventory,
     model,
@@ -67,21 +65,8 @@ OPTS = (
 _CHILDREN = 83
 
 
-class _Plain(dict[str, model.Node]):
-    """The nodes of a list as they are."""
-
-    def put(self, node: model.Node) -> None:
-        self[node.uuid] = node
-
-
-def _compact() -> compact.Builder[model.Node]:
-    return compact.Builder(compact_forms.NodeForm())
-
-
 _NAME = re.compile(r'(?!\.+$)[A-Za-z0-9._~-]{1,255}')
 """Names that Ironic accepts, without the relative parts of a path."""
-
-_Found = TypeVar('_Found', _Plain, compact.Builder[model.Node])
 
 
 class IronicInventory(inventory.Inventory):
@@ -127,14 +112,15 @@ class IronicInventory(inventory.Inventory):
         comes twice.
         """
         if summary:
-            found = self._scan(_Plain, scope, (), inventory.SUMMARY)
-            return [*found.values()]
-        found = self._scan(_Plain, scope)
-        self._scanned_with = self._requested
-        return [*found.values()]
+            return [*self._scan(scope, (), inventory.SUMMARY).values()]
+        return [*self.fleet(scope).values()]
 
-    def fleet(self, scope: model.Scope) -> compact.CompactMap[model.Node]:
-        found = self._scan(_compact, scope).built()
+    def fleet(
+        self,
+        scope: model.Scope,
+        known: Mapping[str, model.Node] = inventory.NO_NODES,
+    ) -> dict[str, model.Node]:
+        found = self._scan(scope, known=known)
         self._scanned_with = self._requested
         return found
 
@@ -167,7 +153,7 @@ class IronicInventory(inventory.Inventory):
             fields.append('shard')
         if scope.conductor_group is not None:
             fields.append('conductor_group')
-        found = self._scan(_Plain, scope, (('associated', 'true'),), fields)
+        found = self._scan(scope, (('associated', 'true'),), fields)
         return {
             uuid: node.instance_uuid
             for uuid, node in found.items()
@@ -182,24 +168,25 @@ class IronicInventory(inventory.Inventory):
         enough: int | None = None,
     ) -> Sequence[model.Node]:
         more = filters.free(resource_class)
-        return [*self._scan(_Plain, scope, more, enough=enough).values()]
+        return [*self._scan(scope, more, enough=enough).values()]
 
     def count(self, scope: model.Scope) -> int:
         children = (('include_children', 'true'),)
         more = children if self._api.minor >= _CHILDREN else ()
-        return len(self._scan(_Plain, scope, more))
+        return len(self._scan(scope, more))
 
     def _scan(
         self,
-        collection: Callable[[], _Found],
         scope: model.Scope,
         more: api.Params = (),
         fields: Sequence[str] = (),
         *,
         enough: int | None = None,
-    ) -> _Found:
+        known: Mapping[str, model.Node] = inventory.NO_NODES,
+    ) -> dict[str, model.Node]:
+        found: dict[str, model.Node] = {}
         if scope.nothing:
-            return collection()
+            return found
         if scope.conductor_group is not None:
             scope = dataclasses.replace(
                 scope, conductor_group=scope.conductor_group.lower()
@@ -212,8 +199,8 @@ class IronicInventory(inventory.Inventory):
         ]
         for number in range(1, SCAN_ATTEMPTS + 1):
             try:
-                found = collection()
-                self._walk(found, scope, request_id, params, enough)
+                found.clear()
+                self._walk(found, known, scope, request_id, params, enough)
                 return found
             except pagination.ListChangedError as exc:
                 LOG.info(
@@ -289,7 +276,8 @@ class IronicInventory(inventory.Inventory):
 
     def _walk(
         self,
-        found: _Plain | compact.Builder[model.Node],
+        found: dict[str, model.Node],
+        known: Mapping[str, model.Node],
         scope: model.Scope,
         request_id: str,
         params: api.Params,
@@ -312,7 +300,7 @@ class IronicInventory(inventory.Inventory):
                         f'{node.uuid} came twice'
                     )
                 else:
-                    found.put(node)
+                    found[node.uuid] = inventory.same(node, known)
             del page  # before the next one is read
             self._on_read(len(found) + outside)
             if enough is not None and len(found) + outside >= enough:

@@ -10,6 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from ironic_ownership.contracts import assignment, exceptions, model
 from ironic_ownership.engine.decision import plugin_guard, policy_set
 
+BATCH = 1000
+"""Nodes that are decided together, where some can be after others."""
+
 OnFault = Callable[[Collection[str], exceptions.PluginFaultError], None]
 """Receives the hosts whose policies fail, and the error; may raise it."""
 
@@ -121,6 +124,30 @@ class PeerGroups:
             away=frozenset(member.host for member in away),
             overdue=overdue,
             on_fault=on_fault,
+        )
+
+    @property
+    def node_by_node(self) -> bool:
+        """True if each decision is independent of the other nodes."""
+        return all(
+            not group.fails
+            and (
+                group.policies.assigner is None
+                or group.policies.assigner.node_by_node
+            )
+            for group in self.groups
+        )
+
+    @property
+    def divisible(self) -> bool:
+        """True if some nodes can be decided after others.
+
+        Not where a decision may depend on other nodes, and not for policies
+        of other packages: the time that they may take is limited for all
+        nodes together.
+        """
+        return self.node_by_node and not any(
+            group.policies.is_foreign for group in self.groups
         )
 
     @functools.cached_property

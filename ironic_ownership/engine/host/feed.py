@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import types
 from collections.abc import (
     Callable,
     Collection,
@@ -25,12 +26,7 @@ from ironic_ownership.contracts.records import (
     Report,
     Update,
 )
-from ironic_ownership.engine.host.feed_entries import (
-    Entries,
-    Entry,
-    NodeView,
-    Views,
-)
+from ironic_ownership.engine.host.feed_entries import Entry, NodeView
 from ironic_ownership.engine.membership import fence
 
 KEPT_LOSSES = 10_000
@@ -92,7 +88,7 @@ class Feed:
         self._has_readers = has_readers
         self._lock = threading.Lock()
         self._generation = 0
-        self._entries = Entries()
+        self._entries: dict[str, Entry] = {}
         # Nodes that may differ here from the last list.
         self._unlisted: set[str] = set()
         self._lost: dict[str, int] = {}
@@ -129,7 +125,9 @@ class Feed:
             self._follow_fence()
             generation, owned = self._owned
             if generation != self._generation:
-                owned = Views(self._entries.kept())
+                owned = types.MappingProxyType(
+                    {uuid: one.view for uuid, one in self._entries.items()}
+                )
                 self._owned = self._generation, owned
             return owned
 
@@ -146,7 +144,7 @@ class Feed:
             reset = not self._forgotten <= generation < now
             since = -1 if reset else generation
             gained, updated = {}, {}
-            for uuid, entry in self._entries.kept().items():
+            for uuid, entry in self._entries.items():
                 if entry.gained_at > since:
                     gained[uuid] = entry.view
                 elif entry.changed_at > since:
@@ -261,9 +259,8 @@ class Feed:
             self._retained = mark.order, own
             self._keep_only(own, mark)
             changed = self._advance()
-            known = self._entries.kept()
             missing = any(
-                uuid not in known and uuid not in self._withheld
+                uuid not in self._entries and uuid not in self._withheld
                 for uuid in own
             )
         if changed:
@@ -318,7 +315,7 @@ class Feed:
             self._term = term
             self._stint += 1
             self._is_complete = False
-            for uuid in self._entries.kept():
+            for uuid in list(self._entries):
                 self._lose(uuid)
             self._unlisted.clear()
             self._advance()
@@ -345,8 +342,7 @@ class Feed:
                 yield uuid, nodes.get(uuid)
             return
         self._unlisted.clear()
-        self._entries.pack()
-        for uuid in self._entries.kept():
+        for uuid in list(self._entries):
             if uuid not in own:
                 yield uuid, None
         for uuid, node in nodes.items():
@@ -354,7 +350,7 @@ class Feed:
                 yield uuid, node
 
     def _keep_only(self, own: Collection[str], mark: Mark) -> None:
-        for uuid, entry in self._entries.kept().items():
+        for uuid, entry in list(self._entries.items()):
             if uuid not in own and entry.changed_at <= mark.generation:
                 self._lose(uuid)
 
@@ -375,10 +371,10 @@ class Feed:
         at = self._next()
         self._lost.pop(uuid, None)
         gained_at = entry.gained_at if entry else at
-        self._entries.put(Entry(view, gained_at, at))
+        self._entries[uuid] = Entry(view, gained_at, at)
 
     def _lose(self, uuid: str) -> None:
-        if self._entries.pop(uuid) is not None:
+        if self._entries.pop(uuid, None) is not None:
             self._unlisted.add(uuid)
             # At its end: the oldest come first.
             self._lost.pop(uuid, None)
@@ -393,7 +389,7 @@ class Feed:
         changed, self._has_changed = self._has_changed, False
         if changed:
             self._generation += 1
-            limit = max(KEPT_LOSSES, 2 * len(self._entries.kept()))
+            limit = max(KEPT_LOSSES, 2 * len(self._entries))
             for uuid in list(self._lost)[: max(0, len(self._lost) - limit)]:
                 self._forgotten = self._lost.pop(uuid)
         return changed

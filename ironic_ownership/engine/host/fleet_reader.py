@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
+from collections.abc import Mapping
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.compact import CompactMap
-from ironic_ownership.contracts.inventory import Inventory, LatestChanges
+from ironic_ownership.contracts.inventory import (
+    NO_NODES,
+    Inventory,
+    LatestChanges,
+)
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.host import incremental
 from ironic_ownership.engine.membership import fence
@@ -33,14 +37,15 @@ class Fleet:
     """The nodes of a scope.
 
     :param nodes: by uuid; the same object if nothing has changed.
-    :param is_whole: whether Ironic just listed all of them. Only then a node
-        that is not among them may count as missing.
+    :param changed: uuids of those that may differ from what was read before,
+        as new or gone; ``None`` if Ironic just listed all of them. Only then
+        a node that is not among them may count as missing.
     :param baseline: from which later changes can be read; ``None`` if this
         Ironic cannot list them.
     """
 
-    nodes: CompactMap[model.Node]
-    is_whole: bool = True
+    nodes: Mapping[str, model.Node]
+    changed: frozenset[str] | None = None
     baseline: incremental.Baseline | None = None
 
 
@@ -66,6 +71,7 @@ class FleetReader:
 
     def __post_init__(self) -> None:
         self._baseline: incremental.Baseline | None = None
+        self._nodes = NO_NODES
         self._due_at = 0.0
         self._limit = incremental.LIMITS[0]
 
@@ -115,15 +121,16 @@ class FleetReader:
         LOG.debug(
             'read %s nodes that changed, %s of them differ',
             len(page.nodes),
-            len(merged.changed) + len(merged.left),
+            len(merged.changed),
         )
-        return Fleet(merged.nodes, is_whole=False, baseline=self._baseline)
+        self._nodes = merged.nodes
+        return Fleet(merged.nodes, merged.changed, self._baseline)
 
     def _read_all(self, scope: model.Scope) -> Fleet:
         began = self.clock()
         before = self._before_all(scope)
         clock = self.clock()
-        nodes = self.source.fleet(scope)
+        nodes = self._nodes = self.source.fleet(scope, self._nodes)
         if before is not None and before[1] == self._count(scope):
             self._baseline = incremental.begin(scope, nodes, *before, clock)
             self._due_at = began + self.interval * _share(self.host)

@@ -14,7 +14,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.contracts.inventory import LatestChanges
 
 OVERLAP = 60.0
@@ -43,7 +42,7 @@ class Baseline:
     """
 
     scope: model.Scope
-    nodes: CompactMap[model.Node]
+    nodes: Mapping[str, model.Node]
     read_at: float
     clock: float
     counted: int
@@ -68,13 +67,12 @@ class Merged:
     """The fleet after an incremental read.
 
     :param nodes: by uuid; the same object if nothing has changed.
-    :param changed: nodes that are new or described differently.
-    :param left: uuids of nodes that are in another conductor group now.
+    :param changed: uuids of nodes that are new, described differently, or in
+        another conductor group now.
     """
 
-    nodes: CompactMap[model.Node]
-    changed: tuple[model.Node, ...] = ()
-    left: tuple[str, ...] = ()
+    nodes: Mapping[str, model.Node]
+    changed: frozenset[str] = frozenset()
 
 
 def scope_to_read(scope: model.Scope) -> model.Scope:
@@ -88,7 +86,7 @@ def scope_to_read(scope: model.Scope) -> model.Scope:
 
 def begin(
     scope: model.Scope,
-    nodes: CompactMap[model.Node],
+    nodes: Mapping[str, model.Node],
     page: LatestChanges,
     counted: int,
     clock: float,
@@ -180,8 +178,7 @@ def merge(
 
     :param created: nodes that were created last, if they were read.
     """
-    changed: list[model.Node] = []
-    left: list[str] = []
+    changed: dict[str, model.Node | None] = {}
     listed = {node.uuid: node for node in created}
     listed |= {row.node.uuid: row.node for row in page.nodes}
     for uuid, node in listed.items():
@@ -189,14 +186,16 @@ def merge(
         inside = baseline.scope.matches(node.shard, node.conductor_group)
         if before == node if inside else before is None:
             continue
-        if inside:
-            changed.append(node)
+        changed[uuid] = node if inside else None
+    if not changed:
+        return Merged(baseline.nodes)
+    nodes = dict(baseline.nodes)
+    for uuid, found in changed.items():
+        if found is None:
+            del nodes[uuid]
         else:
-            left.append(uuid)
-    nodes = baseline.nodes
-    if changed or left:
-        nodes = nodes.changed(changed, left)
-    return Merged(nodes, tuple(changed), tuple(left))
+            nodes[uuid] = found
+    return Merged(nodes, frozenset(changed))
 
 
 def unexplained(baseline: Baseline, merged: Merged, counted: int) -> int:

@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
-from ironic_ownership.engine.decision import policy_set, settings_diff
+from ironic_ownership.engine.decision import (
+    peer_groups,
+    policy_set,
+    settings_diff,
+)
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.host import slices
 from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.host.plan_memory import PlanMemory
 from ironic_ownership.engine.host.reconcile_plan import Plan
 from ironic_ownership.engine.host.reconciler import Reconciler
-from ironic_ownership.engine.host.snapshot import Part, Snapshot
+from ironic_ownership.engine.host.snapshot import Snapshot
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shared:
+    """All from which decisions follow, but for node and record."""
+
+    services: Mapping[str, model.Service]
+    view: model.View
+    liveness: Liveness
+    readable: Set[str]
 
 
 @dataclasses.dataclass(eq=False)
@@ -42,19 +62,23 @@ class Planner:
         self.liveness = self.current()
         self.groups = PeerGroups((), frozenset(), {})
         self.decided = Plan()
-        self._memory = PlanMemory()
+        self._last: tuple[_Shared, Plan] | None = None
 
     def clear(self) -> None:
         """Decide all nodes the next time."""
-        self._memory.clear()
+        self._last = None
 
     def keep(self, seen: Snapshot) -> None:
         """Decide only what is affected the next time.
 
+        A plan that waits for something is made again from all nodes.
+
         :param seen: from which the last plan was made; all of its changes
-            were written.
+            were written. The next snapshot tells what changed since.
         """
-        self._memory.keep(seen, self.groups, self.liveness, self.decided)
+        plan = self.decided
+        waits = plan.suspects or plan.waiting or plan.deferred
+        self._last = None if waits else (self._shared(seen), plan)
 
     def plans(
         self, seen: Snapshot, last: Collection[str] = ()
@@ -74,31 +98,98 @@ class Planner:
         )
         self.operator_log.decides_with(self.groups)
         self.liveness = self.current()
-        affected = self._memory.affected(seen, self.groups, self.liveness)
-        visited = affected if self._is_steady(seen) else None
+        affected = self._affected(seen)
+        visited: Collection[str] = seen.nodes
+        if self._is_steady(seen) and affected is not None:
+            visited = dict.fromkeys(sorted(affected))
+        ordered = [uuid for uuid in visited if uuid not in last]
+        ordered += sorted(uuid for uuid in last if uuid in visited)
+        size = peer_groups.BATCH if self.groups.divisible else len(ordered)
         decided = self.decided = Plan()
-        for nodes in slices.of(seen, self.groups, visited, last):
-            plan = self._plan(seen.part(nodes), affected)
+        # At least one, if there is no node at all.
+        for first in range(0, len(ordered) or 1, size or 1):
+            some = [seen.nodes[u] for u in ordered[first : first + size]]
+            plan = self._plan(some, seen, affected)
             decided.add(plan)
             yield plan
         if affected is not None:
-            self.decided = self._memory.merged(seen, affected, decided)
+            self.decided = self._merged(seen, affected, decided)
+
+    def _shared(self, seen: Snapshot) -> _Shared:
+        # Policies that could not be built may be later, from the same
+        # settings.
+        found = self.groups.policies.items()
+        readable = {host for host, policies in found if policies is not None}
+        return _Shared(seen.services, seen.view, self.liveness, readable)
+
+    def _affected(self, seen: Snapshot) -> Set[str] | None:
+        """Return the nodes to decide again; ``None`` for all of them.
+
+        A decision follows from the node, its record, and what all nodes
+        share. While that is the same, and the policies decide node by node,
+        only nodes that are described differently, or have another record,
+        can get another decision.
+        """
+        if (
+            seen.changed is None
+            or self._last is None
+            or self._last[0] != self._shared(seen)
+            or not self.groups.node_by_node
+        ):
+            return None
+        return {uuid for uuid in seen.changed if uuid in seen.nodes}
+
+    def _merged(
+        self, seen: Snapshot, affected: Collection[str], plan: Plan
+    ) -> Plan:
+        """Return the plan for all nodes, of which only some were decided.
+
+        :param plan: for the affected nodes.
+        """
+        last = self._last[1] if self._last else Plan()
+
+        def kept(uuids: Iterable[str]) -> list[str]:
+            return [u for u in uuids if u not in affected and u in seen.nodes]
+
+        withheld = {
+            host: [
+                *kept(last.withheld.get(host, ())),
+                *plan.withheld.get(host, ()),
+            ]
+            for host in {**last.withheld, **plan.withheld}
+        }
+        return dataclasses.replace(
+            plan,
+            withheld={
+                host: uuids for host, uuids in withheld.items() if uuids
+            },
+            contested={
+                **{u: last.contested[u] for u in kept(last.contested)},
+                **plan.contested,
+            },
+            filtered=[*kept(last.filtered), *plan.filtered],
+        )
 
     def _is_steady(self, seen: Snapshot) -> bool:
         if self.availability is None:
             return True
         return self.availability.observe(any_nodes=bool(seen.nodes))
 
-    def _plan(self, seen: Part, affected: Set[str] | None) -> Plan:
-        chosen: Sequence[model.Node] = seen.nodes
+    def _plan(
+        self,
+        nodes: Sequence[model.Node],
+        seen: Snapshot,
+        affected: Set[str] | None,
+    ) -> Plan:
+        chosen = nodes
         if affected is not None:
-            chosen = [node for node in chosen if node.uuid in affected]
+            chosen = [node for node in nodes if node.uuid in affected]
         plan = self.reconciler.plan(
-            dataclasses.replace(seen, nodes=chosen), self.groups, self.liveness
+            chosen, seen.records, seen.services, self.groups, self.liveness
         )
         if self.availability is not None:
             plan.changes = self.availability.complete(
-                self.context.host, plan.changes, seen.nodes, seen.records
+                self.context.host, plan.changes, nodes, seen.records
             )
         return plan
 

@@ -19,7 +19,6 @@ from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.host import reconcile_plan
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.host.snapshot import Part
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.membership.unregistered import (
@@ -106,23 +105,25 @@ class Reconciler:
 
     def plan(
         self,
-        seen: Part,
+        nodes: Sequence[model.Node],
+        records: Mapping[str, model.ComputeNode],
+        services: Mapping[str, model.Service],
         peer_groups: PeerGroups,
         liveness: Liveness,
         only: Container[str] | None = None,
     ) -> reconcile_plan.Plan:
-        """Decide nodes of a snapshot, and plan the changes.
+        """Decide nodes, and plan the changes.
 
+        :param records: at least those of the nodes, by uuid.
         :param only: uuids of the nodes to plan for; all by default.
         :raises PluginFaultError: if a policy of this service fails.
         """
-        nodes = seen.nodes
         return reconcile_plan.build(
             self.context.host,
             [n for n in nodes if n.uuid in only] if only else nodes,
-            decide(nodes, seen.records, peer_groups),
-            seen.records,
-            seen.services,
+            decide(nodes, records, peer_groups),
+            records,
+            services,
             peer_groups,
             liveness.without(peer_groups.overdue),
         )

@@ -31,18 +31,10 @@ that is new; and changes that left no mark, of processes of an older release.
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import (
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set,
-)
+from collections.abc import Iterable, Mapping, Set
 
-from ironic_ownership.contracts import compact_forms, model
-from ironic_ownership.contracts.compact import CompactMap
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.inventory import NO_NODES
 from ironic_ownership.engine.ports import Records
 
 LOOKED_UP_BY_UUID = 500
@@ -56,16 +48,24 @@ class RecordCache:
     """The records that one service needs in a refresh.
 
     Threading: the refresh thread only.
+
+    :ivar changed: uuids of those that may differ from what :meth:`also`
+        returned before, as new or gone.
     """
 
     records: Records
     host: str
 
     def __post_init__(self) -> None:
+        self.changed: frozenset[str] = frozenset()
         self._scope = _NO_NODES
         self._services: Mapping[str, model.Service] | None = None
-        self._known = CompactMap(compact_forms.RecordForm())
-        self._complete_for: _Complete | None = None
+        self._known: dict[str, model.ComputeNode] = {}
+        self._is_complete = False
+        """Whether the records of these nodes are known as well."""
+        self._nodes = NO_NODES
+        # Since the last return of also(), which may have failed.
+        self._changed: set[str] = set()
 
     def clear(self) -> None:
         """Read everything the next time."""
@@ -73,7 +73,7 @@ class RecordCache:
 
     def near(
         self, scope: model.Scope, services: Mapping[str, model.Service]
-    ) -> CompactMap[model.ComputeNode]:
+    ) -> Mapping[str, model.ComputeNode]:
         """Return the records of the service and those last seen in a scope.
 
         :param services: as they were read before.
@@ -84,88 +84,97 @@ class RecordCache:
         before, self._services = self._services, None
         since = _since(before, services) if scope == self._scope else None
         if since is None:
-            self._known = self.records.near(self.host, scope)
-            self._complete_for = None
+            self._is_complete = False
+            self._read_all(scope)
         elif since:
-            for page in self.records.compute_nodes_changed(since):
-                self._change(page, scope)
+            self._change(self._changes(scope, since))
         self._scope, self._services = scope, services
         return self._known
 
     def also(
-        self, nodes: CompactMap[model.Node]
-    ) -> tuple[CompactMap[model.ComputeNode], Set[str]]:
+        self,
+        nodes: Mapping[str, model.Node],
+        changed: Set[str] | None = None,
+    ) -> tuple[Mapping[str, model.ComputeNode], Set[str]]:
         """Return the records of these nodes as well, wherever they are.
 
         :param nodes: those without a record are remembered, too.
+        :param changed: uuids of the nodes that were not given before;
+            ``None`` for any.
         :returns: the records of :meth:`near`, and of these; and the uuids of
-            those that :meth:`near` did not have.
+            nodes that became its own after :meth:`near`. These may differ
+            from the list, so they wait for the next refresh.
         :raises RecordsError: if the database does not answer.
         """
-        more: Sequence[model.ComputeNode] = ()
-        unknown = [
-            *itertools.islice(self._unknown(nodes), LOOKED_UP_BY_UUID + 1)
-        ]
+        some: Iterable[str] = nodes
+        if changed is not None and self._is_complete:
+            some = changed | self._changed
+        unknown = {u for u in some if u in nodes and u not in self._known}
+        more: Iterable[model.ComputeNode] = ()
         if len(unknown) > LOOKED_UP_BY_UUID:
             found = self.records.near(self.host, model.Scope())
-            more = [found[uuid] for uuid in self._unknown(nodes, found)]
+            more = (one for one in found if one.uuid in unknown)
         elif unknown:
-            more = self.records.compute_nodes_by_uuid(unknown)
-        if more:
-            self._known = self._known.changed(more)
-        self._complete_for = _Complete(nodes, self._known)
-        return self._known, {record.uuid for record in more}
+            more = self.records.compute_nodes_by_uuid(sorted(unknown))
+        self._change({record.uuid: record for record in more})
+        self._nodes, self._is_complete = nodes, True
+        late = {
+            uuid
+            for uuid in unknown
+            if uuid in self._known and self._known[uuid].host == self.host
+        }
+        self.changed, self._changed = frozenset(self._changed), late
+        if not late:
+            return self._known, late
+        known = self._known
+        return {uuid: known[uuid] for uuid in known if uuid not in late}, late
 
-    def _unknown(
-        self,
-        nodes: CompactMap[model.Node],
-        among: Collection[str] | None = None,
-    ) -> Iterator[str]:
-        """Yield the nodes that have no record here, and may have one.
+    def _read_all(self, scope: model.Scope) -> None:
+        """Read all, but keep what is equal, so that nothing is there twice."""
+        before, known = self._known, {}
+        for record in self.records.near(self.host, scope):
+            same = before.get(record.uuid)
+            if same != record:
+                self._changed.add(record.uuid)
+            known[record.uuid] = same if same == record else record
+        self._changed.update(before.keys() - known.keys())
+        self._known = known
 
-        :param among: only these; all by default.
-        """
-        last, known = self._complete_for, self._known
-        some: Iterable[str] = nodes
-        if last is not None:
-            some = nodes.differing(last.nodes)
-            some |= known.differing(last.records)
-        for uuid in some:
-            if (
-                uuid not in known
-                and uuid in nodes
-                and (among is None or uuid in among)
-            ):
-                yield uuid
-
-    def _change(
-        self,
-        page: Mapping[str, model.ComputeNode | None],
-        scope: model.Scope,
-    ) -> None:
-        asked = self._complete_for.nodes if self._complete_for else ()
-        put, drop = [], []
-        for uuid, record in page.items():
-            if record is not None and (
+    def _changes(
+        self, scope: model.Scope, since: Mapping[str, int]
+    ) -> dict[str, model.ComputeNode | None]:
+        """Return the records that changed; ``None`` for one of no concern."""
+        asked = self._nodes if self._is_complete else NO_NODES
+        return {
+            uuid: record
+            if record is not None
+            and (
                 record.host == self.host
                 or uuid in asked
                 or scope.matches(record.shard, record.conductor_group)
-            ):
-                # The same text where nothing differs.
-                if self._known.get(uuid) != record:
-                    put.append(record)
-            elif uuid in self._known:
-                drop.append(uuid)
-        if put or drop:
-            self._known = self._known.changed(put, drop)
+            )
+            else None
+            for page in self.records.compute_nodes_changed(since)
+            for uuid, record in page.items()
+        }
 
-
-@dataclasses.dataclass(frozen=True)
-class _Complete:
-    """Records among which are all those of some nodes."""
-
-    nodes: CompactMap[model.Node]
-    records: CompactMap[model.ComputeNode]
+    def _change(self, found: Mapping[str, model.ComputeNode | None]) -> None:
+        changed = {
+            uuid: record
+            for uuid, record in found.items()
+            if self._known.get(uuid) != record
+        }
+        if not changed:
+            return
+        self._changed.update(changed)
+        # A copy: whoever has the mapping of before may still read it.
+        known = dict(self._known)
+        for uuid, record in changed.items():
+            if record is None:
+                del known[uuid]
+            else:
+                known[uuid] = record
+        self._known = known
 
 
 def _since(

@@ -70,6 +70,7 @@ class RecordMonitor:
         :raises RecordsError: if the records do not answer.
         """
         mark, host = self.feed.mark(), self.context.host
-        own = self.context.ports.records.near(host, _NO_NODES)
+        found = self.context.ports.records.near(host, _NO_NODES)
+        own = {record.uuid for record in found}
         if self.feed.retain(mark, own):
             self.wake.set()

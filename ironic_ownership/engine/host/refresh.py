@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Release
@@ -20,7 +20,6 @@ from ironic_ownership.engine.host.feed import Mark
 from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.host.lost_commits import LostCommits
 from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.host.own_nodes import OwnNodes
 from ironic_ownership.engine.host.planner import Planner
 from ironic_ownership.engine.host.reconciler import Reconciler, Written
 from ironic_ownership.engine.host.record_cache import RecordCache
@@ -96,7 +95,9 @@ class Refresher:
         )
         self._monitor = PolicyMonitor(self._status)
         self._cache = RecordCache(self.context.ports.records, self._host)
-        self._own: OwnNodes | None = None
+        # Own nodes on record, and those of them that Ironic did not list.
+        self._own: Set[str] | None = None
+        self._missing: Set[str] = frozenset()
 
     def reconfigure(self, tuning: Tuning) -> None:
         """Use another scope and other limits from the next refresh on."""
@@ -196,20 +197,23 @@ class Refresher:
         self._cell_settings.follow()
         self._cell_drift.correct(epoch)
         self._feed.withhold([one.uuid for one in self._cell_drift.left])
-        last, own = self._own, self._own_nodes(seen)
-        self._own = own
+        changed = self._changed(seen)
+        if changed is None or changed:
+            self._own = self._own_nodes(seen, changed)
+            self._missing = self._own - seen.nodes.keys()
+        own = self._own or set()
         if not self._feed.is_complete:
-            self._feed.listed(mark, own, seen.nodes, None, own.records)
-        elif own is not last:
-            self._feed.listed(mark, own, seen.nodes, own.affected, own.records)
+            changed = None
+        if changed is None or changed:
+            self._feed.listed(mark, own, seen.nodes, changed, seen.records)
         summary.owned = len(own)
         found = self._examine(
-            own.missing, summary, now - began, is_whole=seen.is_whole
+            self._missing, summary, now - began, is_whole=seen.is_whole
         )
         if found.elsewhere:
             elsewhere = {node.uuid: node for node in found.elsewhere}
             self._feed.listed(
-                mark, own, elsewhere, elsewhere.keys(), own.records
+                mark, own, elsewhere, elsewhere.keys(), seen.records
             )
         summary.pending = found.pending
         try:
@@ -222,16 +226,31 @@ class Refresher:
             self._list_again()
         return summary
 
-    def _own_nodes(self, seen: snapshot.Snapshot) -> OwnNodes:
+    def _changed(self, seen: snapshot.Snapshot) -> Set[str] | None:
+        """Return what changed since the last own nodes; ``None`` for any."""
         # The feed may lack nodes of a cell that it can have again.
         if self._own is None or self.context.ports.cell is not None:
-            return OwnNodes.of(self._host, seen.nodes, seen.records)
-        return self._own.next(seen.nodes, seen.records)
+            return None
+        return seen.changed
+
+    def _own_nodes(
+        self, seen: snapshot.Snapshot, changed: Set[str] | None
+    ) -> Set[str]:
+        """Return the uuids of the nodes that the service has on record."""
+        records, host = seen.records, self._host
+        if changed is None or self._own is None:
+            return {u for u, one in records.items() if one.host == host}
+        return (self._own - changed) | {
+            uuid
+            for uuid in changed
+            if uuid in records and records[uuid].host == host
+        }
 
     def _forget(self) -> None:
         """Read and decide everything the next time, but for the nodes."""
         self._cache.clear()
         self._planner.clear()
+        self._own = None
 
     def _examine(
         self,
@@ -272,9 +291,7 @@ class Refresher:
             summary.mass_loss = True
         listed = seen
         if found.elsewhere:
-            seen = dataclasses.replace(
-                seen, nodes=seen.nodes.changed(found.elsewhere)
-            )
+            seen = seen.including(found.elsewhere)
         self._carry_out(
             seen,
             ReleaseCheck(

@@ -29,8 +29,8 @@ class RefreshLoop:
     """Refreshes while this process is the active one of its host.
 
     :param wake: set by another thread to request a refresh now.
-    :param free_memory: called after each refresh, which has read more than
-        it keeps. In the refresh thread.
+    :param free_memory: called after a refresh that has listed all nodes, or
+        failed: it has read more than it keeps. In the refresh thread.
     :ivar intervals: may be replaced at any time; any thread.
     :ivar last: counts of the last refresh; any thread.
     """
@@ -119,10 +119,13 @@ class RefreshLoop:
             if self.member.epoch is None:
                 return self.intervals.refresh
             self._began = began = self.context.clock()
+            is_steady = False
             try:
                 summary = self.last = self.refresher.refresh()
+                is_steady = not summary.is_whole
             finally:
-                self.free_memory()
+                if not is_steady:
+                    self.free_memory()
             self._longest = self.context.clock() - began
         except exceptions.FencedError:
             self.member.check_epoch()

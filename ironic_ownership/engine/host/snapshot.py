@@ -11,10 +11,9 @@ leaves.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import incremental
 from ironic_ownership.engine.host.fleet_reader import Fleet, FleetReader
@@ -27,36 +26,38 @@ class Snapshot:
     """One moment, as one service saw it.
 
     :param nodes: all nodes in the service's scope, by uuid.
-    :param is_whole: whether Ironic just listed all of them: only then a node
-        that is not among them may be missing.
     :param records: by uuid: those of the nodes, and the service's own.
     :param services: by host.
     :param view: serving view, with one member for each host.
+    :param changed: uuids of nodes that, or whose records, may differ from
+        those in the snapshot before; ``None`` if Ironic just listed all nodes.
     :param baseline: from which later changes of nodes can be read.
     """
 
-    nodes: CompactMap[model.Node]
-    records: CompactMap[model.ComputeNode]
-    services: Mapping[str, model.Service]
-    view: model.View
-    is_whole: bool = True
-    baseline: incremental.Baseline | None = None
-
-    def part(self, nodes: Sequence[model.Node]) -> Part:
-        """Return what concerns only some of the nodes."""
-        found = ((node.uuid, self.records.get(node.uuid)) for node in nodes)
-        records = {uuid: one for uuid, one in found if one is not None}
-        return Part(nodes, records, self.services, self.view)
-
-
-@dataclasses.dataclass(frozen=True)
-class Part:
-    """Some nodes of a snapshot, and their records, as plain values."""
-
-    nodes: Sequence[model.Node]
+    nodes: Mapping[str, model.Node]
     records: Mapping[str, model.ComputeNode]
     services: Mapping[str, model.Service]
     view: model.View
+    changed: frozenset[str] | None = None
+    baseline: incremental.Baseline | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """True if Ironic just listed all nodes.
+
+        Only then a node that is not among them may be missing.
+        """
+        return self.changed is None
+
+    def including(self, nodes: Iterable[model.Node]) -> Snapshot:
+        """Return the snapshot with nodes that were looked up as well."""
+        more = {node.uuid: node for node in nodes}
+        changed = self.changed
+        if changed is not None:
+            changed |= more.keys()
+        return dataclasses.replace(
+            self, nodes={**self.nodes, **more}, changed=changed
+        )
 
 
 def take(
@@ -80,19 +81,16 @@ def take(
     cache = cache or RecordCache(ports.records, host)
     cache.near(scope, services)
     fleet = reader.read(scope) if reader else Fleet(ports.source.fleet(scope))
-    nodes = fleet.nodes
+    nodes, changed = fleet.nodes, fleet.changed
     # A record can lie outside of the scope: its owner has not noticed yet
     # that the node came into this one.
-    known, more = cache.also(nodes)
-    # A node that became its own since the list was read may differ from the
-    # list: it waits for the next refresh.
-    late = [uuid for uuid in more if known[uuid].host == host]
+    records, late = cache.also(nodes, changed)
     if late:
-        nodes, known = nodes.changed(drop=late), known.changed(drop=late)
+        nodes = {uuid: nodes[uuid] for uuid in nodes if uuid not in late}
+    if changed is not None:
+        changed |= cache.changed
     services, view = read_members(services, ports)
-    return Snapshot(
-        nodes, known, services, view, fleet.is_whole, fleet.baseline
-    )
+    return Snapshot(nodes, records, services, view, changed, fleet.baseline)
 
 
 def read_members(

@@ -19,7 +19,7 @@ from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.host import fleet_reader, incremental
 from ironic_ownership.engine.host.reconciler import Reconciler, Written
 from ironic_ownership.engine.host.refresh_result import Scan
-from ironic_ownership.engine.host.snapshot import Part, read_members
+from ironic_ownership.engine.host.snapshot import read_members
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
@@ -151,14 +151,13 @@ class TakeOver:
         if assigner is not None and assigner.reads_owners:
             near = ports.records.compute_nodes_near(context.host, scan.scope)
             known = {**{one.uuid: one for one in near}, **records}
-        seen = Part(
+        plan = self.reconciler.plan(
             found.nodes(only),
             known,
             services,
-            view,
-        )
-        plan = self.reconciler.plan(
-            seen, peer_groups, self.liveness(), only=records
+            peer_groups,
+            self.liveness(),
+            only=records,
         )
         written = Written()
         try:

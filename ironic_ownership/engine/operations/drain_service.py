@@ -22,7 +22,6 @@ from ironic_ownership.engine import request_id, suggestions
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.gates import GateResult, Outcome
-from ironic_ownership.engine.host.plan_memory import decides_node_by_node
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.case import Case, Change, Snapshot
 from ironic_ownership.engine.moves.gates import DESTINATION_ADMITS, NODE_EXISTS
@@ -295,7 +294,7 @@ def _assigned(
     An assigner that decides about all nodes together is not asked: these are
     those of one service only.
     """
-    if not decides_node_by_node(peer_groups):
+    if not peer_groups.node_by_node:
         return {}
     free = [node for node in nodes if node.instance_uuid is None]
     return {

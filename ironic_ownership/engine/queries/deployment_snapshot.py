@@ -3,7 +3,7 @@
 Read-only. The number of requests is that of the pages, a constant, and a
 bounded number of look-ups; the number of queries is that of the pages of the
 records, and a constant. The order is that of a refresh, see
-``engine.host.snapshot``. Nodes and records are kept in compact form.
+``engine.host.snapshot``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from ironic_ownership.contracts import compact_forms, exceptions, model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.cell import Cell, CellNode, Drift
-from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.placement import Placement
@@ -151,7 +150,10 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
     services = attempt(Part.RECORDS, lambda: sources.records().services())
     sources.prepare(services or ())
     records = attempt(
-        Part.RECORDS, lambda: sources.records().near('', model.Scope())
+        Part.RECORDS,
+        lambda: {
+            one.uuid: one for one in sources.records().near('', model.Scope())
+        },
     )
     reports = attempt(
         Part.RECORDS, lambda: sources.records().condition_reports()
@@ -187,7 +189,7 @@ def _nodes(
     sharded: bool,
 ) -> Nodes:
     unlisted = 0
-    listed = CompactMap(compact_forms.NodeForm())
+    listed: dict[str, model.Node] = {}
     scopes = [model.Scope()]
     if sharded:
         counts = source.shard_counts()
@@ -195,25 +197,24 @@ def _nodes(
         names = sorted(name for name in counts if name is not None)
         scopes = [model.Scope(shard=name) for name in names]
     for scope in scopes:
-        fleet = source.fleet(scope)
-        listed = listed.changed(fleet.values()) if listed else fleet
+        listed |= source.fleet(scope)
     # Nodes without a shard are not listed: nothing to verify.
     missing = sorted(
         r.uuid
         for r in records.values()
         if r.uuid not in listed and not (sharded and r.shard is None)
     )
-    gone, found = set(), []
+    gone = set()
     for uuid in missing[:MAX_LOOKUPS]:
         node = source.get(uuid)
         if node is None:
             gone.add(uuid)
         else:
-            found.append(node)
+            listed[uuid] = node
             unlisted -= sharded and node.shard is None
     conductors, unshown = _conductors(source)
     return Nodes(
-        listed.changed(found) if found else listed,
+        listed,
         frozenset(gone),
         frozenset(missing[MAX_LOOKUPS:]),
         max(unlisted, 0),

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.host import slices, snapshot
+from ironic_ownership.engine.decision.peer_groups import BATCH, PeerGroups
+from ironic_ownership.engine.host import snapshot
 from ironic_ownership.engine.ports import Ports, Records
 from ironic_ownership.engine.queries import node_query, node_status
 from ironic_ownership.engine.queries.node_status import Deployment, NodeStatus
@@ -62,17 +62,13 @@ def scope_of(
 class Listing:
     """Compute nodes of one moment, whose status is made when it is read.
 
-    It keeps them in compact form, because a list may be kept for a while.
-
     :param uuids: of the nodes and records that match, in order.
     """
 
     uuids: Sequence[str]
     deployment: Deployment
 
-    def after(
-        self, uuid: str = '', size: int = slices.SIZE
-    ) -> Iterator[NodeStatus]:
+    def after(self, uuid: str = '', size: int = BATCH) -> Iterator[NodeStatus]:
         """Yield those that follow a uuid, in the order of the uuids.
 
         :param size: number of nodes that are in use at a time.
@@ -122,7 +118,7 @@ def read(
         ports.source, (u for u in seen.records if u not in seen.nodes)
     )
     found = Deployment(
-        seen.nodes.changed(elsewhere) if elsewhere else seen.nodes,
+        {**seen.nodes, **{node.uuid: node for node in elsewhere}},
         seen.records,
         PeerGroups.of(
             seen.view,

@@ -20,8 +20,11 @@ from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide
-from ironic_ownership.engine.decision.peer_groups import OnFault, PeerGroups
-from ironic_ownership.engine.host import slices
+from ironic_ownership.engine.decision.peer_groups import (
+    BATCH,
+    OnFault,
+    PeerGroups,
+)
 
 LOG = log.getLogger(__name__)
 
@@ -148,9 +151,8 @@ def evaluate(
 class Deployment:
     """Nodes and records from which the status of each node follows.
 
-    Only the nodes of a slice are in use at a time, so that both mappings may
-    be compact. They are decided at once where a decision may depend on other
-    nodes, and for policies of other packages.
+    Only those whose status is asked for are decided, but all at once where a
+    decision may depend on other nodes, and for policies of other packages.
 
     :param records: one whose node is not among ``nodes`` is an orphan.
     """
@@ -165,7 +167,7 @@ class Deployment:
         return self.nodes.keys() | self.records.keys()
 
     def statuses(
-        self, uuids: Iterable[str], size: int = slices.SIZE
+        self, uuids: Iterable[str], size: int = BATCH
     ) -> Iterator[NodeStatus]:
         """Yield the status of these nodes and records, in their order.
 
@@ -194,7 +196,7 @@ class Deployment:
     @functools.cached_property
     def _decided(self) -> decide.Decisions | None:
         """All decisions, where they are made at once."""
-        if slices.may_divide(self.peer_groups):
+        if self.peer_groups.divisible:
             return None
         return decide.decide(
             self.nodes.values(), self.records, self.peer_groups
@@ -202,7 +204,6 @@ class Deployment:
 
 
 def _some(found: Mapping[str, T], uuids: Iterable[str]) -> dict[str, T]:
-    # Looked up once: that builds a value of a compact mapping.
     pairs = ((uuid, found.get(uuid)) for uuid in uuids)
     return {uuid: one for uuid, one in pairs if one is not None}
 

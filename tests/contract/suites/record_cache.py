@@ -12,12 +12,10 @@ from unittest import mock
 from hypothesis import HealthCheck, given, settings
 
 from ironic_ownership.contracts import (
-    compact_forms,
     exceptions,
     model,
     moves,
 )
-from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import (
     Change,
@@ -57,15 +55,13 @@ class RecordCacheContract(records.RecordsContract):
         self.moves = self.make_moves()
         self.epochs = {host: self.register(host) for host in HOSTS}
         self.cache = RecordCache(self.build(), 'host1')
-        self.nodes = CompactMap.of(
-            compact_forms.NodeForm(), map(records.node, NODES)
-        )
+        self.nodes = {n.uuid: n for n in map(records.node, NODES)}
 
     def read(self, cache: RecordCache) -> Mapping[str, model.ComputeNode]:
         """Read as a refresh does: first the services."""
         services = {row.host: row for row in cache.records.services()}
         cache.near(SCOPE, services)
-        return cache.also(self.nodes)[0]
+        return cache.also(self.nodes, frozenset())[0]
 
     def assert_same(self) -> None:
         """Compare with a read of all records."""
@@ -125,7 +121,7 @@ class RecordCacheContract(records.RecordsContract):
             services = {row.host: row for row in self.records.services()}
             for cache, scope in readers:
                 self.assertEqual(
-                    dict(self.records.near(cache.host, scope)),
+                    {r.uuid: r for r in self.records.near(cache.host, scope)},
                     dict(cache.near(scope, services)),
                     (cache.host, scope),
                 )

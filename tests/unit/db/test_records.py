@@ -107,8 +107,10 @@ class TestStatements(sqlite.SqliteCase):
         for size in (7, 15, 30, 31):
             with unittest.mock.patch.object(records, 'PAGE', size):
                 self.statements.clear()
-                found = self.records.near('host1', model.Scope(nothing=True))
-            self.assertEqual(expected, dict(found))
+                found = [
+                    *self.records.near('host1', model.Scope(nothing=True))
+                ]
+            self.assertEqual(expected, {one.uuid: one for one in found})
             queries = [s for s in self.statements if s != 'BEGIN']
             self.assertEqual(30 // size + 1, len(queries))
 

@@ -15,10 +15,10 @@ from ironic_ownership.contracts import (
 )
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Claim, Release
-from ironic_ownership.engine.host import slices
+from ironic_ownership.engine.decision import peer_groups
 from ironic_ownership.engine.host.fleet_reader import FleetReader
-from ironic_ownership.engine.host.plan_memory import PlanMemory
 from ironic_ownership.engine.host.reconcile_plan import Plan
+from ironic_ownership.engine.host.record_cache import RecordCache
 from ironic_ownership.engine.host.refresh_result import Summary
 from tests.unit.engine import service, world
 
@@ -131,7 +131,7 @@ class AffectedCase(service.ServiceCase):
         plan = host.reconciler.plan
 
         def counted(*args, **kwargs):
-            self.decided.append(len(args[0].nodes))
+            self.decided.append(len(args[0]))
             return plan(*args, **kwargs)
 
         host.reconciler.plan = counted
@@ -296,7 +296,7 @@ class TestEveryHistory(AffectedCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.enterContext(unittest.mock.patch.object(slices, 'SIZE', 7))
+        self.enterContext(unittest.mock.patch.object(peer_groups, 'BATCH', 7))
 
     def test_ring(self) -> None:
         self._explore(RING, RING)
@@ -394,15 +394,15 @@ class TestEveryHistory(AffectedCase):
         """Read, decide and serve all nodes, at once and from nothing."""
         refresher = host.refresher
         reader, own = refresher.reader, refresher._own
-        memory = refresher._planner._memory
+        cache, last = refresher._cache, refresher._planner._last
         refresher.reader = refresher._own = None
-        refresher._planner._memory = PlanMemory()
+        refresher._cache = RecordCache(cache.records, host.host)
         try:
-            with unittest.mock.patch.object(slices, 'SIZE', 10**6):
+            with unittest.mock.patch.object(peer_groups, 'BATCH', 10**6):
                 return host.refresh()
         finally:
             refresher.reader, refresher._own = reader, own
-            refresher._planner._memory = memory
+            refresher._cache, refresher._planner._last = cache, last
 
 
 def service_error() -> Exception:

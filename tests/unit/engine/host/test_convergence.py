@@ -69,8 +69,8 @@ class Interrupted(SqlRecords):
         self.believed: set[str] = set()
 
     def near(self, host, scope):
-        found = super().near(host, scope)
-        self.believed = {u for u, r in found.items() if r.host == host}
+        found = [*super().near(host, scope)]
+        self.believed = {one.uuid for one in found if one.host == host}
         return found
 
     def apply(self, host, epoch, changes, **options):

@@ -80,7 +80,7 @@ class FleetCase(testtools.TestCase):
             fakes.FakeInventory.scan(self.ironic, scope),
             fleet.nodes.values(),
         )
-        return fleet.is_whole
+        return fleet.changed is None
 
     def requests(self) -> list[str]:
         return [method for method, _ in self.ironic.calls][:-1]
@@ -166,9 +166,9 @@ class TestReads(FleetCase):
             )
             reader.read(EVERYTHING)
             self.ironic.clocks.elapse(INTERVAL / 2 - 1)
-            self.assertFalse(reader.read(EVERYTHING).is_whole)
+            self.assertIsNotNone(reader.read(EVERYTHING).changed)
             self.ironic.clocks.elapse(INTERVAL / 2 + 1)
-            self.assertTrue(reader.read(EVERYTHING).is_whole)
+            self.assertIsNone(reader.read(EVERYTHING).changed)
 
     def test_zero_lists_every_node_every_time(self) -> None:
         self.reader.interval = 0.0

@@ -62,7 +62,7 @@ class TestSnapshot(service.ServiceCase):
         near = self.records.near
 
         def reserved_after(*requested):  # type: ignore[no-untyped-def]
-            found = near(*requested)
+            found = [*near(*requested)]
             claim = Claim(node, reasons.Reason.RESERVED)
             self.records.apply('host1', epoch, [claim])
             return found

@@ -104,9 +104,9 @@ class TestTakeOver(TakeOverCase):
     def test_list_that_took_long_is_as_old_as_its_end(self) -> None:
         fleet = self.ironic.fleet
 
-        def slowly(scope):
+        def slowly(*requested):
             self.shared.clock.elapse(15)
-            return fleet(scope)
+            return fleet(*requested)
 
         self.host.takeover.longest_age = 21.0
         with unittest.mock.patch.object(self.ironic, 'fleet', slowly):

@@ -6,7 +6,6 @@ import sqlalchemy as sa
 
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.compact import CompactMap
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import reservations
 from ironic_ownership.engine.checks import runner
@@ -104,10 +103,6 @@ class TestCost(OverviewCase):
         self.assertEqual((0, 1), few[:2])
 
 
-def _kept(seen: deployment_snapshot.DeploymentSnapshot):
-    return seen.records, seen.nodes.listed
-
-
 class TestReading(OverviewCase):
     def test_orphans_past_the_bound_are_not_verified(self) -> None:
         self.fill(5, deployment_snapshot.MAX_LOOKUPS + 3)
@@ -124,15 +119,6 @@ class TestReading(OverviewCase):
         self.assertEqual(
             (frozenset(), {node.uuid: node}), (nodes.gone, {**nodes.listed})
         )
-
-    def test_nodes_and_records_are_kept_in_compact_form(self) -> None:
-        self.fill(2, 1)
-        self.ironic.put(world.node(8, shard='a'), world.node(9, shard='b'))
-        for sharded, count in ((False, 4), (True, 2)):
-            seen = self.read(sharded)
-            for found in _kept(seen):
-                self.assertIsInstance(found, CompactMap)
-            self.assertEqual((3, count), (*map(len, _kept(seen)),))
 
     def test_with_a_shard_key_each_shard_is_listed_alone(self) -> None:
         self.ironic.put(
