@@ -167,7 +167,7 @@ class RecordCache:
         if not changed:
             return
         self._changed.update(changed)
-        # A copy: whoever has the mapping of before may still read it.
+        # A copy: the mapping of before may still be read.
         known = dict(self._known)
         for uuid, record in changed.items():
             if record is None:

@@ -237,13 +237,11 @@ class Refresher:
         self, seen: snapshot.Snapshot, changed: Set[str] | None
     ) -> Set[str]:
         """Return the uuids of the nodes that the service has on record."""
+        kept = self._own - changed if self._own and changed else set()
+        uuids = seen.records.keys() if changed is None else changed
         records, host = seen.records, self._host
-        if changed is None or self._own is None:
-            return {u for u, one in records.items() if one.host == host}
-        return (self._own - changed) | {
-            uuid
-            for uuid in changed
-            if uuid in records and records[uuid].host == host
+        return kept | {
+            u for u in uuids if u in records and records[u].host == host
         }
 
     def _forget(self) -> None:
