@@ -6,10 +6,11 @@ they take effect late may be made this way.
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable
 from typing import TypeVar
+
+from ironic_ownership.contracts import bounded_call
 
 T = TypeVar('T')
 
@@ -19,26 +20,10 @@ def call_within(seconds: float, work: Callable[[], T]) -> T:
 
     :raises TimeoutError: if it takes longer.
     """
-    answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = (
-        queue.SimpleQueue()
-    )
-
-    def run() -> None:
-        try:
-            answers.put((work(), None))
-        except BaseException as exc:  # noqa: BLE001 - raised by the caller
-            answers.put((None, exc))
-
-    threading.Thread(
-        target=run, name='ironic-ownership-bounded-call', daemon=True
-    ).start()
-    try:
-        result, error = answers.get(timeout=seconds)
-    except queue.Empty as exc:
-        raise TimeoutError(f'no answer within {seconds:g} s') from exc
-    if error is not None:
-        raise error
-    return result  # type: ignore[return-value]  # no error: it is a T
+    call = bounded_call.Call(work, 'ironic-ownership-bounded-call')
+    if not call.ended(seconds):
+        raise TimeoutError(f'no answer within {seconds:g} s')
+    return call.result()
 
 
 class Calls:

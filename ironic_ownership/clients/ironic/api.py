@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_log import log
 
 from ironic_ownership.clients.ironic import errors
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, node_fields
 
 if TYPE_CHECKING:
     import requests
@@ -27,7 +27,7 @@ MINIMUM = 82
 """Minor version that is required: it brought shards, after all else that is
 used of every Ironic."""
 
-NEWEST_NEEDED = 83
+NEWEST_NEEDED = max(node_fields.NODE_FIELDS.values())
 """Minor version that knows every field and filter that is used here."""
 
 

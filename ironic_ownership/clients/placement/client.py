@@ -120,30 +120,11 @@ class PlacementClient(placement.Placement):
         confirm: placement.Confirm | None = None,
     ) -> placement.Traits:
         wanted = frozenset(names)
-        # A provider whose generation is known has none yet.
-        kept: frozenset[str] = frozenset()
 
-        def read() -> placement.Traits | None:
-            nonlocal kept
-            seen = self.traits(uuid)
-            names = seen.names if seen else ()
-            kept = frozenset(n for n in names if n.startswith(placement.KEPT))
-            return seen
+        def change(seen: frozenset[str]) -> frozenset[str]:
+            return wanted | {n for n in seen if n.startswith(placement.KEPT)}
 
-        def put(generation: int) -> placement.Traits:
-            self._create('/traits', wanted, confirm)
-            every = sorted(wanted | kept)
-            return _traits(
-                self._put(uuid, generation, 'traits', every, confirm)
-            )
-
-        return _replace(
-            read,
-            lambda seen: seen.names == wanted | kept,
-            put,
-            uuid,
-            generation,
-        )
+        return self._change_traits(uuid, change, generation, confirm)[0]
 
     def disabled(self) -> frozenset[str]:
         return self._with(placement.DISABLED)
@@ -172,31 +153,44 @@ class PlacementClient(placement.Placement):
         *,
         confirm: placement.Confirm | None = None,
     ) -> bool:
-        names: frozenset[str] = frozenset()
-        changed = False
+        def change(seen: frozenset[str]) -> frozenset[str]:
+            return seen | _STATUS if disabled else seen - _STATUS
 
-        def read() -> placement.Traits | None:
-            nonlocal names
-            seen = self.traits(uuid)
-            names = seen.names - _STATUS if seen else frozenset()
-            return seen
+        return self._change_traits(uuid, change, None, confirm)[1]
+
+    def _change_traits(
+        self,
+        uuid: str,
+        change: Callable[[frozenset[str]], frozenset[str]],
+        generation: int | None,
+        confirm: placement.Confirm | None,
+    ) -> tuple[placement.Traits, bool]:
+        """Return the traits, and whether they were written.
+
+        :param change: returns the wanted traits for those that were read.
+        :param generation: of a provider that has no traits yet.
+        """
+        before: frozenset[str] = frozenset()
+        written = False
+
+        def is_wanted(seen: placement.Traits) -> bool:
+            nonlocal before
+            before = seen.names
+            return before == change(before)
 
         def put(generation: int) -> placement.Traits:
-            nonlocal changed
-            changed = True
-            every = sorted(names | _STATUS if disabled else names)
+            nonlocal written
+            written = True
+            wanted = change(before)
+            self._create('/traits', wanted - before, confirm)
             return _traits(
-                self._put(uuid, generation, 'traits', every, confirm)
+                self._put(uuid, generation, 'traits', sorted(wanted), confirm)
             )
 
-        _replace(
-            read,
-            lambda seen: (placement.DISABLED in seen.names) is disabled,
-            put,
-            uuid,
-            None,
+        traits = _replace(
+            lambda: self.traits(uuid), is_wanted, put, uuid, generation
         )
-        return changed
+        return traits, written
 
     def _create(
         self,

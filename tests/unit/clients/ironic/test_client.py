@@ -304,13 +304,14 @@ class VersionTest(PlayedTestCase):
 
     def test_any_field_is_read_if_a_policy_requests_it(self):
         ironic = self.play(1)
-        requested = ['owner', 'driver_info.ipmi_address']
+        requested = ['owner', 'driver_info.ipmi_address', 'instance_name']
         inventory = recorded_http.open_inventory(
             ironic.url, on_request=requested
         )
         (node,) = inventory.scan(EVERYTHING)
         fields = ironic.requests[-1][1]['fields'][0].split(',')
-        self.assertLessEqual({'owner', 'driver_info'}, {*fields})
+        wanted = {'owner', 'driver_info', 'instance_name'}
+        self.assertLessEqual(wanted, {*fields})
         self.assertEqual(dict.fromkeys(requested), node.fields)
         # Not among the fields of a list: Ironic gives it with all others.
         requested.append('chassis_uuid')
