@@ -91,11 +91,11 @@ class CrashTest(deletion_case.DeletionTestCase):
         def work() -> None:
             os.close(2)
             os.open(os.devnull, os.O_WRONLY)
+            # A deletion begins with the question to Ironic for its node.
+            stop = steps.die if dies else steps.lose_connection
+            counted = steps.Steps(last, stop, first=self.gone)
             if dies:
-                counted = steps.Steps(last, steps.die)
                 counted.count_statements()
-            else:
-                counted = steps.Steps(last, steps.lose_connection)
             counted.count_requests()
             act(self.config, self.gone)
             # Not the command's own code: was the step ever reached?

@@ -11,7 +11,10 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.queries import deployment_snapshot
+from ironic_ownership.engine.queries import (
+    deployment_snapshot,
+    node_status,
+)
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 FAULT: Columns[node_validation.Fault] = (
@@ -91,10 +94,14 @@ def _admits(
             for error in seen.unread.values()
         ]
         return None
-    groups = PeerGroups.of(seen.view, seen.services, interpret).groups
+    groups = PeerGroups.of(
+        seen.view, seen.services, interpret, node_status.tolerant()
+    )
 
     def admits(node: model.Node) -> bool:
-        return any(group.policies.admits(node) for group in groups)
+        return any(
+            groups.admits(group.hosts[0], node) for group in groups.groups
+        )
 
     return admits
 

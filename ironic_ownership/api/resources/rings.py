@@ -15,7 +15,7 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import policy_set, scenario
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.decision.settings_diff import assigner
-from ironic_ownership.engine.queries import balance
+from ironic_ownership.engine.queries import balance, node_status
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
@@ -69,7 +69,10 @@ def _show(request: Request) -> Answer:
     context = request.context
     records = context.records
     found = PeerGroups.of(
-        context.backend.view(), records.services(), context.interpret
+        context.backend.view(),
+        records.services(),
+        context.interpret,
+        node_status.tolerant(),
     )
     owned = {host: nodes for host, (nodes, _) in records.counts().items()}
     return request.page(

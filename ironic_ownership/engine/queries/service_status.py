@@ -15,7 +15,7 @@ from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.ports import Records
-from ironic_ownership.engine.queries import balance
+from ironic_ownership.engine.queries import balance, node_status
 from ironic_ownership.engine.queries.deployment_snapshot import (
     DeploymentSnapshot,
     Part,
@@ -145,7 +145,12 @@ def add_load(
         )
         nodes = None
     peer_groups = (
-        PeerGroups.of(snapshot.view, snapshot.services or (), interpret)
+        PeerGroups.of(
+            snapshot.view,
+            snapshot.services or (),
+            interpret,
+            node_status.tolerant(),
+        )
         if snapshot.view
         else None
     )

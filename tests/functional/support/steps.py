@@ -33,15 +33,22 @@ class Steps:
 
     :param last: number of the step, from 1, at which ``stop`` is called; and
         at each one after it.
+    :param first: text in the first request that counts; all steps count if
+        it is empty.
     :ivar taken: steps so far.
     """
 
-    def __init__(self, last: int, stop: Callable[[], None]) -> None:
+    def __init__(
+        self, last: int, stop: Callable[[], None], first: str = ''
+    ) -> None:
         self._last = last
         self._stop = stop
+        self._first = first
         self.taken = 0
 
     def step(self, *_: Any) -> None:
+        if self._first:
+            return
         self.taken += 1
         if self.taken >= self._last:
             self._stop()
@@ -56,6 +63,8 @@ class Steps:
         send = transport.Service.send
 
         def counted(*args: Any, **how: Any) -> Any:
+            if self._first in str(args):
+                self._first = ''
             self.step()
             answer = send(*args, **how)
             self.step()
