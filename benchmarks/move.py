@@ -29,14 +29,13 @@ from ironic_ownership import wiring
 from ironic_ownership.backends import db as backend_db
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
 from ironic_ownership.engine.host import reconciler
 from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.proposal import Order
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.ports import Ports
 from lab import enrolment, ironic, postgresql
@@ -162,7 +161,7 @@ def _move(ports: Ports, kept: SqlMoves, size: int) -> Timing:
     operation = move_nodes.MoveNodes(
         ports, kept, sharded=False, permission=0.0
     )
-    order = Order(request_id.new_id(), 'new', 'benchmark')
+    order = Move(request_id.new_id(), 'new', 'benchmark')
     started = time.perf_counter()
     proposal = operation.propose(order, selection.Selection(source='old'))
     reported: list[float] = []

@@ -11,9 +11,8 @@ from benchmarks.nova.cloud import Cloud
 from benchmarks.nova.results import Results
 from ironic_ownership import conf, wiring
 from ironic_ownership.api.context import RequestContext
-from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.engine import request_id
-from ironic_ownership.engine.moves.proposal import Order
 from ironic_ownership.engine.moves.selection import Selection
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
 from lab import nova_copies, nova_schema, process
@@ -86,7 +85,7 @@ def _move(cloud: Cloud) -> float:
             sharded=context.sharded,
             permission=context.permission,
         )
-        order = Order(identity, 'host2', 'benchmark')
+        order = Move(identity, 'host2', 'benchmark')
         cloud.progress.wait_for(
             lambda: (
                 not operation.propose(order, Selection(source='host1')).refused

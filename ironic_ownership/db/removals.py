@@ -20,8 +20,18 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
+from ironic_ownership.db.companion import LockedNodes
 
 _nodes = tables.compute_nodes.c
+_CHANGED = 'the record changed in the last moment'
+
+
+@dataclasses.dataclass(frozen=True)
+class _Locked:
+    services: Mapping[str, change_set.ServiceState]
+    """Those that are raised."""
+    is_being_deleted: bool
+    companions: LockedNodes
 
 
 class SqlRemovals(connection.Port):
@@ -50,12 +60,9 @@ class SqlRemovals(connection.Port):
         :returns: why the record can't be deleted, in one line; then nothing
             was changed.
         """
-        locked = _lock(conn, uuid, seen_host, seen_epoch)
-        if locked is None or transaction.open_instances(conn, [uuid]):
-            return 'the record changed in the last moment'
-        companions = self._companion.lock(conn, [uuid])
-        if objection := companions.against_deletion(uuid, seen_host):
-            return objection
+        locked = self._lock(conn, uuid, seen_host, seen_epoch)
+        if isinstance(locked, str):
+            return locked
         transaction.update_node(
             conn,
             uuid,
@@ -89,15 +96,10 @@ class SqlRemovals(connection.Port):
         :returns: ``False`` if there is no such record, or mark, owner, epoch
             or instance are not as seen; then nothing was changed.
         """
-        locked = _lock(conn, uuid, seen_host, seen_epoch)
-        if locked is None or not locked.is_being_deleted:
+        locked = self._lock(conn, uuid, seen_host, seen_epoch)
+        if isinstance(locked, str) or not locked.is_being_deleted:
             return False
-        if transaction.open_instances(conn, [uuid]):
-            return False
-        companions = self._companion.lock(conn, [uuid])
-        if companions.against_deletion(uuid, seen_host):
-            return False
-        companions.delete([uuid])
+        locked.companions.delete([uuid])
         now = transaction.now_of(conn)
         transaction.update_node(
             conn,
@@ -146,15 +148,9 @@ class SqlRemovals(connection.Port):
         :returns: why nothing was changed, in one line; ``None`` if the
             instance is closed.
         """
-        locked = _lock(conn, uuid, seen_host, seen_epoch)
-        if locked is None:
-            return 'the record changed in the last moment'
-        now_open = transaction.open_instances(conn, [uuid]).get(uuid)
-        if now_open != instance_uuid:
-            return f'its instance on record is now {now_open or "none"}'
-        companions = self._companion.lock(conn, [uuid])
-        if objection := companions.against_deletion(uuid, seen_host):
-            return objection
+        locked = self._lock(conn, uuid, seen_host, seen_epoch, instance_uuid)
+        if isinstance(locked, str):
+            return locked
         now = transaction.now_of(conn)
         transaction.close_instances(conn, [uuid], now)
         # An unowned node has no service whose row would certify this.
@@ -174,45 +170,48 @@ class SqlRemovals(connection.Port):
         )
         return None
 
+    def _lock(
+        self,
+        conn: sa.Connection,
+        uuid: str,
+        seen_host: str | None,
+        seen_epoch: int | None,
+        instance: str | None = None,
+    ) -> _Locked | str:
+        """Lock owner and node.
 
-@dataclasses.dataclass(frozen=True)
-class _Locked:
-    services: Mapping[str, change_set.ServiceState]
-    """Those that are raised."""
-    is_being_deleted: bool
-
-
-def _lock(
-    conn: sa.Connection,
-    uuid: str,
-    seen_host: str | None,
-    seen_epoch: int | None,
-) -> _Locked | None:
-    """Lock owner and node.
-
-    :returns: ``None`` if the owner or the node is not as it was seen.
-    """
-    # Services are locked first, as every writer does.
-    services: Mapping[str, change_set.ServiceState] = {}
-    if seen_host is not None:
-        services = transaction.lock_services(conn, {seen_host})
-        owner = services.get(seen_host)
-        if (owner.epoch if owner else None) != seen_epoch:
-            return None
-    is_owned = bool(services)
-    services = services or transaction.lock_any_service(conn)
-    found = conn.execute(
-        sa.select(_nodes.host, _nodes.reason)
-        .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))
-        .with_for_update()
-    ).first()
-    if found is None or found.host != seen_host:
-        return None
-    if (
-        seen_host is not None
-        and not is_owned
-        # One that registers now writes its nodes, which are locked here.
-        and transaction.lock_service(conn, seen_host) is not None
-    ):
-        return None
-    return _Locked(services, change_set.is_being_deleted(dict(found._mapping)))
+        :param instance: the one that has to be open; by default none.
+        :returns: an objection if anything is not as it was seen.
+        """
+        # Services are locked first, as every writer does.
+        services: Mapping[str, change_set.ServiceState] = {}
+        if seen_host is not None:
+            services = transaction.lock_services(conn, {seen_host})
+            owner = services.get(seen_host)
+            if (owner.epoch if owner else None) != seen_epoch:
+                return _CHANGED
+        is_owned = bool(services)
+        services = services or transaction.lock_any_service(conn)
+        found = conn.execute(
+            sa.select(_nodes.host, _nodes.reason)
+            .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))
+            .with_for_update()
+        ).first()
+        if found is None or found.host != seen_host:
+            return _CHANGED
+        if (
+            seen_host is not None
+            and not is_owned
+            # One that registers now writes its nodes, which are locked here.
+            and transaction.lock_service(conn, seen_host) is not None
+        ):
+            return _CHANGED
+        now_open = transaction.open_instances(conn, [uuid]).get(uuid)
+        if now_open != instance:
+            is_now = f'its instance on record is now {now_open or "none"}'
+            return is_now if instance else _CHANGED
+        companions = self._companion.lock(conn, [uuid])
+        if objection := companions.against_deletion(uuid, seen_host):
+            return objection
+        deleted = change_set.is_being_deleted(dict(found._mapping))
+        return _Locked(services, deleted, companions)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ironic_ownership.api import errors, schemas
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.api.resources.refusals import REFUSED
+from ironic_ownership.api.resources.refusals import REFUSED, answer
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import gates
@@ -98,18 +98,12 @@ def _delete(request: Request) -> Answer:
             progress=request.progress,
             stopping=request.stopping,
         )
-        refused = deletion.refused
-        errors.raise_if_all_refused(
-            'nodes', deletion.nodes, refused, _rows(refused), _gates(refused)
-        )
     nodes = deletion.nodes
-    return request.changed(
-        {'nodes': _rows(nodes), 'gates': _gates(nodes)}, dry_run=dry_run
+    return answer(
+        *(request, 'nodes', nodes, RESULTS),
+        dry_run=dry_run,
+        gates=_gates(nodes),
     )
-
-
-def _rows(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
-    return [cells(RESULTS, node) for node in nodes]
 
 
 def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from ironic_ownership.api import errors, schemas
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.api.resources.refusals import HINT, REFUSED
-from ironic_ownership.engine.gates import Result
+from ironic_ownership.api.resources.refusals import HINT, REFUSED, answer
 from ironic_ownership.engine.moves.handover import Releaser
 from ironic_ownership.engine.operations import release_nodes
 from ironic_ownership.engine.operations.release_nodes import (
     NodeRelease,
     ReleaseNodes,
 )
-from ironic_ownership.observe.columns import Column, Columns, cells
+from ironic_ownership.observe.columns import Column, Columns
 
 _MAX_NODES = 500
 RESULTS: Columns[NodeRelease] = (
@@ -51,11 +50,7 @@ def _release(request: Request) -> Answer:
             actor=request.actor,
             reason=body.get('reason'),
         )
-    rows = [cells(RESULTS, one) for one in nodes]
-    if not dry_run:
-        refused = [one for one in nodes if one.result is Result.REFUSED]
-        errors.raise_if_all_refused('nodes', nodes, refused, rows)
-    return request.changed({'nodes': rows}, dry_run=dry_run)
+    return answer(request, 'nodes', nodes, RESULTS, dry_run=dry_run)
 
 
 OPERATIONS = (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ironic_ownership.api import errors, schemas
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.compute_node_deletion import operation_of
-from ironic_ownership.api.resources.refusals import HINT, REFUSED
+from ironic_ownership.api.resources.refusals import HINT, REFUSED, answer
 from ironic_ownership.engine.deletion.remover import NodeDeletion
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.observe.columns import Column, Columns, cells
+from ironic_ownership.observe.columns import Column, Columns
 
 _MAX_INSTANCES = 1_000
 RESULTS: Columns[NodeDeletion] = (
@@ -39,12 +39,9 @@ def _forget(request: Request) -> Answer:
             request.origin,
             reason=body['reason'],
         )
-    rows = [cells(RESULTS, one) for one in proposal.nodes]
-    if not dry_run:
-        errors.raise_if_all_refused(
-            'instances', proposal.nodes, proposal.refused, rows
-        )
-    return request.changed({'instances': rows}, dry_run=dry_run)
+    return answer(
+        request, 'instances', proposal.nodes, RESULTS, dry_run=dry_run
+    )
 
 
 OPERATIONS = (

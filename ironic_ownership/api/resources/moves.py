@@ -13,7 +13,7 @@ from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move, NodeMove
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.proposal import Order, Proposal
+from ironic_ownership.engine.moves.proposal import Proposal
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
 from ironic_ownership.observe.columns import cells
@@ -93,12 +93,12 @@ def operation_of(request: Request, request_id: str) -> MoveNodes:
 def _create(request: Request) -> Answer:
     body = request.body
     operation = operation_of(request, request.request_id)
-    order = Order(
+    order = Move(
         request.request_id,
         model.canonical_host(body['service']),
         request.actor,
         body.get('reason'),
-        frozenset(body.get('override', ())),
+        tuple(sorted(body.get('override', ()))),
     )
     proposal = operation.propose(order, _selection(request))
     skips = body.get('skip_invalid', False) and proposal.planned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.decision import policy_set
@@ -45,7 +45,7 @@ class Change:
     destination: str | None
     snapshot: Snapshot
     interpret: policy_set.Interpreter
-    overrides: frozenset[str] = frozenset()
+    overrides: Collection[str] = ()
 
     @functools.cached_property
     def policies(self) -> policy_set.PolicySet | None:

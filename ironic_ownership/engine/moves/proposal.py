@@ -8,28 +8,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts.moves import NodeMove, NodeState
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine.gates import GateResult, Outcome, refusals
 from ironic_ownership.engine.moves.case import Case, Change
 from ironic_ownership.engine.moves.gates import evaluate
 
 PLANNED, MOVED = NodeState.PLANNED, NodeState.MOVED
 UNCHANGED, REFUSED = NodeState.UNCHANGED, NodeState.REFUSED
-
-
-@dataclasses.dataclass(frozen=True)
-class Order:
-    """A move as an operator requests it.
-
-    :param destination: canonical name of the service that gets the nodes.
-    :param overrides: codes of the gates that the operator overrides.
-    """
-
-    request_id: str
-    destination: str
-    actor: str
-    reason: str | None = None
-    overrides: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,11 +39,12 @@ class PlannedNode:
 class Proposal:
     """A move, before and after it is carried out.
 
+    :param order: as the operator requests it.
     :param resumed: whether it is the rest of a stored move.
     :param findings: one sentence for each difference found afterwards.
     """
 
-    order: Order
+    order: Move
     nodes: Sequence[PlannedNode]
     resumed: bool = False
     findings: Sequence[str] = ()
@@ -96,7 +82,7 @@ class Proposal:
         return frozenset(n.node.uuid for n in self.nodes if n.hands_over)
 
 
-def plan_node(order: Order, change: Change, uuid: str) -> PlannedNode:
+def plan_node(order: Move, change: Change, uuid: str) -> PlannedNode:
     """Evaluate the gates of one node, unless the destination owns it."""
     case = Case(change, uuid)
     name = case.record.name if case.record else None

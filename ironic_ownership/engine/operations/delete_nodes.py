@@ -48,11 +48,6 @@ class Deletion:
     batches: Mapping[str | None, mass_loss.Batch]
     epochs: Mapping[str, int]
 
-    @property
-    def refused(self) -> list[NodeDeletion]:
-        """Those that a gate refuses."""
-        return [n for n in self.nodes if n.result is Result.REFUSED]
-
 
 @dataclasses.dataclass(frozen=True)
 class DeleteNodes:

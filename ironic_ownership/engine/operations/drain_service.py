@@ -17,7 +17,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.contracts.moves import NodeMove, NodeState
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine import request_id, suggestions
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
@@ -25,7 +25,7 @@ from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.case import Case, Change, Snapshot
 from ironic_ownership.engine.moves.gates import DESTINATION_ADMITS, NODE_EXISTS
-from ironic_ownership.engine.moves.proposal import Order, PlannedNode, Proposal
+from ironic_ownership.engine.moves.proposal import PlannedNode, Proposal
 from ironic_ownership.engine.operations.caller import (
     Progress,
     Stopping,
@@ -110,12 +110,12 @@ class DrainService:
         snapshot, found = self._plan(host, services)
         proposals = [
             self._move_nodes.evaluate(
-                Order(
+                Move(
                     request_id.new_id(),
                     destination,
                     caller.actor,
                     f'drain of {host}{f": {reason}" if reason else ""}'[:255],
-                    frozenset(overrides),
+                    tuple(sorted(overrides)),
                 ),
                 selection.Selected(uuids, snapshot),
             )

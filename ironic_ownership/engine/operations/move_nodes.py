@@ -20,7 +20,6 @@ from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.case import Change
 from ironic_ownership.engine.moves.handover import Releaser
 from ironic_ownership.engine.moves.proposal import (
-    Order,
     PlannedNode,
     Proposal,
     as_planned_before,
@@ -113,7 +112,7 @@ class MoveNodes:
     sharded: bool
     permission: float
 
-    def propose(self, order: Order, selected: Selection) -> Proposal:
+    def propose(self, order: Move, selected: Selection) -> Proposal:
         """Evaluate every gate for every selected node; write nothing.
 
         :raises NotFoundError: if the selection is empty.
@@ -127,7 +126,7 @@ class MoveNodes:
             )
         return self.evaluate(order, read)
 
-    def evaluate(self, order: Order, read: Selected) -> Proposal:
+    def evaluate(self, order: Move, read: Selected) -> Proposal:
         """Evaluate every gate for nodes that were read; write nothing."""
         proposal = Proposal(order, self._evaluate(order, read))
         LOG.info(
@@ -158,12 +157,12 @@ class MoveNodes:
         :param reason: of that, in addition to that of the move.
         """
         request_id = move.request_id
-        order = Order(
+        order = Move(
             request_id,
             move.destination,
             actor,
             '; '.join(filter(None, (move.reason, reason))) or None,
-            frozenset(move.overrides).union(more),
+            tuple(sorted({*move.overrides, *more})),
         )
         rest = self.moves.nodes(request_id, state=PLANNED)
         now = self._evaluate(
@@ -188,7 +187,7 @@ class MoveNodes:
             sharded=self.sharded,
         )
 
-    def _evaluate(self, order: Order, read: Selected) -> list[PlannedNode]:
+    def _evaluate(self, order: Move, read: Selected) -> list[PlannedNode]:
         change = Change(
             order.destination,
             read.snapshot,
@@ -234,16 +233,8 @@ class MoveNodes:
         """Store a proposal, so that it can be carried out and resumed."""
         order = proposal.order
         if not proposal.resumed:
-            self.moves.plan(
-                Move(
-                    order.request_id,
-                    order.destination,
-                    order.actor,
-                    order.reason,
-                    tuple(sorted(order.overrides)),
-                ),
-                [planned.node for planned in proposal.nodes],
-            )
+            nodes = [planned.node for planned in proposal.nodes]
+            self.moves.plan(order, nodes)
             return
         if order.overrides:
             self.moves.override(

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.db import tables
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.gates import Result
 from ironic_ownership.engine.moves import handover
-from ironic_ownership.engine.moves.proposal import Order, Proposal
+from ironic_ownership.engine.moves.proposal import Proposal
 from ironic_ownership.engine.moves.selection import Selection
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
@@ -89,7 +89,7 @@ class TestMoveOfFreeNodes(HandOverCase):
 
     def propose(self, uuid: str = NODE) -> Proposal:
         return self.operation.propose(
-            Order('req-1', 'host2', 'operator'), Selection([uuid])
+            Move('req-1', 'host2', 'operator'), Selection([uuid])
         )
 
     def move_node(self) -> tuple[NodeState, str | None]:

@@ -6,11 +6,12 @@ import dataclasses
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.moves import Move
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports, request_id
-from ironic_ownership.engine.moves.proposal import Order, Proposal
+from ironic_ownership.engine.moves.proposal import Proposal
 from ironic_ownership.engine.moves.selection import Selection
 from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
@@ -68,7 +69,7 @@ class MoveCase(sqlite.SqliteCase):
         return MoveNodes(ports_, self.moves, sharded=False, permission=0.0)
 
     def propose(self, **selection) -> Proposal:
-        order = Order(request_id.new_id(), 'new', 'operator')
+        order = Move(request_id.new_id(), 'new', 'operator')
         selection.setdefault('source', 'old')
         return self.operation.propose(order, Selection(**selection))
 

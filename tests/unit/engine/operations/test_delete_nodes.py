@@ -52,7 +52,7 @@ class TestDeleteNodes(service.ServiceCase):
         )
         for node in proposed.nodes:
             self.assertEqual(codes(GATES), [r.gate for r in node.gates])
-        (refused,) = proposed.refused
+        _, refused = proposed.nodes
         self.assertEqual(
             (THERE, ['node_is_gone']),
             (refused.record.uuid, [r.gate for r in refused.refused]),

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, moves, policy
+from ironic_ownership.contracts.moves import Move
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.gates import codes
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.gates import MOVE
-from ironic_ownership.engine.moves.proposal import Order
 from ironic_ownership.engine.operations import move_nodes
 from tests.unit.engine import world
 from tests.unit.engine.operations import move_case
@@ -141,7 +141,7 @@ class MoveNodesTest(move_case.MoveCase):
     def test_node_with_another_owner_does_not_stop_the_rest(self) -> None:
         plan = self.plan()
         self.records.register('third', world.ALL)
-        order = Order(request_id.new_id(), 'third', 'operator')
+        order = Move(request_id.new_id(), 'third', 'operator')
         self.moves.plan(
             moves.Move(order.request_id, 'third', 'operator'),
             [plan.nodes[0].node],
