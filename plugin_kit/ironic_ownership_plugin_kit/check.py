@@ -9,7 +9,6 @@ accident.
 from __future__ import annotations
 
 import argparse
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -146,9 +145,18 @@ author."""
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        from ironic_ownership_plugin_kit import runner, time_limit
+
         self._fleet = self._nodes(parsed_args)
-        with _loading(parsed_args.time_limit):
-            chosen = _chosen(parsed_args.name, parsed_args.group)
+        # The limit of a law may be short: imports take what the machine needs.
+        limit = max(parsed_args.time_limit or 0.0, runner.TIME_LIMIT)
+        try:
+            with time_limit.limited(limit, 'loading the installed plugins'):
+                chosen = _chosen(parsed_args.name, parsed_args.group)
+        except time_limit.TimeLimitError as exc:
+            raise exceptions.OwnershipError(
+                str(exc), hint='Repair or uninstall that package'
+            ) from exc
         checked_options.check(parsed_args.options, chosen)
         checked_options.check(parsed_args.peer_values, chosen, per_member=True)
         rows = [
@@ -235,26 +243,6 @@ author."""
             peer_values=peer_values,
             time_limit=limit or runner.TIME_LIMIT,
         )
-
-
-@contextlib.contextmanager
-def _loading(seconds: float | None) -> Iterator[None]:
-    """Interrupt an import that does not end.
-
-    :param seconds: the limit of a law, which may be short: imports take what
-        the machine needs.
-    :raises OwnershipError: naming the place.
-    """
-    from ironic_ownership_plugin_kit import runner, time_limit
-
-    limit = max(seconds or 0.0, runner.TIME_LIMIT)
-    try:
-        with time_limit.limited(limit, 'loading the installed plugins'):
-            yield
-    except time_limit.TimeLimitError as exc:
-        raise exceptions.OwnershipError(
-            str(exc), hint='Repair or uninstall that package'
-        ) from exc
 
 
 def _seconds(text: str) -> float:

@@ -13,10 +13,8 @@ from tests.unit.plugin_kit import planted_faults as planted
 
 BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
     'class_is_one_that_a_host_loads': {
+        broken.NoHelp: 'has no help',
         broken.NewerContract: '',
-    },
-    'every_option_has_a_help': {
-        broken.NoHelp: '',
     },
     'settings_can_be_advertised_and_are_no_secrets': {
         broken.TellsSecret: '',

@@ -5,12 +5,14 @@ import unittest
 from unittest.mock import ANY
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership_plugin_kit import fakes
+from tests.unit.db import sqlite
 
 VIEW = model.View()
 
@@ -29,12 +31,12 @@ class TestText(unittest.TestCase):
         self.assertIsNone(status_report.text_of(status_report.Parts()))
 
 
-class TestSelfReport(unittest.TestCase):
+class TestSelfReport(sqlite.SqliteCase):
     def setUp(self) -> None:
         super().setUp()
         self.clock = fakes.FakeClock()
         self.fence = fence.Fence(20, 1, self.clock)
-        self.records = self.enterContext(fakes.records())
+        self.records = SqlRecords(self.open_with_schema())
         self.register()
         self.status = status_report.StatusReport(
             ServiceContext(
