@@ -9,7 +9,6 @@ found by the age of its report.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Collection, Sequence
 
 from oslo_log import log
@@ -19,6 +18,7 @@ from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host.supervision import Supervisor
 from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.worker import Worker
 
 LOG = log.getLogger(__name__)
 
@@ -44,14 +44,14 @@ class Watched:
 
 
 @dataclasses.dataclass(eq=False)
-class ConditionMonitor:
+class ConditionMonitor(Worker):
     """Stores the conditions of one process.
 
     :ivar may_store: false until the records have a schema that this release
         can use, and the process is not refused. One that is refused at its
         start writes nothing.
 
-    Threading: :meth:`run` in a thread of its own, the rest from any.
+    Threading: any, but for :meth:`step`.
 
     :param incarnation: returns that of this process.
     :param interval: returns the seconds between two refreshes.
@@ -66,28 +66,26 @@ class ConditionMonitor:
     watched: Sequence[Watched]
     is_standby: Callable[[], bool]
 
+    first_due = 0.0
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.may_store = False
         self.supervisor: Supervisor | None = None
-        self._stopping = threading.Event()
-        self._wanted = threading.Event()
         self._stored: object = None
         self._stored_at = float('-inf')
         self._checked_at = self.context.conditions.clock()
-        self.context.conditions.changed = self._wanted.set
+        self.context.conditions.changed = self.wake
 
-    def stop(self) -> None:
-        """Make :meth:`run` return soon."""
-        self._stopping.set()
-        self._wanted.set()
+    def step(self) -> float:
+        """Check and store."""
+        self.check()
+        self.store()
+        return min(LONGEST_STEP, self.interval())
 
     def run(self) -> None:
         """Check and store until :meth:`stop` is called."""
-        while not self._stopping.is_set():
-            self.check()
-            self.store()
-            self._wanted.wait(min(LONGEST_STEP, self.interval()))
-            self._wanted.clear()
+        super().run()
         if self._stored is not None:
             self._store((), self.context.conditions.clock(), 0.0)
 

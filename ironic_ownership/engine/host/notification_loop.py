@@ -8,7 +8,6 @@ nothing else, and loses nothing: the events wait in the history.
 from __future__ import annotations
 
 import dataclasses
-import threading
 
 from oslo_log import log
 
@@ -18,6 +17,7 @@ from ironic_ownership.contracts.events import EventPosition
 from ironic_ownership.contracts.notifications import Notifier, Turn
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.ports import Outbox
+from ironic_ownership.engine.worker import Worker, back_off
 
 LOG = log.getLogger(__name__)
 
@@ -46,10 +46,8 @@ _PAGE = 500
 
 
 @dataclasses.dataclass(eq=False)
-class NotificationLoop:
+class NotificationLoop(Worker):
     """Sends the events while it has the turn.
-
-    Threading: :meth:`run` in a thread of its own, the rest from any.
 
     :param sender: unique name of this process.
     :param max_age: seconds after which an event is not sent any more.
@@ -60,9 +58,10 @@ class NotificationLoop:
     sender: str
     max_age: float
     conditions: conditions.Conditions
+    first_due = 0.0
 
     def __post_init__(self) -> None:
-        self._stopping = threading.Event()
+        super().__post_init__()
         self._sent: dict[int, float] = {}
         """Ids and times of the last events, which are read again."""
         self._failures = 0
@@ -79,16 +78,10 @@ class NotificationLoop:
 
     def run(self) -> None:
         """Send until :meth:`stop` is called."""
-        pause = 0.0
-        while not self._stopping.wait(pause):
-            pause = self.attempt()
+        super().run()
         self._yield()
 
-    def stop(self) -> None:
-        """Make :meth:`run` return soon."""
-        self._stopping.set()
-
-    def attempt(self) -> float:
+    def step(self) -> float:
         """Send what is to be sent.
 
         :returns: the seconds until the next attempt.
@@ -125,7 +118,7 @@ class NotificationLoop:
         )
         if self._failed_at is not None and self._failures >= PATIENCE:
             self._yield()  # another service may reach the broker
-        return float(min(LONGEST_PAUSE, 2.0 ** min(self._failures, 9)))
+        return back_off(self._failures + 1, LONGEST_PAUSE)
 
     def _yield(self) -> None:
         try:

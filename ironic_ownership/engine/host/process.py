@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from oslo_log import log
 
@@ -17,13 +16,14 @@ from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.health import HealthReader
 from ironic_ownership.engine.host.permission import Permission
-from ironic_ownership.engine.host.refresh_loop import RefreshLoop, back_off
+from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.supervision import Supervisor
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
 from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership.heartbeat import Heartbeat
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.worker import Worker, back_off
 
 LOG = log.getLogger(__name__)
 
@@ -40,16 +40,6 @@ the fence nothing comes of it."""
 LEAVE_TIMEOUT = 5.0
 """Seconds that a stop waits to leave records and membership. A membership
 that was not left expires."""
-
-
-class Worker(Protocol):
-    """Work in a thread of its own, for which nothing waits."""
-
-    def run(self) -> None:
-        """Work until :meth:`stop` is called."""
-
-    def stop(self) -> None:
-        """Make :meth:`run` return soon; any thread."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -73,7 +63,7 @@ class Host:
     action_guard: Guard
     _: dataclasses.KW_ONLY
     prepare: Callable[[], None]
-    workers: Mapping[str, Worker]
+    workers: Mapping[str, Worker | RefreshLoop]
     monitor: ConditionMonitor
     activity: Activity
 

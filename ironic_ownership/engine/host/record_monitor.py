@@ -16,6 +16,7 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.worker import Worker
 
 LOG = log.getLogger(__name__)
 
@@ -23,46 +24,35 @@ _NO_NODES = model.Scope(nothing=True)
 
 
 @dataclasses.dataclass(eq=False)
-class RecordMonitor:
+class RecordMonitor(Worker):
     """Keeps the feed of a service up to date between two refreshes.
 
-    :param wake: set when own nodes are not in the feed: a refresh is due.
+    :param refresh: set when own nodes are not in the feed: a refresh is due.
     """
 
     context: ServiceContext
     feed: Feed
-    wake: threading.Event
+    refresh: threading.Event
 
     def __post_init__(self) -> None:
-        self._stopping = threading.Event()
-        self._changed = threading.Event()
+        super().__post_init__()
         self._revision: int | None = None
 
     def row_read(self, row: model.Service) -> None:
         """Take the own row as it was just read. Any thread."""
         if row.revision != self._revision:
             self._revision = row.revision
-            self._changed.set()
+            self.wake()
 
-    def stop(self) -> None:
-        """Make :meth:`run` return soon. Any thread."""
-        self._stopping.set()
-        self._changed.set()
-
-    def run(self) -> None:
-        """Poll after each change until :meth:`stop` is called."""
-        while True:
-            self._changed.wait()
-            self._changed.clear()
-            if self._stopping.is_set():
-                return
-            try:
-                self.poll()
-            except exceptions.OwnershipError as exc:
-                LOG.debug('own records not read, left to a refresh: %s', exc)
-                self.wake.set()
-            except Exception:  # the next change must find this thread alive
-                LOG.exception('reading the own records failed unexpectedly')
+    def step(self) -> None:
+        """Poll after a change."""
+        try:
+            self.poll()
+        except exceptions.OwnershipError as exc:
+            LOG.debug('own records not read, left to a refresh: %s', exc)
+            self.refresh.set()
+        except Exception:  # the next change must find this thread alive
+            LOG.exception('reading the own records failed unexpectedly')
 
     def poll(self) -> None:
         """Compare the feed with the own records. One query.
@@ -73,4 +63,4 @@ class RecordMonitor:
         found = self.context.ports.records.near(host, _NO_NODES)
         own = {record.uuid for record in found}
         if self.feed.retain(mark, own):
-            self.wake.set()
+            self.refresh.set()

@@ -15,13 +15,9 @@ from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.worker import back_off
 
 LOG = log.getLogger(__name__)
-
-
-def back_off(failures: int, longest: float) -> float:
-    """Return the seconds to wait after so many failures in a row."""
-    return min(longest, 2.0 ** min(failures - 1, 9))
 
 
 @dataclasses.dataclass(eq=False)

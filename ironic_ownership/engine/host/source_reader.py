@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import threading
 from collections.abc import Callable, Mapping
 
 from ironic_ownership.contracts import (
@@ -24,6 +23,7 @@ from ironic_ownership.engine import conditions
 from ironic_ownership.engine.decision import policy_validation
 from ironic_ownership.engine.host.tuning import PolicySource, Tuning
 from ironic_ownership.engine.membership.fence import Clock, monotonic
+from ironic_ownership.engine.worker import Worker
 
 _CONDITION = 'sources'
 _POLL = 0.5
@@ -40,11 +40,10 @@ class _Read:
 
 
 @dataclasses.dataclass(eq=False)
-class SourceReader:
+class SourceReader(Worker):
     """Reads each source when it is due.
 
-    Threading: :meth:`run` in a thread of its own, after :meth:`begin`;
-    :meth:`stop` from any.
+    Threading: :meth:`run` after :meth:`begin`.
 
     :param current: returns the configuration in use.
     :param follow: applies one with other snapshots; ``False`` if it has to be
@@ -55,14 +54,15 @@ class SourceReader:
     current: Callable[[], Tuning]
     follow: Callable[[Tuning], bool]
     clock: Clock = monotonic
+    first_due = _POLL
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._calls: bounded_call.BoundedCalls[model.Value] = (
             bounded_call.BoundedCalls()
         )
         self._reads: dict[tuple[str, str], _Read] = {}
         self._snapshots: dict[tuple[str, str], model.Value] = {}
-        self._stopping = threading.Event()
 
     def begin(self) -> Tuning:
         """Read every source, and return the configuration with all snapshots.
@@ -85,16 +85,7 @@ class SourceReader:
         self.conditions.succeeded(Loop.SOURCES)
         return begun
 
-    def run(self) -> None:
-        """Read until :meth:`stop` is called."""
-        while not self._stopping.wait(_POLL):
-            self.read_due()
-
-    def stop(self) -> None:
-        """Make :meth:`run` return soon."""
-        self._stopping.set()
-
-    def read_due(self) -> None:
+    def step(self) -> float:
         """Read the sources that are due, and offer what has changed."""
         tuning = self.current()
         due = [source for source in tuning.sources if self._is_due(source)]
@@ -107,6 +98,7 @@ class SourceReader:
             self._report(tuning)
         if tuning.snapshots != self._snapshots:
             self.follow(tuning.with_snapshots(dict(self._snapshots)))
+        return _POLL
 
     def _is_due(self, source: PolicySource) -> bool:
         last = self._reads.get(source.key)

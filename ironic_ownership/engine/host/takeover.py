@@ -22,6 +22,7 @@ from ironic_ownership.engine.host.refresh_result import Scan
 from ironic_ownership.engine.host.snapshot import read_members
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.worker import Worker
 
 LOG = log.getLogger(__name__)
 
@@ -29,17 +30,16 @@ _NO_NODES = model.Scope(nothing=True)
 
 
 @dataclasses.dataclass(eq=False)
-class TakeOver:
+class TakeOver(Worker):
     """Claims the nodes that dead services leave behind.
 
-    Threading: :meth:`members_changed` and :meth:`stop` from any thread, the
-    rest from a thread of its own. It does not wait for a refresh that is
-    listing nodes.
+    Threading: :meth:`members_changed` from any. It does not wait for a refresh
+    that is listing nodes.
 
     :param context: with an Ironic client that no other thread uses.
     :param last_scan: returns the nodes that the last refresh listed.
     :param liveness: returns which services are dead.
-    :param wake: set when a refresh is to follow.
+    :param refresh: set when a refresh is to follow.
     :ivar longest_age: seconds after which a scan is too old, where later
         changes cannot be read.
     """
@@ -48,39 +48,28 @@ class TakeOver:
     reconciler: Reconciler
     last_scan: Callable[[], Scan | None]
     liveness: Callable[[], Liveness]
-    wake: threading.Event
+    refresh: threading.Event
     _: dataclasses.KW_ONLY
     longest_age: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._lock = threading.Lock()
         self._pending: set[str] = set()
-        self._wanted = threading.Event()
-        self._stopping = threading.Event()
 
     def members_changed(self, died: frozenset[str]) -> None:
         """Request a refresh, after a take-over if services died."""
         if not died:
-            self.wake.set()
+            self.refresh.set()
             return
         with self._lock:
             self._pending |= died
-        self._wanted.set()
+        self.wake()
 
-    def stop(self) -> None:
-        """Make :meth:`run` return soon."""
-        self._stopping.set()
-        self._wanted.set()
-
-    def run(self) -> None:
-        """Take over from each service that dies, until :meth:`stop`."""
-        while True:
-            self._wanted.wait()
-            self._wanted.clear()
-            if self._stopping.is_set():
-                return
-            self._attempt()
-            self.wake.set()
+    def step(self) -> None:
+        """Take over from the services that died."""
+        self._attempt()
+        self.refresh.set()
 
     def _attempt(self) -> None:
         with self._lock:

@@ -9,7 +9,6 @@ poll for the members. It costs one query by key per interval.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable
 
 from ironic_ownership.contracts.conditions import Loop
@@ -20,10 +19,11 @@ from ironic_ownership.engine.membership.heartbeat import (
     Heartbeat,
 )
 from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.worker import Worker
 
 
 @dataclasses.dataclass(eq=False)
-class EpochMonitor:
+class EpochMonitor(Worker):
     """Drops the fence of a process when its epoch is no longer valid.
 
     :param heartbeat: gives the interval, and registers again.
@@ -35,20 +35,21 @@ class EpochMonitor:
     conditions: Conditions
     clock: Clock
     on_change: Callable[[], None] = lambda: None
+    first_due = 0.0
 
     def __post_init__(self) -> None:
-        self._stopping = threading.Event()
+        super().__post_init__()
+        self._polled_at = float('-inf')
 
-    def stop(self) -> None:
-        """Make :meth:`run` return soon. Any thread."""
-        self._stopping.set()
-
-    def run(self) -> None:
-        """Poll until :meth:`stop` is called."""
-        while not self._stopping.is_set():
-            started = self.clock()
+    def step(self) -> float:
+        """Poll if an interval has passed."""
+        started = self.clock()
+        if started - self._polled_at >= self.heartbeat.interval:
+            self._polled_at = started
             self._poll()
-            self._wait(started)
+        left = self._polled_at + self.heartbeat.interval - self.clock()
+        # In steps: the interval may become shorter meanwhile.
+        return min(max(left, 0.0), LONGEST_WATCH)
 
     def _poll(self) -> None:
         conditions = self.conditions
@@ -64,10 +65,3 @@ class EpochMonitor:
         else:
             conditions.clear('epoch', 'the own service row is polled again')
             conditions.succeeded(Loop.EPOCH)
-
-    def _wait(self, started: float) -> None:
-        # In steps: the interval may become shorter meanwhile.
-        while (
-            left := started + self.heartbeat.interval - self.clock()
-        ) > 0 and not self._stopping.wait(min(left, LONGEST_WATCH)):
-            pass

@@ -8,7 +8,6 @@ The content of the reports is not known here.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable
 from typing import Protocol
 
@@ -18,6 +17,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
+from ironic_ownership.engine.worker import Worker, back_off
 
 LOG = log.getLogger(__name__)
 
@@ -62,53 +62,44 @@ class Reporter(Protocol):
         """Stop reporting a node."""
 
 
-class PlacementLoop:
+@dataclasses.dataclass(eq=False)
+class PlacementLoop(Worker):
     """Reports each refresh.
 
-    Threading: :meth:`run` in a thread of its own, the rest from any.
+    Threading: any, but for :meth:`step`.
     """
 
-    def __init__(self, reporter: Reporter, conditions: Conditions) -> None:
-        self._reporter = reporter
-        self._conditions = conditions
+    reporter: Reporter
+    conditions: Conditions
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._seen: refresh_result.RefreshResult | None = None
-        self._wanted = threading.Event()
-        self._stopping = threading.Event()
+        self._failures = 0
 
     @property
     def counts(self) -> Counts:
         """Progress of the reports."""
-        return self._reporter.counts
+        return self.reporter.counts
 
     def refreshed(self, seen: refresh_result.RefreshResult) -> None:
         """Schedule the report of a refresh whose changes are written."""
         self._seen = seen
-        self._wanted.set()
+        self.wake()
 
     def withdraw(self, uuid: str) -> None:
         """Stop reporting a node whose provider is to be deleted."""
-        self._reporter.withdraw(uuid)
+        self.reporter.withdraw(uuid)
 
-    def stop(self) -> None:
-        """Make :meth:`run` return soon."""
-        self._stopping.set()
-        self._wanted.set()
-
-    def run(self) -> None:
-        """Report after each refresh, until :meth:`stop` is called."""
-        failures = 0
-        while True:
-            self._wanted.wait()
-            self._wanted.clear()
-            if self._stopping.is_set():
-                return
-            if self.attempt():
-                failures = 0
-                continue
-            failures += 1
-            pause = min(LONGEST_PAUSE, 2.0 ** min(failures - 1, 9))
-            self._stopping.wait(pause)
-            self._wanted.set()
+    def step(self) -> float | None:
+        """Report the last refresh, and wait for the next one."""
+        if self.attempt():
+            self._failures = 0
+            return None
+        self._failures += 1
+        # No refresh cuts the pause short.
+        self._stopping.wait(back_off(self._failures, LONGEST_PAUSE))
+        return 0.0
 
     def attempt(self) -> bool:
         """Report the last refresh once.
@@ -119,13 +110,13 @@ class PlacementLoop:
         if seen is None:
             return True
         try:
-            self._reporter.report(seen, self._wanted.is_set)
+            self.reporter.report(seen, self._wanted.is_set)
         except exceptions.FencedError as exc:
             LOG.debug('nothing is reported to Placement: %s', exc)
         except exceptions.PlacementError as exc:
             if not self._stopping.is_set():
                 # Without the number of pending nodes: each new text is logged.
-                self._conditions.report(
+                self.conditions.report(
                     'placement',
                     f'Placement is not updated: {exc}. All other work '
                     'continues, and the report is retried',
@@ -135,10 +126,10 @@ class PlacementLoop:
             # The next refresh has the same error and logs it.
             LOG.debug('nothing is reported to Placement: %s', exc)
         except Exception as exc:  # noqa: BLE001 - this thread has to survive
-            self._conditions.unexpected(
+            self.conditions.unexpected(
                 'placement', 'the report to Placement failed', exc
             )
         else:
-            self._conditions.clear('placement', 'Placement is updated again')
-            self._conditions.succeeded(Loop.PLACEMENT)
+            self.conditions.clear('placement', 'Placement is updated again')
+            self.conditions.succeeded(Loop.PLACEMENT)
         return True

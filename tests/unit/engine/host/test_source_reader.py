@@ -117,14 +117,14 @@ class TestReading(SourceCase):
 
     def due(self) -> None:
         self.clock.elapse(30)
-        self.reader.read_due()
+        self.reader.step()
 
     def test_it_is_read_when_it_is_due(self) -> None:
         self.clock.elapse(29)
-        self.reader.read_due()
+        self.reader.step()
         self.assertEqual([], self.given)
         self.clock.elapse(1)
-        self.reader.read_due()
+        self.reader.step()
         self.assertEqual(1, len(self.given))
         self.assertEqual([], self.followed)
         self.assertEqual(1030.0, self.condition().succeeded_at)
@@ -133,23 +133,23 @@ class TestReading(SourceCase):
         self.contents = ('a:1', 'b:2')
         self.due()
         self.assertEqual({KEY: ('a:1', 'b:2')}, self.current.snapshots)
-        self.reader.read_due()
+        self.reader.step()
         self.assertEqual(1, len(self.followed))
 
     def test_change_is_offered_until_it_is_accepted(self) -> None:
         self.contents, self.accepts = 'new', False
         self.due()
-        self.reader.read_due()
+        self.reader.step()
         self.assertEqual(2, len(self.followed))
         self.accepts = True
-        self.reader.read_due()
+        self.reader.step()
         self.assertEqual({KEY: 'new'}, self.current.snapshots)
 
     def test_changed_options_are_read_with_at_once(self) -> None:
         self.current = self.tuning(
             self.current.snapshots, {'path': '/elsewhere'}
         )
-        self.reader.read_due()
+        self.reader.step()
         self.assertEqual([{'path': '/elsewhere'}], self.given)
 
     def test_fault_keeps_the_last_snapshot_and_is_named(self) -> None:

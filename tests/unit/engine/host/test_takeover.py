@@ -233,7 +233,7 @@ class TestThread(TakeOverCase):
     def setUp(self) -> None:
         super().setUp()
         self.takeover = self.host.takeover
-        self.wake = self.takeover.wake
+        self.refresh = self.takeover.refresh
         thread = threading.Thread(target=self.takeover.run, daemon=True)
         thread.start()
         self.addCleanup(thread.join, PATIENCE)
@@ -241,13 +241,13 @@ class TestThread(TakeOverCase):
 
     def test_change_without_a_death_is_for_the_refresh(self) -> None:
         self.takeover.members_changed(frozenset())
-        self.assertTrue(self.wake.is_set())
+        self.assertTrue(self.refresh.is_set())
         self.assertEqual([], self.requested())
 
     def test_refresh_follows_a_take_over(self) -> None:
         self.die()
         self.takeover.members_changed(frozenset({'host1'}))
-        self.assertTrue(self.wake.wait(PATIENCE))
+        self.assertTrue(self.refresh.wait(PATIENCE))
         self.assertEqual({'host2'}, set(self.owners().values()))
 
     def test_failure_leaves_it_to_the_refresh_and_ends_nothing(self) -> None:
@@ -259,11 +259,11 @@ class TestThread(TakeOverCase):
             self.ironic.fail_with = failure
             with self.assertLogs(service.LOGGER, 'WARNING'):
                 self.takeover.members_changed(frozenset({'host1'}))
-                self.assertTrue(self.wake.wait(PATIENCE))
-            self.wake.clear()
+                self.assertTrue(self.refresh.wait(PATIENCE))
+            self.refresh.clear()
         self.ironic.fail_with = None
         self.takeover.members_changed(frozenset({'host1'}))
-        self.assertTrue(self.wake.wait(PATIENCE))
+        self.assertTrue(self.refresh.wait(PATIENCE))
         self.assertEqual({'host2'}, set(self.owners().values()))
 
     def test_fenced_service_leaves_it_to_the_others(self) -> None:
@@ -275,5 +275,5 @@ class TestThread(TakeOverCase):
             side_effect=exceptions.FencedError('standing by'),
         ):
             self.takeover.members_changed(frozenset({'host1'}))
-            self.assertTrue(self.wake.wait(PATIENCE))
+            self.assertTrue(self.refresh.wait(PATIENCE))
         self.assertEqual(before, self.state())
